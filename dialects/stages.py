@@ -32,6 +32,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, number_width, signless
+from glow_mlir.dialects.folds import FLOAT_FOLDS, INTEGER_FOLDS
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation
@@ -39,12 +40,6 @@ from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import Shape, require
 from glow_mlir.support.op_definition import op_definition
-
-FLOAT_FOLDS = ("add", "mul", "maximumf", "minimumf", "maxnumf", "minnumf")
-"""How floats are folded: `maximumf` and `minimumf` give NaN where an element is, `maxnumf` and `minnumf` skip those."""
-INTEGER_FOLDS = ("add", "mul", "maxsi", "maxui", "minsi", "minui", "and", "or", "xor")
-"""How integers are folded, in the words of MLIR's `vector.reduction`."""
-
 
 POSITION_FOLDS = {
     f"{which}_{extreme}": (extreme, which == "last")

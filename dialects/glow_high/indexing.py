@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.folds import COMBINING
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
@@ -45,7 +46,7 @@ from glow_mlir.support.symbols import Sizes
 OUT_OF_RANGE = "an index is out of range"
 """Why these operators fail."""
 
-REDUCTIONS = ("none", "add", "mul", "max", "min")
+REDUCTIONS = ("none", *COMBINING)
 """How an update meets the element that it replaces; `none` overwrites it."""
 
 

@@ -11,7 +11,7 @@ from glow_mlir.codegen.blocks import Block, Private
 from glow_mlir.codegen.builder.nests import linear, unraveled
 from glow_mlir.codegen.builder.types import type_info, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.folds import FOLDS
+from glow_mlir.codegen.kernels.folds import fold_for
 from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place
 from glow_mlir.codegen.kernels.generic_program import Program, has_positions, initial_of
 from glow_mlir.codegen.lines import Line, Lines, lane_range, moved_by
@@ -185,12 +185,12 @@ class RowRun:
         while value.lanes > 1:
             half = value.lanes // 2
             parts = [lane_range(self.b, value, first, half) for first in (0, half)]
-            (value,) = FOLDS[word].join(self.b, *([part] for part in parts))
+            (value,) = fold_for(word, value.info.element).join(self.b, *([part] for part in parts))
         return value
 
     def _fold(self, word: str, result: Private) -> None:
         """Fold what all threads have, in every thread: by halves in each warp, then what these have."""
-        b, block, fold = self.b, self.block, FOLDS[word]
+        b, block, fold = self.b, self.block, fold_for(word, result.element)
         other = block.private(result.element, 1)
         distance = WARP // 2
         while distance:

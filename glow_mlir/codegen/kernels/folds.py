@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.reductions import highest, lowest
+from glow_mlir.codegen.scalar_body import EMITTERS
+from glow_mlir.dialects import folds
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.stages import POSITION_FOLDS, index_type
 from glow_mlir.support.dataclass import dataclass
-
-Combine = Callable[[Builder, Value, Value], Value]
 
 
 class Fold(ABC):
@@ -41,11 +40,15 @@ class Fold(ABC):
 class Combined(Fold):
     """A fold that combines two values into one of their type."""
 
-    start: Callable[[Attribute], float]
-    combine: Combine
+    fold: folds.Fold
+
+    def combine(self, b: Builder, x: Value, y: Value) -> Value:
+        """Two values together."""
+        op = self.fold.combination(x.info.element)
+        return EMITTERS[type(op)](b, op, [x, y])
 
     def initial(self, element: Attribute) -> list[tuple[float, Attribute]]:
-        return [(self.start(element), element)]
+        return [(self.fold.neutral(element), element)]
 
     def take(self, b: Builder, before: Sequence[Value], element: Sequence[Value], index: Value | None) -> list[Value]:
         if len(element) == 2:
@@ -87,27 +90,18 @@ class Position(Fold):
         return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
 
 
-def _select(predicate: str) -> Combine:
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
 _PREDICATES = {"maximumf": "ugt", "minimumf": "ult", "maxsi": "sgt", "minsi": "slt", "maxui": "ugt", "minui": "ult"}
 """How an extreme is folded → the comparison by which an element is better."""
 
-FOLDS: Mapping[str, Fold] = {
-    "add": Combined(lambda _: 0, lambda b, x, y: x + y),
-    "mul": Combined(lambda _: 1, lambda b, x, y: x * y),
-    "maximumf": Combined(lowest, lambda b, x, y: b.maximum(x, y)),
-    "minimumf": Combined(highest, lambda b, x, y: b.minimum(x, y)),
-    "maxnumf": Combined(lowest, lambda b, x, y: b.max(y, x)),
-    "minnumf": Combined(highest, lambda b, x, y: b.min(y, x)),
-    "maxsi": Combined(lowest, _select("sgt")),
-    "minsi": Combined(highest, _select("slt")),
-    "maxui": Combined(lambda _: 0, _select("ugt")),
-    "minui": Combined(lambda _: -1, _select("ult")),
-    "and": Combined(lambda _: -1, lambda b, x, y: x & y),
-    "or": Combined(lambda _: 0, lambda b, x, y: x | y),
-    "xor": Combined(lambda _: 0, lambda b, x, y: x ^ y),
-    **{word: Position(_PREDICATES[extreme], is_last) for word, (extreme, is_last) in POSITION_FOLDS.items()},
-}
-"""Word of a fold → how machine code does it."""
+
+def fold_for(word: str, element: Attribute) -> Fold:
+    """How machine code folds elements of a type in a way."""
+    if word not in POSITION_FOLDS:
+        return Combined(folds.known_fold(word, element))
+    extreme, is_last = POSITION_FOLDS[word]
+    return Position(_PREDICATES[extreme], is_last)
+
+
+def combined(name: str, element: Attribute) -> Combined:
+    """The fold of a name, of values that are read as elements of a type."""
+    return Combined(folds.fold_of(name, element))

@@ -22,11 +22,12 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, product
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.folds import FOLDS
+from glow_mlir.codegen.kernels.folds import Position
 from glow_mlir.codegen.kernels.generic_program import (
     LINES,
     Program,
     can_run,
+    folds_of,
     initial_of,
     is_count,
     lines_over,
@@ -52,7 +53,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.sizes import static
-from glow_mlir.dialects.stages import POSITION_FOLDS, IndicesOp, RowType, StageOp, element_at, index_type
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, element_at, index_type
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
@@ -241,7 +242,7 @@ class Emission(ABC):
         outputs = [_factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
         outputs += [(value,) for value in stage.yielded[len(words) :]]
         kept = stage.results[len(words) :]
-        used, sizes = _captured(stage, scalars), list(map(len, initial_of(stage)))
+        used, folds, sizes = _captured(stage, scalars), folds_of(stage), list(map(len, initial_of(stage)))
 
         def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
             inputs = [self.read(line, value, offsets, lanes) for value in stage.inputs]
@@ -250,11 +251,11 @@ class Emission(ABC):
             results = iter(emit_scalar_body(self.b, block, inputs, flat, lanes * line.count, around))
             groups = [[next(results) for _ in group] for group in outputs]
             folded: list[Value] = []
-            for word, yielded, before, group in zip(words, stage.yielded, _parted(values, sizes), groups, strict=False):
-                is_position = word in POSITION_FOLDS
+            for fold, yielded, before, group in zip(folds, stage.yielded, _parted(values, sizes), groups, strict=False):
                 element = index_type(yielded.type)
+                is_position = isinstance(fold, Position)
                 index = self._indices(line, stage.folded[0], element, offsets, lanes) if is_position else None
-                folded += FOLDS[word].take(self.b, before, group, index)
+                folded += fold.take(self.b, before, group, index)
             for result, (stored,) in zip(kept, groups[len(words) :], strict=True):
                 self.keep(line, result, offsets, stored)
             return folded
@@ -272,7 +273,7 @@ class Emission(ABC):
             return
         initial = initial_of(stage)
         adds = all(word == "add" and is_float(part[0][1]) for word, part in zip(words, initial, strict=True))
-        folds, sizes = [FOLDS[word] for word in words], list(map(len, initial))
+        folds, sizes = folds_of(stage), list(map(len, initial))
 
         def join(x: list[Value], y: list[Value]) -> list[Value]:
             parts = zip(folds, _parted(x, sizes), _parted(y, sizes), strict=True)

@@ -14,7 +14,7 @@ from glow_mlir.codegen.access import computed, lanes_for
 from glow_mlir.codegen.builder.nests import Extents
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.folds import FOLDS
+from glow_mlir.codegen.kernels.folds import Fold, fold_for
 from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
 from glow_mlir.codegen.lines import Lines
 from glow_mlir.codegen.scalar_body import can_emit, count_chains
@@ -323,7 +323,12 @@ def lines_over(
 
 def initial_of(stage: StageOp) -> list[list[tuple[float, Attribute]]]:
     """What the values that each fold of a stage carries start from, and their element types."""
-    return [FOLDS[word].initial(value.type) for word, value in zip(stage.words, stage.yielded, strict=False)]
+    return [fold.initial(value.type) for fold, value in zip(folds_of(stage), stage.yielded, strict=False)]
+
+
+def folds_of(stage: StageOp) -> list[Fold]:
+    """How machine code folds what a stage yields."""
+    return [fold_for(word, value.type) for word, value in zip(stage.words, stage.yielded, strict=False)]
 
 
 def has_positions(stage: StageOp) -> bool:

@@ -1,81 +1,22 @@
-"""Kernels of reductions along axes, of positions of extremes, and of running totals."""
+"""The kernel of running totals."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f64, type_info, vector
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.types import f64, vector
+from glow_mlir.codegen.kernels.folds import combined
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
+from glow_mlir.dialects.element_types import is_float, signless
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
-
-Choose = Callable[[Builder, Value, Value], Value]
-
-
-def spread_strides(of_result: Shape, rank: int, axes: Sequence[int], keepdims: bool) -> Shape:
-    """Strides over the index space of an operand that has `of_result` over the result, whose `axes` went or are 1."""
-    kept = iter(of_result)
-    strides: list[int] = []
-    for axis in range(rank):
-        if axis in axes:
-            strides.append(0)
-            if keepdims:
-                next(kept)
-        else:
-            strides.append(next(kept))
-    return tuple(strides)
-
-
-def add(b: Builder, x: Value, y: Value) -> Value:
-    """Sum."""
-    return x + y
-
-
-def multiply(b: Builder, x: Value, y: Value) -> Value:
-    """Product."""
-    return x * y
-
-
-def largest_of(element: Attribute) -> Choose:
-    """The larger of two values that are read as `element`; NaN if either is."""
-    if is_float(element):
-        return lambda b, x, y: b.maximum(x, y)
-    predicate = "ugt" if is_unsigned(element) else "sgt"
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
-def smallest_of(element: Attribute) -> Choose:
-    """The smaller of two values that are read as `element`; NaN if either is."""
-    if is_float(element):
-        return lambda b, x, y: b.minimum(x, y)
-    predicate = "ult" if is_unsigned(element) else "slt"
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
-def lowest(element: Attribute) -> float:
-    """The smallest value of an element type, minus infinity for floats."""
-    if is_float(element):
-        return -math.inf
-    return 0 if is_unsigned(element) else -(1 << (type_info(computed(element)).bits - 1))
-
-
-def highest(element: Attribute) -> float:
-    """The largest value of an element type, infinity for floats."""
-    bits = type_info(signless(element)).bits
-    if is_float(element):
-        return math.inf
-    return (1 << bits) - 1 if is_unsigned(element) else (1 << (bits - 1)) - 1
 
 
 def is_computed_as_stored(op: Operation) -> bool:
@@ -83,8 +24,8 @@ def is_computed_as_stored(op: Operation) -> bool:
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 
-RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}
-"""Running total → its start and how it takes in an element."""
+RUNNING: dict[type[Operation], str] = {ops.CumSumOp: "add", ops.CumProdOp: "mul"}
+"""Running total → how it folds."""
 
 
 @kernel("running")
@@ -105,8 +46,8 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
         rank = len(source.sizes)
         axes = (normalize_axis(integer(op.axis), rank),) if rank else ()
         lines = Lines.of(source.extents, axes, [source.strides, result.strides])
-        start, combine = RUNNING[kind_of(call.op)]
         element = computed(source.element)
+        fold = combined(RUNNING[kind_of(call.op)], element)
         carrier = f64 if is_float(source.element) and call.target.doubles else element
         last = lines.along[-1] - 1
         exclusive, backwards = flag(op.exclusive), flag(op.reverse)
@@ -114,7 +55,7 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
 
         def body(line: Line) -> None:
             lanes = line.lanes
-            total = b.constant(start, vector(carrier, lanes))
+            total = b.constant(fold.initial(carrier)[0][0], vector(carrier, lanes))
             with b.loop(0, last + 1, 1, carried=[total]) as loop:
                 place = last - loop.index if backwards else loop.index
                 into, out_of = (
@@ -122,7 +63,7 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
                     for steps, first in zip(lines.along_steps[::-1], line.starts[::-1], strict=True)
                 )
                 x = load(b, source, out_of, lines.innermost(0) if lines.across else 1, lanes)
-                following = combine(b, loop.values[0], b.cast(x, carrier))
+                following = fold.combine(b, loop.values[0], b.cast(x, carrier))
                 store(b, result, into, b.cast(loop.values[0] if exclusive else following, element))
                 loop.set(following)
 

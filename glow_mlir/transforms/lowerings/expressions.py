@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, numpy_dtype
 from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.folds import known_fold
 from glow_mlir.dialects.generic_form import operand_tensors, rounded
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
@@ -75,10 +76,12 @@ LOGICAL: Mapping[str, type[HighOp]] = {"and": binary.AndOp, "or": binary.OrOp, "
 FOLDS: Mapping[str, type[Reduction]] = {
     "add": ReduceSumOp,
     "mul": ReduceProdOp,
-    **dict.fromkeys(("maximumf", "maxsi", "maxui", "or"), ReduceMaxOp),
-    **dict.fromkeys(("minimumf", "minsi", "minui", "and"), ReduceMinOp),
+    "max": ReduceMaxOp,
+    "min": ReduceMinOp,
+    "or": ReduceMaxOp,
+    "and": ReduceMinOp,
 }
-"""Word of a fold → the reduction; `or` and `and` are those of truth values."""
+"""Fold → the reduction; `or` and `and` are those of truth values."""
 
 
 def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
@@ -108,12 +111,16 @@ def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
     return value if sizes_of(value) == shape else emit(ReshapeOp, value, shape=shape)
 
 
+def _fold_name(part: Tensor) -> str:
+    """How a part folds, by the name for elements of any type."""
+    return "" if part.word in POSITION_FOLDS else known_fold(part.word, part.element).name
+
+
 def _is_known(part: Tensor) -> bool:
     """Whether there is an operator for a part of an expression."""
     if part.along:
-        return part.word in POSITION_FOLDS or (
-            part.word in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
-        )
+        is_fold = _fold_name(part) in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
+        return is_fold or part.word in POSITION_FOLDS
     words = (*UNARY, *BINARY, "fma", "ne", "convert", "size", "index")
     return part.operand is not None or part.word in words
 
@@ -137,7 +144,7 @@ class Lowering:
             self.made[part] = self._position(part)
         elif part.along:
             axes = sorted(self.order.index(name) for name in part.along)
-            self.made[part] = self.emit(FOLDS[part.word], self.made[part.parts[0]], axes=axes, keepdims=True)
+            self.made[part] = self.emit(FOLDS[_fold_name(part)], self.made[part.parts[0]], axes=axes, keepdims=True)
         else:
             self.made[part] = self._operation(part)
 
