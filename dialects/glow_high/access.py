@@ -21,9 +21,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, ParallelAxes
-from glow_mlir.dialects.shapes import MAX_AXES
+from glow_mlir.dialects.shapes import MAX_AXES, require, require_equal
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import MAX_KEPT
+from glow_mlir.support.symbols import Size, Sizes
 
 Axes = tuple[str, ...]
 """The dimension of each axis of a tensor."""
@@ -32,6 +33,9 @@ Ranks = tuple[tuple[str, int], ...]
 """Names of tensors, and how many axes they have."""
 
 ELLIPSIS, STAR, TILE = "...", "*", ";"
+
+UNKNOWN = -1
+"""The rank of a result that has as many axes as its notation says."""
 
 _TENSOR = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*(,|$)")
 _TOKEN = re.compile(r"\s*(\*?\.\.\.|\*?[A-Za-z]\w*|\*|;)\s*,?")
@@ -105,6 +109,26 @@ def starred(axes: Axes, chosen: Iterable[int]) -> Axes:
     return tuple(STAR + plain(name) if axis in marked else name for axis, name in enumerate(axes))
 
 
+def result_sizes(found: AccessMap, shapes: Sequence[Sizes]) -> list[Sizes]:
+    """
+    How long the axes of results are, by operands of those shapes that have the same dimensions.
+
+    Raises `VerifyException` where a dimension has two sizes, or no operand has it; those of `...` broadcast.
+    """
+    known: dict[str, Size] = {}
+    for axes, shape in zip(found.operands, shapes, strict=True):
+        for name, size in zip(axes, shape, strict=True):
+            own = known.setdefault(plain(name), size)
+            if is_free(name) and own == 1:
+                known[plain(name)] = size
+            elif name != STAR and not (is_free(name) and (is_starred(name) or size == 1)):
+                require_equal(size, own, f"dimension '{name}' is {own} and {size} long")
+    for axes in found.results:
+        missing = [name for name in axes if not plain(name) or plain(name) not in known]
+        require(not missing, f"no operand says how long {', '.join(missing)} is")
+    return [tuple(known[plain(name)] for name in axes) for axes in found.results]
+
+
 @lru_cache(MAX_KEPT)
 def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
     """
@@ -113,6 +137,8 @@ def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
     Raises `ValueError` where a rank does not fit, or the notation leaves out a result.
     """
     inputs, outputs = _parsed(notation)
+    if any(rank == UNKNOWN for _, rank in results):
+        results = _ranked(notation, operands)
     ranked = [*operands, *results]
     texts = [inputs.get(name, (STAR,)) for name, _ in operands] + [outputs[name] for name, _ in results]
     widths = [_width(axes, rank) for axes, (_, rank) in zip(texts, ranked, strict=True)]
@@ -123,6 +149,16 @@ def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
         front = texts[len(operands)][: texts[len(operands)].index(TILE)]
         tiled = len(_spelled(front, widths[len(operands)], most, None))
     return AccessMap(tuple(spelled[: len(operands)]), tuple(spelled[len(operands) :]), tiled)
+
+
+def _ranked(notation: str, operands: Ranks) -> Ranks:
+    """The results of a notation, with as many axes as it says for those operands."""
+    inputs, outputs = _parsed(notation)
+    if any(STAR in axes for axes in outputs.values()):
+        raise ValueError(f"the notation '{notation}' does not say how many axes a result has")
+    free = [_width(inputs[name], rank) for name, rank in operands if _has_free(inputs.get(name, ()))]
+    most = max(free, default=0)
+    return tuple((name, _named(axes) + most * _has_free(axes)) for name, axes in outputs.items())
 
 
 @lru_cache(MAX_KEPT)
@@ -158,9 +194,14 @@ def _has_free(axes: Axes) -> bool:
     return any(token.endswith(ELLIPSIS) for token in axes)
 
 
+def _named(axes: Axes) -> int:
+    """How many axes a tensor has at least."""
+    return sum(not _is_elastic(token) and token != TILE for token in axes)
+
+
 def _width(axes: Axes, rank: int) -> int:
     """How many axes the one token stands for that may be any number; raises `ValueError` where none fits."""
-    named = sum(not _is_elastic(token) and token != TILE for token in axes)
+    named = _named(axes)
     if rank > named and not any(map(_is_elastic, axes)):
         raise ValueError(f"[{', '.join(axes)}] has {named} axes, got {rank}")
     return max(0, rank - named)

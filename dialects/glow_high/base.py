@@ -1,13 +1,12 @@
 """
 The base of all `glow_high` operators: types are inferred, syntax and verification are written once.
 
-A concrete operator declares operands, properties and results, and defines `infer_types`. Everything else — printing,
-parsing, verification, the builder `make`, the `glow_low` instruction — follows from that.
+A concrete operator declares operands, properties and results, and which dimension each axis is. Everything else —
+printing, parsing, verification, the builder `make`, the `glow_low` instruction — follows from that.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
@@ -127,14 +126,6 @@ class HighOp(LeanOperation, Workload):
         super().__init_subclass__(**keywords)
         if "name" in vars(cls) and not cls.NOTATION and cls.access_map is Workload.access_map:
             raise TypeError(f"{cls.__name__} has neither a NOTATION nor an access_map")
-
-    @abstractmethod
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        """
-        The result types, in order; raises `VerifyException` where operands or properties do not fit.
-
-        It may read operands only through `glow_mlir.dialects.shapes`, since the derived instruction uses it on buffers.
-        """
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """
@@ -421,9 +412,9 @@ def _operand_names(kind: type[IRDLOperation], count: int, packed: bytes | None) 
 
 @cache
 def _result_names(kind: type[IRDLOperation], count: int) -> tuple[str, ...]:
-    """The name of each of so many results of an op of a kind; the last one may be variadic."""
+    """The name of each of so many results of an op of a kind, of which the last may be variadic; of 0, all names."""
     names = [name for name, _ in kind.get_irdl_definition().results]
-    return (*names, *names[-1:] * (count - len(names)))[:count]
+    return (*names, *names[-1:] * (count - len(names)))[: count or None]
 
 
 class OperandAccessor:

@@ -47,6 +47,8 @@ class Expressed(HighOp):
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
     def access_map(self) -> AccessMap:
+        if list(self.views()) != [sizes_of(value) for value in self.inputs()]:
+            return self.whole_map()  # The form has other axes than the operands.
         form = self.generic_form()
         return form_map(form.maps, form.kinds)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.glow_high.access import AccessMap, access_map, free_axes, starred
+from glow_mlir.dialects.glow_high.access import STAR, UNKNOWN, AccessMap, access_map, free_axes, result_sizes, starred
 from glow_mlir.dialects.glow_high.independence import ParallelAxes
-from glow_mlir.dialects.shapes import MAX_AXES, Shape, rank_of, size_of
+from glow_mlir.dialects.shapes import MAX_AXES, Shape, element_of, rank_of, require, size_of, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -74,26 +75,47 @@ class Workload(ABC):
         """Which dimension each axis of operands and results is."""
         return self.accessed(self.NOTATION)
 
+    def whole_map(self) -> AccessMap:
+        """The map of an operator of whose axes nothing is known."""
+        own, given = (tuple((STAR,) * rank_of(value) for value in each) for each in (self.inputs(), self.outputs()))
+        return AccessMap(own, given)
+
     def aligned(self, whole: Iterable[int] = (), tiled: int = MAX_AXES) -> AccessMap:
         """
         The map of an operator whose operands and results have the same axes, counted from the last one.
 
         Some axes of the results, counted from the front, are read and written as a whole; tiles are as in `AccessMap`.
         """
-        axes = starred(free_axes(max(map(rank_of, self.outputs()))), whole)
-        operands, results = (
-            tuple(axes[len(axes) - rank_of(value) :] for value in values) for values in (self.inputs(), self.outputs())
-        )
-        return AccessMap(operands, results, tiled)
+        operands, results = (list(map(rank_of, values)) for values in (self.inputs(), self.outputs()))
+        axes = starred(free_axes(max(results or operands)), whole)
+        # In front of its results, an operator has as many as are defined.
+        results = results or [len(axes)] * len(self.output_names())
+        own, given = (tuple(axes[len(axes) - rank :] for rank in ranks) for ranks in (operands, results))
+        return AccessMap(own, given, tiled)
 
     def accessed(self, notation: str) -> AccessMap:
         """The map that a notation says; raises `VerifyException` where a rank does not fit."""
         operands = zip(self.input_names(), map(rank_of, self.inputs()), strict=True)
-        results = zip(self.output_names(), map(rank_of, self.outputs()), strict=True)
+        names = self.output_names()
+        ranks = map(rank_of, self.outputs()) if self.outputs() else [UNKNOWN] * len(names)
         try:
-            return access_map(notation, tuple(operands), tuple(results))
+            return access_map(notation, tuple(operands), tuple(zip(names, ranks, strict=True)))
         except ValueError as error:
             raise VerifyException(str(error)) from error
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        """
+        The result types, in order; raises `VerifyException` where operands or properties do not fit.
+
+        By default they follow from the access map: results are as long as the operands that have their dimensions, and
+        have the element type of all operands. It may read operands only through `glow_mlir.dialects.shapes`, since the
+        derived instruction uses it on buffers.
+        """
+        values = self.inputs()
+        element, *others = [element_of(value) for value in values]
+        require(all(other == element for other in others), "operands have different element types")
+        found = result_sizes(self.access_map(), [sizes_of(value) for value in values])
+        return tuple(tensor(sizes, element) for sizes in found)
 
     def arithmetic(self) -> Arithmetic:
         """What it computes: by default an operation for each element of the results."""

@@ -9,7 +9,19 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.expressions import Tensor, exp, fma, log, reduce_fmax, reduce_sum, sqrt
+from glow_mlir.dialects.expressions import (
+    Tensor,
+    converted,
+    equal,
+    exp,
+    fma,
+    indices,
+    log,
+    position,
+    reduce_fmax,
+    reduce_sum,
+    sqrt,
+)
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, plain, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
@@ -48,11 +60,7 @@ def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
         shape_of(operand)
 
 
-class Normalization(HighOp):
-    """An operator with an element of the result for each of its first operand, and parameters behind it."""
-
-
-class AlongAxis(Normalization):
+class AlongAxis(HighOp):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
@@ -119,17 +127,23 @@ class LogSoftmaxOp(AlongAxis, Expressed):
 
 
 @op_definition
-class HardmaxOp(AlongAxis):
+class HardmaxOp(AlongAxis, Expressed):
     """1 at the first largest element along `axis`, 0 elsewhere (ONNX Hardmax)."""
 
     name = "glow_high.hardmax"
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        if not (axes := self.folded()):
+            return converted(equal(x, x), x.element)
+        return converted(equal(indices(x, axes[0]), position(x, axes[0])), x.element)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return UNIT
 
 
 @op_definition
-class BatchNormalizationOp(Normalization, Expressed):
+class BatchNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -170,7 +184,7 @@ class BatchNormalizationOp(Normalization, Expressed):
         return x * factor + (offset - mean * factor)
 
 
-class OverImages(Normalization, Expressed):
+class OverImages(Expressed):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
@@ -290,7 +304,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
 
 
 @op_definition
-class LayerNormalizationOp(Normalization, Expressed):
+class LayerNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
 
@@ -335,7 +349,7 @@ class LayerNormalizationOp(Normalization, Expressed):
 
 
 @op_definition
-class RmsNormalizationOp(Normalization, Expressed):
+class RmsNormalizationOp(Expressed):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
 
@@ -372,7 +386,7 @@ class RmsNormalizationOp(Normalization, Expressed):
 
 
 @op_definition
-class LrnOp(Normalization):
+class LrnOp(HighOp):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 

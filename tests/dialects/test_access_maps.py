@@ -14,16 +14,19 @@ from operator_parts import FORMS, flat, like, of_share, operator_of, results
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 from xdsl.irdl import operand_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.glow_high.access import access_map, is_starred, plain
+from glow_mlir.dialects.glow_high.access import UNKNOWN, access_map, is_free, is_starred, plain, result_sizes
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.independence import IndependentAxis
+from glow_mlir.dialects.glow_high.indexing import GatherElementsOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.transposition import inverse
 from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.shapes import shape_of
 
 ROWS = {**CASES, **FORMS}
 
@@ -78,6 +81,33 @@ def test_what_is_no_notation(notation: str) -> None:
 def test_ranks_have_to_fit() -> None:
     with pytest.raises(ValueError, match=r"\[i\] has 1 axes, got 2"):
         access_map("x[i] -> y[i]", (("x", 2),), (("y", 1),))
+
+
+def test_results_are_as_long_as_the_operands_that_have_their_dimensions() -> None:
+    found = access_map(PRODUCT, (("left", 4), ("right", 3)), (("result", UNKNOWN),))
+    assert result_sizes(found, [(2, 1, 3, 4), (7, 4, 5)]) == [(2, 7, 3, 5)]
+    with pytest.raises(VerifyException, match=r"dimension '\*k' is 4 and 6 long"):
+        result_sizes(found, [(2, 1, 3, 4), (7, 6, 5)])
+    moved = access_map("x[i, *j] -> y[j, i]", (("x", 2),), (("y", UNKNOWN),))
+    assert result_sizes(moved, [(2, 3)]) == [(3, 2)]
+    with pytest.raises(VerifyException, match="no operand says how long k is"):
+        result_sizes(access_map("x[i] -> y[i, k]", (("x", 1),), (("y", 2),)), [(2,)])
+    with pytest.raises(ValueError, match="does not say how many axes a result has"):
+        access_map("x[i, *] -> y[i, *]", (("x", 3),), (("y", UNKNOWN),))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_maps_fit_the_types_of_results(name: str) -> None:
+    """A dimension without a star is as long in results as in operands."""
+    own, op, arrays = own_of(ROWS[name])
+    found, sizes = op.access_map(), dict[str, int]()
+    for axes, shape in zip(found.operands, (array.shape for array in arrays), strict=True):
+        for dimension, size in zip(axes, shape, strict=True):
+            sizes[dimension] = max(size, sizes.get(dimension, 0))
+    for axes, result in zip(found.results, op.results, strict=True):
+        for dimension, size in zip(axes, shape_of(result), strict=True):
+            if not is_starred(dimension) and dimension in sizes and own.operator is not GatherElementsOp:
+                assert size == sizes[dimension] or (is_free(dimension) and sizes[dimension] == 1)
 
 
 def test_no_operator_lacks_a_map() -> None:
