@@ -25,10 +25,12 @@ from glow_mlir.dialects.expressions import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+    running,
     size_along,
     sqrt,
     where,
 )
+from glow_mlir.dialects.folds import NEUTRAL
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
@@ -348,8 +350,11 @@ class ArgMinOp(_Position):
     IS_LARGEST: ClassVar[bool] = False
 
 
-class _Running(HighOp):
+class _Running(Expressed):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
+
+    FOLD: ClassVar[str]
+    """How totals take in an element."""
 
     input = operand_def(NUMBERS)
     axis = int_prop()
@@ -368,8 +373,18 @@ class _Running(HighOp):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
+    def notation(self) -> Signature:
+        names = axis_names(rank_of(self.input))
+        return Signature((Access("input", names),), Access("result", names))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        x = x.parts[0] if x.word == "convert" else x  # Half floats are carried in f64, and rounded once, as all are.
+        names, exclusive = axis_names(rank_of(self.input)), flag(self.exclusive)
+        if not names:
+            return converted(equal(x, x), x.element) * 0 + NEUTRAL[self.FOLD] if exclusive else x
+        axis = names[normalize_axis(integer(self.axis), len(names))]
+        return running(self.FOLD, x, axis, exclusive, flag(self.reverse))
 
 
 @op_definition
@@ -383,6 +398,7 @@ class CumSumOp(_Running):
     """
 
     name = "glow_high.cum_sum"
+    FOLD: ClassVar[str] = "add"
 
 
 @op_definition
@@ -390,6 +406,7 @@ class CumProdOp(_Running):
     """The product of all elements up to each one along `axis` (ONNX CumProd); wraps for integers."""
 
     name = "glow_high.cum_prod"
+    FOLD: ClassVar[str] = "mul"
 
 
 @op_definition
