@@ -40,6 +40,7 @@ from glow_mlir.codegen.builder.types import i32, i64, ptr, vector
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
 from glow_mlir.tools.bounded_numbers import count
 
@@ -70,7 +71,7 @@ def reading_loop() -> Callable[[int, int, int], None]:
         for value in loop.results[1:-1]:
             total = total + value
         out.store(total)
-    library = Library(compile_text(emit_module(module.module), target))
+    library = Library(compile_text(emit_module(flattened(module.module)), target))
     return library.function("read", [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64], None)
 
 

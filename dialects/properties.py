@@ -20,6 +20,7 @@ from xdsl.irdl import base, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
@@ -127,6 +128,12 @@ def floats(attribute: Attribute | None) -> tuple[float, ...]:
     if not isinstance(attribute, DenseArrayBase):
         raise VerifyException(f"expected a list of numbers, got {attribute}")
     return tuple(float(item) for item in attribute.iter_values())
+
+
+def items_of(attribute: Attribute) -> tuple[Size | float, ...]:
+    """What a list property has: integers, floats, or sizes."""
+    is_list = attribute.name == DenseArrayBase.name
+    return floats(attribute) if is_list and is_float(cast("Any", attribute).elt_type) else sizes(attribute)
 
 
 def integer(attribute: Attribute) -> int:

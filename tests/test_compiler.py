@@ -12,10 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from glow_mlir import InferenceSession
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
 from glow_mlir.dialects.glow_low.memory import FillOp
 from glow_mlir.driver import pass_runner, reproducer
-from glow_mlir.driver.compiler import STAGE, Compilation
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import STAGE
 from glow_mlir.errors import CacheError, CompilerBugError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
@@ -118,9 +119,9 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
 
 def test_failure_of_the_last_stage_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     @as_ours
-    def crash(self: GlowLowToLlvmPass, ctx: Context, op: ModuleOp) -> None:
+    def crash(self: GlowLowToScfPass, ctx: Context, op: ModuleOp) -> None:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(GlowLowToLlvmPass, "apply", crash)
-    with pytest.raises(CompilerBugError, match="stage 'llvm' failed, a bug of ours: RuntimeError: out of luck"):
+    monkeypatch.setattr(GlowLowToScfPass, "apply", crash)
+    with pytest.raises(CompilerBugError, match="stage 'structured' failed, a bug of ours: RuntimeError: out of luck"):
         InferenceSession(bert_encoder(layers=1, length=8), cache=False)

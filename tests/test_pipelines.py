@@ -114,8 +114,8 @@ def test_text_of_a_pipeline_parses_back(name: str, target: str) -> None:
 def test_options_are_read() -> None:
     pipeline = get_backend("cpu").pipeline("scalar", profile=True)
     assert pipeline.option("assign-target", "target", "host") == "scalar"
-    assert pipeline.option("glow-low-to-llvm", "profile", False) is True
-    assert OPTIMIZE.option("glow-low-to-llvm", "profile", False) is False
+    assert pipeline.option("glow-low-to-scf", "profile", False) is True
+    assert OPTIMIZE.option("glow-low-to-scf", "profile", False) is False
 
 
 def test_options_are_set_where_the_pass_stands() -> None:
@@ -181,7 +181,7 @@ def test_session_takes_a_pipeline() -> None:
 
 def test_session_refuses_what_contradicts_a_pipeline() -> None:
     pipeline = get_backend("cpu").pipeline()
-    with pytest.raises(OptionError, match="does not end with the stages 'allocated' and 'llvm'"):
+    with pytest.raises(OptionError, match="does not end with the stages allocated, structured, llvm"):
         InferenceSession(MODEL, pipeline=pipeline.until("allocated"))
     with pytest.raises(OptionError, match="says target and profile itself"):
         InferenceSession(MODEL, pipeline=pipeline, profile=True)

@@ -256,6 +256,10 @@ def diagnostic_text(program: str, error: GlowError, stream: IO[str], severity: s
     return "\n".join([line, *excerpt(error.file, has_colour(stream))]) if is_terminal(stream) else line
 
 
+IR_TOOLS = frozenset({"glow-opt", "glow-lsp", "glow-generate-test-checks"})
+"""Tools that have the options of passes, and no flags for keywords of sessions."""
+
+
 def error_line(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
     """
     An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file.
@@ -263,14 +267,15 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
     The `severity` is `error`, `warning` or `note`.
     """
     label = f"{_COLOURS[severity]}{severity}:{_PLAIN}" if has_colour(stream) else f"{severity}:"
-    return f"{printable(error.file or program)}: {label} {printable(message(error))}"
+    hint = error.hint if program in IR_TOOLS else with_flags(error.hint)
+    return f"{printable(error.file or program)}: {label} {printable(message(error, hint))}"
 
 
-def message(error: GlowError) -> str:
-    """What an error says, without its place: the node, the reason, and the hint with flags for keywords."""
+def message(error: GlowError, hint: str | None = None) -> str:
+    """What an error says, without its place: the node, the reason, and its hint or the one that is given."""
     node = f"node '{error.node}': " if error.node else ""
-    hint = f" (hint: {with_flags(error.hint)})" if error.hint else ""
-    return f"{node}{error.reason}{hint}"
+    said = error.hint if hint is None else hint
+    return f"{node}{error.reason}" + (f" (hint: {said})" if said else "")
 
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
         default=stage,
         metavar="STAGE",
         help="run the pipeline up to this stage: imported, optimized, lowered, scheduled, instructions, stacked, "
-        f"selected, allocated or llvm{f' (default: {stage})' if stage else ''}",
+        f"selected, allocated, structured or llvm{f' (default: {stage})' if stage else ''}",
     )
     add_target_argument(group, "the machine that the pipeline compiles for", dest="machine")
     add_disable_argument(group)

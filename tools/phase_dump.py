@@ -37,8 +37,7 @@ class PhaseDump:
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Write one stage."""
-        if stage.name != LLVM:
-            named = {function.sym_name.data: function.assigned for function in functions(module)}
+        if named := {function.sym_name.data: function.assigned for function in functions(module)}:
             self._targets = {name: assigned.data for name, assigned in named.items() if assigned}
         path = self._path(stage)
         write_text(module_text(module, locations=True), path)
@@ -53,7 +52,7 @@ class PhaseDump:
         return self.folder / f"{number:02}-{stage.name}{of}.mlir"
 
     def _write_code(self, module: ModuleOp, path: Path) -> None:
-        from glow_mlir.codegen.glow_low_to_llvm import modules_of_targets
+        from glow_mlir.codegen.glow_low_to_scf import modules_of_targets
         from glow_mlir.codegen.llvm.emit import emit_module
         from glow_mlir.codegen.llvm.objects import assembly_text
 

@@ -21,6 +21,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
 
@@ -74,7 +75,7 @@ def _loop(target: Target, dot: DotProduct) -> Library:
 
     with define_function(module, "peak", [ptr, i64]) as (b, arguments):
         sums(b, arguments)
-    return Library(compile_text(emit_module(module.module), target))
+    return Library(compile_text(emit_module(flattened(module.module)), target))
 
 
 class Probe:

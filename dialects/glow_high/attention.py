@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
 from glow_mlir.dialects.shapes import (
     broadcast,
     element_of,
-    rank_of,
     require,
     require_broadcast_to,
     require_equal,
@@ -64,9 +61,12 @@ class AttentionOp(HighOp):
         batch = broadcast(query[:-2], key[:-2], value[:-2], behind=2)
         return (*batch, query[-2], key[-2])
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, query=self.query, key=self.key, value=self.value, mask=self.mask)
+    def access_map(self) -> AccessMap:
+        # Which keys a query sees depends on where it stands.
+        row = "*i" if flag(self.causal) else "i"
+        return self.accessed(
+            f"query[..., {row}, *d], key[..., *j, *d], value[..., *j, e], mask[..., {row}, *j] -> result[...; {row}, e]"
+        )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()
@@ -85,18 +85,6 @@ class AttentionOp(HighOp):
         (keys, width), depth = shape_of(self.value)[-2:], shape_of(self.query)[-1]
         scores = size_of(self.result) // max(width, 1) * keys
         return Arithmetic(scores * (width + depth), functions=scores)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        query, key, value, *masks = operands
-        shape = shape_of(self.result)
-        if any(is_apart(operand.axes[-2]) for operand in (key, value)):
-            # A mask may leave each query one key.
-            return [unknown(operands, shape)]
-        # A query meets all keys and values, and gives a row that is as long as a value.
-        rows = [query.with_axes([*query.axes[:-1], ()]), *(mask.with_axes([*mask.axes[:-1], ()]) for mask in masks)]
-        batches = key.with_axes([*key.axes[:-2], (), ()])
-        columns = value.with_axes([*value.axes[:-2], (), value.axes[-1]])
-        return [broadcast_samples([*rows, batches, columns], shape)]
 
 
 def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:

@@ -1,13 +1,12 @@
 """
 The base of all `glow_high` operators: types are inferred, syntax and verification are written once.
 
-A concrete operator declares operands, properties and results, and defines `infer_types`. Everything else — printing,
-parsing, verification, the builder `make`, the `glow_low` instruction — follows from that.
+A concrete operator declares operands, properties and results, and which dimension each axis is. Everything else —
+printing, parsing, verification, the builder `make`, the `glow_low` instruction — follows from that.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
@@ -35,16 +34,19 @@ from glow_mlir.dialects.attribute_syntax import (
     to_attribute,
 )
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, named_axis
+from glow_mlir.dialects.glow_high.independence import Runs
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
-from glow_mlir.dialects.glow_high.samples import Samples, unknown
-from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.glow_high.rows import over_rows
+from glow_mlir.dialects.glow_high.samples import Samples, mapped_samples
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, changed, untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
+from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
+from glow_mlir.dialects.sizes import static
 from glow_mlir.support.identity import MAX_KEPT, kept_by_identity, number_of
 from glow_mlir.support.symbols import Size
 
@@ -78,10 +80,15 @@ class HighOp(LeanOperation, Workload):
     TRANSPOSES_ALL: ClassVar[bool] = False
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ()
+    """The properties that are an axis of the first operand, or some of them."""
+
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {}
+    """The properties that are lists with items for each axis of the first operand that is one of `...`."""
+
     OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
         {
             "fold",
-            "independent_axes",
             "linear_form",
             "of_share",
             "result_samples",
@@ -115,13 +122,10 @@ class HighOp(LeanOperation, Workload):
         """
         return ()
 
-    @abstractmethod
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        """
-        The result types, in order; raises `VerifyException` where operands or properties do not fit.
-
-        It may read operands only through `glow_mlir.dialects.shapes`, since the derived instruction uses it on buffers.
-        """
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in vars(cls) and not cls.NOTATION and cls.access_map is Workload.access_map:
+            raise TypeError(f"{cls.__name__} has neither a NOTATION nor an access_map")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """
@@ -129,7 +133,7 @@ class HighOp(LeanOperation, Workload):
 
         `permutation` has as many axes as the first operand, or, with `TRANSPOSES_ALL`, as the result.
         """
-        return None
+        return untransposed(self, permutation)
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         """
@@ -138,19 +142,11 @@ class HighOp(LeanOperation, Workload):
         Operands that are rows are then tensors that have one more axis in front, as the result; the others are as they
         are. `None` where it has no such form.
         """
-        return None
+        return over_rows(self, is_row, count)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
-        return [unknown(operands, shape_of(result)) for result in self.results]
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        """The axes along which it computes each index by itself: by default the leading ones of `parallel_axes`."""
-        leading = self.parallel_axes()
-        return [
-            named_axis(self, axis, **{name: axes[axis] for name, axes in leading.operands.items()})
-            for axis in range(leading.count)
-        ]
+        return mapped_samples(self.access_map(), operands, [shape_of(result) for result in self.results])
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         """
@@ -161,7 +157,11 @@ class HighOp(LeanOperation, Workload):
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         """The properties with which it computes a share of the samples of a batch, an axis of its result."""
-        return self.properties
+        extents = [name for name, kind in self.LIST_PROPERTIES.items() if kind is PerAxis.EXTENT]
+        lists = {name: list(sizes(self.properties[name])) for name in extents}
+        for own in lists.values():
+            own[axis] = static((own[axis],))[0] * share // batch
+        return changed(self, **lists)
 
     def stated_batch(self) -> int:
         """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""
@@ -270,6 +270,12 @@ class HighOp(LeanOperation, Workload):
     def outputs(self) -> tuple[SSAValue, ...]:
         """The results; on a derived instruction, the operands that are written."""
         return tuple(self.results)
+
+    def input_names(self) -> Sequence[str]:
+        return _operand_names(type(self), len(operands_of(self)), segments_of(self))
+
+    def output_names(self) -> Sequence[str]:
+        return _result_names(type(self), len(self.results))
 
     def plain_shape(self, name: str) -> Shape:
         """The shape of the operand of that name; on a derived instruction, the one before it was packed."""
@@ -396,6 +402,19 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
         spans.append(OperandSpan(name, start, start + size, is_variadic(declared)))
         start += size
     return tuple(spans)
+
+
+@cache
+def _operand_names(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[str, ...]:
+    """The name of each operand of an op of a kind with as many, and these segments."""
+    return tuple(span.name for span in decoded_spans(kind, count, packed) for _ in range(span.start, span.stop))
+
+
+@cache
+def _result_names(kind: type[IRDLOperation], count: int) -> tuple[str, ...]:
+    """The name of each of so many results of an op of a kind, of which the last may be variadic; of 0, all names."""
+    names = [name for name, _ in kind.get_irdl_definition().results]
+    return (*names, *names[-1:] * (count - len(names)))[: count or None]
 
 
 class OperandAccessor:

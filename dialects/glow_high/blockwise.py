@@ -9,8 +9,7 @@ axis is cut into blocks of `block` codes, the last of which may have fewer. The 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
@@ -18,15 +17,13 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_narrow_float, number_width, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
-from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unknown
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
 from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
 from glow_mlir.dialects.shapes import (
     Shape,
     element_of,
-    rank_of,
     require,
     require_equal,
     shape_of,
@@ -98,6 +95,7 @@ class BlockwiseDequantizeOp(Blockwise):
     """
 
     name = "glow_high.blockwise_dequantize"
+    NOTATION: ClassVar[str] = "codes[..., *b], scales[..., *s], zero_points[..., *s] -> result[..., *k]"
 
     codes = operand_def(UI8.from_rank(1))
     scales = operand_def(NUMBERS.from_rank(1))
@@ -105,10 +103,6 @@ class BlockwiseDequantizeOp(Blockwise):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         return (tensor(self.weights(), f32),)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        codes, size = operands[0], shape_of(self.result)[-1]
-        return [codes.with_axes([*codes.axes[:-1], resized(codes.axes[-1], size)])]
 
 
 @op_definition
@@ -127,6 +121,9 @@ class BlockwiseMatMulOp(Blockwise):
     """
 
     name = "glow_high.blockwise_matmul"
+    NOTATION: ClassVar[str] = (
+        "left[..., *k], codes[j, *b], scales[j, *s], zero_points[j, *s], bias[j] -> result[...; j]"
+    )
 
     left = operand_def(F32.from_rank(2))
     codes = operand_def(UI8.of_rank(2))
@@ -137,9 +134,6 @@ class BlockwiseMatMulOp(Blockwise):
 
     irdl_options = SEGMENTS
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(rank_of(self.left) - 1, "left")
-
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         columns, depth = self.weights()
         *rows, inner = sizes_of(self.left)
@@ -149,12 +143,6 @@ class BlockwiseMatMulOp(Blockwise):
         left_bits = integer(self.left_bits)
         require(left_bits in (0, 8), f"rows are rounded to 8 bits or, with 0, not at all; not to {left_bits}")
         return (tensor((*rows, columns), f32),)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        left = operands[0]
-        if is_apart(left.axes[-1]) or any(map(is_apart, operands[1].axes)):
-            return [unknown(operands, shape_of(self.result))]
-        return [left.with_axes([*left.axes[:-1], resized(left.axes[-1], shape_of(self.result)[-1])])]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-1])

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes
 from glow_mlir.dialects.glow_high.ranges import Range
-from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
@@ -91,8 +90,10 @@ class ConvOp(Windowed):
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         return {"pads": pads} if fill == 0 else None
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input")
+    def access_map(self) -> AccessMap:
+        output = "o" if integer(self.group) == 1 else "*o"
+        axes = f"*, {output}" if is_channels_last(self.layout) else f"{output}, *"
+        return self.accessed(f"input[n, *], filter[{output}, *], bias[{output}] -> result[n; {axes}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, _ = split_sizes(self.input, self.layout)
@@ -106,9 +107,6 @@ class ConvOp(Windowed):
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
         return (tensor(shape, ProductSignature.of(self.input, self.filter, self.bias, self.to).output),)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [_convolved(operands, shape_of(self.result), self.layout)]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * math.prod(self.plain_shape("filter")[1:]))
@@ -175,6 +173,11 @@ class ConvTransposeOp(HighOp):
             (size - 1) * window.strides[axis] + window.extent(axis) + extra[axis] for axis, size in enumerate(spatial)
         )
 
+    def access_map(self) -> AccessMap:
+        output = "o" if integer(self.group) == 1 else "*o"
+        axes, kernel = (f"*, {output}",) * 2 if is_channels_last(self.layout) else (f"{output}, *", f"*c, {output}, *")
+        return self.accessed(f"input[n, *], filter[{kernel}], bias[{output}] -> result[n; {axes}]")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, _ = split_sizes(self.input, self.layout)
         channels = size_along(self.input, channel_axis(rank_of(self.input), self.layout))
@@ -193,12 +196,6 @@ class ConvTransposeOp(HighOp):
         signature = ProductSignature.of(self.input, self.filter, self.bias)
         return (tensor(join_image(batch, sizes, outputs, self.layout), signature.output),)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0)]
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [_convolved(operands, shape_of(self.result), self.layout)]
-
     def linear_form(self) -> LinearForm | None:
         if not is_channels_last(self.layout):
             return None
@@ -215,14 +212,6 @@ class ConvTransposeOp(HighOp):
         )
 
 
-def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) -> Samples:
-    """Samples in the result of a convolution of an image with filters, and maybe a bias."""
-    image, *parameters = operands
-    if not all(parameter.is_one for parameter in parameters):
-        return unknown(operands, shape)
-    return windowed_samples(image, shape, channel_axis(len(shape), layout), mixes_channels=True)
-
-
 @op_definition
 class Col2ImOp(HighOp):
     """
@@ -234,6 +223,7 @@ class Col2ImOp(HighOp):
     """
 
     name = "glow_high.col2im"
+    NOTATION: ClassVar[str] = "input[n, *] -> result[n, *]"
 
     input = operand_def(NUMBERS.of_rank(3))
     image_shape = ints_prop()
@@ -250,9 +240,6 @@ class Col2ImOp(HighOp):
     def windows(self) -> Shape:
         """How many windows there are along each spatial axis."""
         return self.window().outputs(ints(self.image_shape))
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns = sizes_of(self.input)

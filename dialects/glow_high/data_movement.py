@@ -13,8 +13,9 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import storage_of
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, aligned_axes, other_axes, reshaped_runs
+from glow_mlir.dialects.glow_high.independence import Runs, reshaped_runs
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
@@ -27,13 +28,8 @@ from glow_mlir.dialects.glow_high.samples import (
     resized,
 )
 from glow_mlir.dialects.glow_high.transposition import (
+    PerAxis,
     Untransposed,
-    along_axis,
-    along_lists,
-    changed,
-    identity,
-    moved,
-    split_pairs,
     untransposed_reshape,
 )
 from glow_mlir.dialects.operand_types import TENSOR
@@ -88,14 +84,6 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         return (*data_movement.PATTERNS.get(cls, ()), *slices.PATTERNS.get(cls, ()))
 
 
-def shared_lists(op: HighOp, axis: int, share: int, batch: int, *names: str) -> dict[str, Attribute]:
-    """The properties of an operator, where those of these names have sizes of a share of a batch along an axis."""
-    lists = {name: list(sizes(op.properties[name])) for name in names}
-    for own in lists.values():
-        own[axis] = static((own[axis],))[0] * share // batch
-    return changed(op, **lists)
-
-
 @op_definition
 class ReshapeOp(DataMovement):
     """
@@ -107,6 +95,8 @@ class ReshapeOp(DataMovement):
     """
 
     name = "glow_high.reshape"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"shape": PerAxis.EXTENT}
+    NOTATION: ClassVar[str] = "input[*] -> result[*]"
     IS_VIEW: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
@@ -128,9 +118,6 @@ class ReshapeOp(DataMovement):
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands
         return None if runs is None else reshaped_runs(runs, shape_of(self.input), shape_of(self.result), batch)
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
@@ -162,6 +149,11 @@ class TransposeOp(DataMovement):
     def is_identity(self) -> bool:
         return ints(self.permutation) == tuple(range(rank_of(self.input)))
 
+    def access_map(self) -> AccessMap:
+        order = ints(self.permutation)
+        axes = tuple(f"d{axis}" for axis in range(len(order)))
+        return AccessMap((axes,), (tuple(axes[axis] for axis in order),), 0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         permutation = ints(self.permutation)
         rank = rank_of(self.input)
@@ -171,12 +163,6 @@ class TransposeOp(DataMovement):
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [IndependentAxis((origin,), (axis,)) for axis, origin in enumerate(ints(self.permutation))]
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
@@ -193,6 +179,7 @@ class ConcatOp(DataMovement):
     """
 
     name = "glow_high.concat"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     parts = var_operand_def(TENSOR)
@@ -201,6 +188,9 @@ class ConcatOp(DataMovement):
 
     def is_identity(self) -> bool:
         return len(self.parts) == 1
+
+    def access_map(self) -> AccessMap:
+        return self.aligned((normalize_axis(integer(self.axis), rank_of(self.result)),), tiled=0)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require(len(self.parts) > 0, "concat needs at least one operand")
@@ -217,15 +207,9 @@ class ConcatOp(DataMovement):
         require(all(element_of(operand) == element for operand in self.parts), "operands differ in element type")
         return (tensor((*shapes[0][:axis], total, *shapes[0][axis + 1 :]), element),)
 
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
-
     def extended(self) -> SSAValue | None:
         first = self.parts[0]
         return None if isinstance(sizes_of(first)[integer(self.axis)], int) else first
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.result)))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         axis = normalize_axis(integer(self.axis), rank_of(self.result))
@@ -262,6 +246,11 @@ class SliceOp(DataMovement):
     """
 
     name = "glow_high.slice"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "starts": PerAxis.EXTENT,
+        "ends": PerAxis.EXTENT,
+        "steps": PerAxis.FACTOR,
+    }
 
     input = operand_def(TENSOR)
     starts = sizes_prop()
@@ -299,18 +288,15 @@ class SliceOp(DataMovement):
         """Whether it takes the first elements along each axis."""
         return all(start == 0 and step == 1 for start, _, step in self.bounds())
 
+    def access_map(self) -> AccessMap:
+        cut = zip(self.bounds(), sizes_of(self.input), strict=True)
+        return self.aligned((axis for axis, (bound, size) in enumerate(cut) if bound != (0, size, 1)), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, bounds = sizes_of(self.input), self.bounds()
         require(len(bounds) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
         taken = [taken_of(axis, size, *part) for axis, (size, part) in enumerate(zip(shape, bounds, strict=True))]
         return (tensor(taken, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_lists(self, permutation, "starts", "ends", "steps")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        whole = zip(self.bounds(), sizes_of(self.input), strict=True)
-        return aligned_axes(self, (axis for axis, (bound, size) in enumerate(whole) if bound == (0, size, 1)))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands
@@ -321,9 +307,6 @@ class SliceOp(DataMovement):
             return None
         is_whole = start < end and start % length == 0 and end % length == 0
         return runs._replace(outer=(end - start) // length) if is_whole else None
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "starts", "ends")
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         (operand,) = operands
@@ -371,6 +354,7 @@ class PadOp(DataMovement):
     """
 
     name = "glow_high.pad"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"pads": PerAxis.ENDS}
 
     input = operand_def(TENSOR)
     value = opt_operand_def(TENSOR)
@@ -386,6 +370,9 @@ class PadOp(DataMovement):
 
     def is_identity(self) -> bool:
         return not any(ints(self.pads))
+
+    def access_map(self) -> AccessMap:
+        return self.aligned((axis for axis, width in enumerate(self.widths()) if any(width)), tiled=0)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, pads, mode = sizes_of(self.input), ints(self.pads), text(self.mode)
@@ -406,12 +393,6 @@ class PadOp(DataMovement):
             require(not empty, f"mode '{mode}' needs an element to repeat along each axis that it pads")
         padded = [before + size + after for size, (before, after) in zip(shape, widths, strict=True)]
         return (tensor(padded, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, *(axis for axis, width in enumerate(self.widths()) if any(width)))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
@@ -435,6 +416,7 @@ class ExpandOp(DataMovement):
     """
 
     name = "glow_high.expand"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"shape": PerAxis.EXTENT}
 
     input = operand_def(TENSOR)
     shape = sizes_prop()
@@ -443,25 +425,13 @@ class ExpandOp(DataMovement):
     def is_identity(self) -> bool:
         return sizes_of(self.input) == sizes_of(self.result)
 
+    def access_map(self) -> AccessMap:
+        return self.aligned(tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given = sizes(self.shape), sizes_of(self.input)
         require_broadcast_to(given, shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        shape = shape_of(self.result)
-        leading = len(shape) - len(permutation)
-        properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
-        return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self)
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [broadcast_samples(operands, shape_of(self.result))]
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
@@ -478,6 +448,7 @@ class TileOp(DataMovement):
     """
 
     name = "glow_high.tile"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"repeats": PerAxis.FACTOR}
 
     input = operand_def(TENSOR)
     repeats = ints_prop()
@@ -486,18 +457,15 @@ class TileOp(DataMovement):
     def is_identity(self) -> bool:
         return all(count == 1 for count in ints(self.repeats))
 
+    def access_map(self) -> AccessMap:
+        return self.aligned((axis for axis, count in enumerate(ints(self.repeats)) if count != 1), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, repeats = sizes_of(self.input), ints(self.repeats)
         require(len(repeats) == len(shape), f"repeats must have {len(shape)} elements, one for each axis")
         require(min(repeats, default=0) >= 0, "repeats must not be negative")
         tiled = [size * count for size, count in zip(shape, repeats, strict=True)]
         return (tensor(tiled, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_lists(self, permutation, "repeats")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, *(axis for axis, count in enumerate(ints(self.repeats)) if count != 1))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands

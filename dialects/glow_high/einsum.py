@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import result_def, var_operand_def
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, require_equal, sizes_of, tensor
@@ -93,6 +93,13 @@ class EinsumOp(HighOp):
         """The equation, read."""
         return Contraction.of(text(self.equation), [rank_of(term) for term in self.terms])
 
+    def access_map(self) -> AccessMap:
+        contraction = self.contraction()
+        terms, labels = contraction.terms, contraction.result
+        summed = {label for term in terms for label in term if label not in labels}
+        named = [tuple(f"*{label}" if label in summed else label for label in term) for term in terms]
+        return AccessMap(tuple(named), (labels,), 0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         contraction = self.contraction()
         elements = {element_of(term) for term in self.terms}
@@ -100,12 +107,3 @@ class EinsumOp(HighOp):
         (element,) = elements
         sizes = contraction.sizes([sizes_of(term) for term in self.terms])
         return (tensor([sizes[label] for label in contraction.result], element),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        contraction = self.contraction()
-        terms, labels = contraction.terms, contraction.result
-        return [
-            IndependentAxis(tuple(term.index(label) if label in term else None for term in terms), (axis,))
-            for axis, label in enumerate(labels)
-            if all(term.count(label) < 2 for term in terms)
-        ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
@@ -13,14 +13,11 @@ from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, shape_of, sizes_of, tensor
-from glow_mlir.support.symbols import Size
+from glow_mlir.dialects.shapes import broadcast, element_of, sizes_of, tensor
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -52,24 +49,13 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
             raise VerifyException(f"operands have different element types: {', '.join(map(str, elements))}")
         return first
 
+    def access_map(self) -> AccessMap:
+        return self.aligned(tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element = self.check_elements()
         shape = broadcast(*(sizes_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(dict(self.properties), permutation)
-
-    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
-        rank = rank_of(self.result)
-        ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
-        return dict(self.properties) if ranks == {rank} else None
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [broadcast_samples(operands, shape_of(self.result))]
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float, ui8
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
@@ -50,6 +51,10 @@ class SparseLengthsSumOp(HighOp):
     bounds = text_prop("lengths")
     fused = flag_prop()
     result = result_def(TENSOR)
+
+    def access_map(self) -> AccessMap:
+        column = "*w" if flag(self.fused) else "w"
+        return self.accessed(f"data[*d, {column}], indices[*], segments[*] -> result[*s, {column}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (rows, columns), element = sizes_of(self.data), element_of(self.data)

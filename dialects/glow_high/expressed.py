@@ -6,20 +6,20 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, f64
 from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
 from glow_mlir.dialects.generic_form import PARALLEL, GenericForm, generic_form, operand_tensors, rounded
+from glow_mlir.dialects.glow_high.access import STAR, AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MAX_AXES, element_of, rank_of, sizes_of, tensor
 from glow_mlir.support.symbols import Sizes
 
 
@@ -27,14 +27,12 @@ class Expressed(HighOp):
     """
     An operator with one result that `expression` computes; f16 and bf16 are computed with as f32.
 
-    Result types, interpreter and machine code follow from it.
+    Result types, interpreter and machine code follow from it, and which dimensions are folded: the notation has no
+    stars.
     """
 
-    NOTATION: ClassVar[str] = ""
-    """Which dimension each axis of the operands and of the result is, such as `x[..., j], y[..., j] -> z[...]`."""
-
     def notation(self) -> Signature:
-        """The same for the operands, those that there are; raises `VerifyException` where their ranks do not fit."""
+        """Which dimension each axis is; raises `VerifyException` where ranks of operands do not fit."""
         try:
             return _parsed(self.NOTATION).expanded([rank_of(value) for value in self.inputs()])
         except ValueError as error:
@@ -48,8 +46,11 @@ class Expressed(HighOp):
         space = form.space(self.views())
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return parallel_axes_of(self.generic_form())
+    def access_map(self) -> AccessMap:
+        if list(self.views()) != [sizes_of(value) for value in self.inputs()]:
+            return self.whole_map()  # The form has other axes than the operands.
+        form = self.generic_form()
+        return form_map(form.maps, form.kinds)
 
     def views(self) -> Sequence[Sizes]:
         """The sizes in which the notation sees each operand: some axes may be split, and so those of the result are."""
@@ -69,14 +70,20 @@ class Expressed(HighOp):
         return generic_form(signature, root, elements, self.views())
 
 
-def parallel_axes_of(form: GenericForm) -> list[IndependentAxis]:
-    """The axes along which a computation of that form computes each index by itself."""
-    *operands, result = ([str(axis) for axis in affine.results] for affine in form.maps)
-    parallel = [f"d{number}" for number, kind in enumerate(form.kinds) if kind == PARALLEL]
-    return [
-        IndependentAxis(tuple(own.index(name) if name in own else None for own in operands), (result.index(name),))
-        for name in parallel
-    ]
+def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MAX_AXES) -> AccessMap:
+    """The access map of a computation with these maps of operands and result, and kinds of dimensions."""
+    *operands, result = (
+        tuple(
+            STAR
+            if not isinstance(axis, AffineDimExpr)
+            else str(axis)
+            if kinds[axis.position] == PARALLEL
+            else f"*{axis}"
+            for axis in affine.results
+        )
+        for affine in maps
+    )
+    return AccessMap(tuple(operands), (result,), tiled)
 
 
 @cache

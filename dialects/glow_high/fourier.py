@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
 
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, starred
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, require, sizes_of, tensor
@@ -30,6 +30,7 @@ class DftOp(HighOp):
     """
 
     name = "glow_high.dft"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS.from_rank(2))
     axis = int_prop()
@@ -56,6 +57,10 @@ class DftOp(HighOp):
         length = integer(self.length)
         return length // 2 + 1 if flag(self.onesided) and not flag(self.inverse) else length
 
+    def access_map(self) -> AccessMap:
+        axes = (*starred(free_axes(rank_of(self.input) - 1), (self.along(),)), "*p")
+        return AccessMap((axes,), (axes,))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, axis = sizes_of(self.input), self.along()
         require(shape[-1] in (1, 2), f"numbers are real, [..., 1], or complex, [..., 2], not of shape {shape}")
@@ -65,6 +70,3 @@ class DftOp(HighOp):
         require(shape[-1] == 1 or not one_half, "only frequencies of real numbers are told by one half of them")
         parts = 1 if self.gives_real() else 2
         return (tensor((*shape[:axis], self.given(), *shape[axis + 1 : -1], parts), element_of(self.input)),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, self.along(), rank_of(self.input) - 1)

@@ -14,9 +14,9 @@ from xdsl.irdl import base, prop_def, region_def, result_def, var_operand_def
 from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.expressed import parallel_axes_of
-from glow_mlir.dialects.glow_high.independence import IndependentAxis
+from glow_mlir.dialects.glow_high.expressed import form_map
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import optional_type_prop
@@ -113,6 +113,9 @@ class GenericOp(HighOp):
         require(not missing, f"no operand says how long {', '.join(missing)} is")
         return tuple(sizes[number] for number in range(len(kinds)))
 
+    def access_map(self) -> AccessMap:
+        return form_map(self.own_maps(), self.kinds(), 0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         count = len(self.own_maps())
         require(count == len(self.inputs()) + 1, f"{len(self.inputs())} operands and a result need as many maps")
@@ -121,9 +124,6 @@ class GenericOp(HighOp):
         verify_arguments(self)
         verify_program(self)
         return (tensor(tuple(space[axis] for axis in result_axes(self)), self.result_element()),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return parallel_axes_of(self.generic_form())
 
     def arithmetic(self) -> Arithmetic:
         space = tuple(map(largest, self.space()))

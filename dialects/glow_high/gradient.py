@@ -30,6 +30,7 @@ class GradientOp(HighOp):
     """
 
     name = "glow_high.gradient"
+    NOTATION: ClassVar[str] = "target[*] -> results_[*]"
     HAS_INSTRUCTION: ClassVar[bool] = False
 
     target = operand_def(FLOATS)
@@ -61,6 +62,7 @@ class VariablesOp(HighOp):
     """
 
     name = "glow_high.variables"
+    NOTATION: ClassVar[str] = "values[*] -> variables[*]"
     HAS_INSTRUCTION: ClassVar[bool] = False
 
     values = var_operand_def(TENSOR)

@@ -1,20 +1,19 @@
 """
 Along which axes operators compute each index by itself, and how the samples of a batch lie along an axis.
 
-`HighOp.independent_axes` says the former, operator by operator: what holds whatever the operands are, so that a part of
-them gives that part of the results, as `data-parallel` partitions need it. (`samples` are what may be of one sample.)
+Access maps say the former: what holds whatever the operands are, so that a part of them gives that part of the results,
+as `data-parallel` partitions need it. (`samples` are what may be of one sample.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import NamedTuple
 
-from glow_mlir.dialects.shapes import Shape, rank_of
-
-if TYPE_CHECKING:
-    from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.dataclass import dataclass
 
 
 class IndependentAxis(NamedTuple):
@@ -26,6 +25,19 @@ class IndependentAxis(NamedTuple):
 
     operands: tuple[int | None, ...]
     results: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ParallelAxes:
+    """
+    The leading axes of the results along which an operator computes each index by itself.
+
+    `operands` has for each operand that depends on the index, by name, which of its axes each of them is, `None` for
+    one that does not move it. Of an operand that broadcasts such an axis has size one. Other operands are read whole.
+    """
+
+    count: int = 0
+    operands: Mapping[str, Sequence[int | None]] = field(default_factory=dict[str, "Sequence[int | None]"])
 
 
 class Runs(NamedTuple):
@@ -41,31 +53,6 @@ class Runs(NamedTuple):
     def size(self, samples: int) -> int:
         """The size of the axis for so many samples."""
         return self.outer * samples * self.inner
-
-
-def named_axis(op: HighOp, results: int | Sequence[int], **operands: int | None) -> IndependentAxis:
-    """
-    An axis of all results of an operator, or one of each; the operands of these names that there are have it where they
-    say, the others, and those for which that is below zero, are read whole.
-    """
-    axes = (results,) * len(op.results) if isinstance(results, int) else tuple(results)
-    places = [operands.get(name) for name, group in op.operand_groups() for value in group if value is not None]
-    return IndependentAxis(tuple(None if place is None or place < 0 else place for place in places), axes)
-
-
-def aligned_axes(op: HighOp, axes: Iterable[int]) -> list[IndependentAxis]:
-    """Axes of the results that operands have at the same distance from the last one, where they have as many."""
-    rank = rank_of(op.results[0])
-    missing = [rank - rank_of(value) for value in op.operands]
-    return [
-        IndependentAxis(tuple(axis - own if axis >= own else None for own in missing), (axis,) * len(op.results))
-        for axis in axes
-    ]
-
-
-def other_axes(op: HighOp, *axes: int) -> list[IndependentAxis]:
-    """All axes of the results but some, counted from the front; operands have them at the same place."""
-    return aligned_axes(op, (axis for axis in range(rank_of(op.results[0])) if axis not in axes))
 
 
 def reshaped_runs(runs: Runs, given: Shape, shape: Shape, batch: int) -> Runs | None:

@@ -16,18 +16,15 @@ from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.folds import COMBINING
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import (
     Relation,
-    Shape,
     SizesDifferError,
     element_of,
     is_empty,
@@ -70,6 +67,7 @@ class GatherOp(DataMovement):
     """
 
     name = "glow_high.gather"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     FAILURE: ClassVar[str] = OUT_OF_RANGE
 
     input = operand_def(TENSOR)
@@ -78,18 +76,12 @@ class GatherOp(DataMovement):
     failure = text_prop(OUT_OF_RANGE)
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        axis = normalize_axis(integer(self.axis), rank_of(self.input))
-        places: Sequence[int | None] = [None] * axis
-        taken: Sequence[int | None] = [None] * rank_of(self.indices)
-        operands = {"input": [*range(axis), *taken], "indices": [*places, *range(len(taken))]}
-        return ParallelAxes(axis + len(taken), operands)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        rank = rank_of(self.input)
-        behind = range(normalize_axis(integer(self.axis), rank) + 1, rank)
-        more = rank_of(self.indices) - 1
-        return [*HighOp.independent_axes(self), *(named_axis(self, axis + more, input=axis) for axis in behind)]
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.input))
+        axis = normalize_axis(integer(self.axis), len(axes))
+        taken = tuple(f"i{number}" for number in range(rank_of(self.indices)))
+        result = (*axes[:axis], *taken, *axes[axis + 1 :])
+        return AccessMap((starred(axes, (axis,)), taken), (result,), axis + len(taken))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
@@ -98,15 +90,6 @@ class GatherOp(DataMovement):
         axis = normalize_axis(integer(self.axis), len(shape))
         require(shape[axis] != 0 or is_empty(self.indices), f"axis {axis} has no elements to take")
         return (tensor((*shape[:axis], *sizes_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        axis = normalize_axis(integer(self.axis), len(permutation))
-        taken = permutation[axis]
-        # In the place of the axis `taken` are those of the indices, and what comes behind it moves.
-        extra = rank_of(self.indices)
-        places: list[tuple[int, ...]] = [(p if p < taken else p + extra - 1,) for p in permutation]
-        places[axis] = tuple(range(taken, taken + extra))
-        return Untransposed(changed(self, axis=taken), tuple(place for group in places for place in group))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         source, indices = operands
@@ -133,6 +116,7 @@ class GatherElementsOp(HighOp):
     """
 
     name = "glow_high.gather_elements"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     FAILURE: ClassVar[str] = OUT_OF_RANGE
     TRANSPOSES_ALL: ClassVar[bool] = True
 
@@ -141,15 +125,15 @@ class GatherElementsOp(HighOp):
     axis = int_prop(0)
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank_of(self.input)), "input", "indices")
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.input))
+        axis = normalize_axis(integer(self.axis), len(axes))
+        indices = (*axes[:axis], "...i", *axes[axis + 1 :])
+        return AccessMap((starred(axes, (axis,)), indices), (indices,), axis)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(sizes_of(self.indices), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
@@ -187,10 +171,15 @@ class GatherNDOp(HighOp):
     batch_dims = int_prop(0)
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        batch, count = integer(self.batch_dims), rank_of(self.indices) - 1
-        places: Sequence[int | None] = [*range(batch), *[None] * (count - batch)]
-        return ParallelAxes(count, {"input": places, "indices": range(count)})
+    def access_map(self) -> AccessMap:
+        batch, count, (depth,) = (
+            integer(self.batch_dims),
+            rank_of(self.indices) - 1,
+            static(sizes_of(self.indices)[-1:]),
+        )
+        rows = tuple(f"i{number}" for number in range(count))
+        rest = free_axes(rank_of(self.input) - batch - depth)
+        return AccessMap(((*rows[:batch], *["*"] * depth, *rest), (*rows, "*")), ((*rows, *rest),), count)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, indices, batch = sizes_of(self.input), sizes_of(self.indices), integer(self.batch_dims)
@@ -244,25 +233,22 @@ class ScatterElementsOp(Scatter):
     """
 
     name = "glow_high.scatter_elements"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     axis = int_prop(0)
 
-    def parallel_axes(self) -> ParallelAxes:
-        axis = normalize_axis(integer(self.axis), rank_of(self.input))
-        pairs = list(zip(sizes_of(self.input), sizes_of(self.indices), strict=True))
+    def access_map(self) -> AccessMap:
+        pairs = enumerate(zip(sizes_of(self.input), sizes_of(self.indices), strict=True))
         # Behind the indices along an axis, elements stay as they are.
-        whole = next((place for place, (all_, some) in enumerate(pairs) if all_ != some), axis)
-        return ParallelAxes.shared(min(axis, whole), "input", "indices", "updates")
+        partly = [axis for axis, (whole, part) in pairs if whole != part]
+        return self.aligned((normalize_axis(integer(self.axis), rank_of(self.input)), *partly))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
         require_equal(sizes_of(self.indices), sizes_of(self.updates), "indices and updates must have one shape")
         check_elements_shape(self.input, self.indices, integer(self.axis), Relation.EQUAL)
         return (tensor(sizes_of(self.input), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
 
 @op_definition
@@ -279,6 +265,12 @@ class ScatterNDOp(Scatter):
     """
 
     name = "glow_high.scatter_nd"
+
+    def access_map(self) -> AccessMap:
+        depth = static(sizes_of(self.indices)[-1:])[0]
+        rest = free_axes(rank_of(self.input) - depth)
+        axes, rows = (*["*"] * depth, *rest), ("*",) * rank_of(self.indices)
+        return AccessMap((axes, rows, (*rows[1:], *rest)), (axes,))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
@@ -302,6 +294,7 @@ class ReverseSequenceOp(HighOp):
     """
 
     name = "glow_high.reverse_sequence"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("batch_axis", "time_axis")
 
     input = operand_def(TENSOR)
     lengths = operand_def(INDICES)
@@ -309,18 +302,11 @@ class ReverseSequenceOp(HighOp):
     time_axis = int_prop(0)
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        is_first = normalize_axis(integer(self.batch_axis), rank_of(self.input)) == 0
-        return ParallelAxes.shared(int(is_first), "input", "lengths")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
         batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))
-        return [
-            named_axis(self, axis, input=axis, lengths=0 if axis == batch else None)
-            for axis in range(rank)
-            if axis != time
-        ]
+        axes = starred(free_axes(rank), (time,))
+        return AccessMap((axes, (axes[batch],)), (axes,))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, rank = sizes_of(self.input), rank_of(self.input)
@@ -329,6 +315,3 @@ class ReverseSequenceOp(HighOp):
         require(batch != time, "batch_axis and time_axis are the same")
         require_equal(sizes_of(self.lengths), (shape[batch],), f"lengths must have shape ({shape[batch]},)")
         return (tensor(shape, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation, "batch_axis", "time_axis")

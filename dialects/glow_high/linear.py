@@ -11,11 +11,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.indexing import OUT_OF_RANGE
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes, ParallelAxes
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes
 from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
@@ -73,6 +72,11 @@ class MatrixProduct(HighOp):
         require_equal(depth, inner, f"the operands' inner sizes differ: {depth} and {inner}")
         return broadcast(left[:-2], right[:-2], behind=2), rows, columns, depth
 
+    def access_map(self) -> AccessMap:
+        left = "*k, i" if flag(self.transpose_left) else "i, *k"
+        right = "j, *k" if flag(self.transpose_right) else "*k, j"
+        return self.accessed(f"left[..., {left}], right[..., {right}], predicate[..., i], bias[j] -> result[...; i, j]")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
         signature = ProductSignature.of(self.left, self.right, self.bias, self.to)
@@ -82,20 +86,6 @@ class MatrixProduct(HighOp):
             )
             shape_of(self.bias)
         return (tensor((*batch, rows, columns), signature.output),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        left, right, rank = rank_of(self.left), rank_of(self.right), rank_of(self.result)
-        batches = (
-            named_axis(self, axis, left=axis - rank + left, right=axis - rank + right, predicate=axis)
-            for axis in range(rank - 2)
-        )
-        rows = left - (1 if flag(self.transpose_left) else 2)
-        columns = right - (2 if flag(self.transpose_right) else 1)
-        return [
-            *batches,
-            named_axis(self, rank - 2, left=rows, predicate=rank - 2),
-            named_axis(self, rank - 1, right=columns, bias=0),
-        ]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
@@ -119,27 +109,10 @@ class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
     COMBINES_ROWS: ClassVar[bool] = True
     ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, left=self.left, right=self.right)
-
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         is_left_alone = is_row[0] and not any(is_row[1:])
         fits = is_left_alone and rank_of(self.right) == 2 and not flag(self.transpose_left)
         return dict(self.properties) if fits else None
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        left, right, *biases = operands
-        (rows, depth), (columns, inner) = left.axes[-2:], right.axes[:-3:-1]
-        if flag(self.transpose_left):
-            rows, depth = depth, rows
-        if flag(self.transpose_right):
-            columns, inner = inner, columns
-        if is_apart(depth) or is_apart(inner):
-            # The other factor may take single samples.
-            return [unknown(operands, shape_of(self.result))]
-        factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
-        return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
     def linear_form(self) -> LinearForm | None:
         if self.to is not None or flag(self.transpose_left) or not has_static_shape(self.right):
@@ -211,6 +184,10 @@ class GroupedMatMulOp(HighOp):
     to = optional_type_prop()
     result = result_def(TENSOR)
 
+    def access_map(self) -> AccessMap:
+        matrix = "j, *k" if flag(self.transpose_weights) else "*k, j"
+        return self.accessed(f"input[i, *k], weights[*e, {matrix}], index[i], bias[*e, j] -> result[; i, j]")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (rows, depth), (experts, *matrix), (count,) = map(sizes_of, (self.input, self.weights, self.index))
         inner, columns = _matrix(tuple(matrix), flag(self.transpose_weights))
@@ -222,10 +199,6 @@ class GroupedMatMulOp(HighOp):
             expected, found = (experts, columns), sizes_of(self.bias)
             require_equal(found, expected, f"bias must have shape {expected}, not {found}")
         return (tensor((rows, columns), signature.output),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        columns = 1 if flag(self.transpose_weights) else 2
-        return [named_axis(self, 0, input=0, index=0), named_axis(self, 1, weights=columns, bias=1)]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
@@ -244,6 +217,7 @@ class FullyConnectedOp(HighOp):
     """
 
     name = "glow_high.fully_connected"
+    NOTATION: ClassVar[str] = "input[i, *k], weights[*k, j], bias[j] -> result[i; j]"
     ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
     input = operand_def(FACTORS.of_rank(2))
@@ -258,9 +232,6 @@ class FullyConnectedOp(HighOp):
         require_bias(self.bias, right[1])
         signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
         return (tensor((left[0], right[1]), signature.output),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0), named_axis(self, 1, weights=1, bias=0)]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
@@ -283,12 +254,10 @@ class DetOp(HighOp):
     """
 
     name = "glow_high.det"
+    NOTATION: ClassVar[str] = "input[..., *i, *j] -> result[...]"
 
     input = operand_def(FLOATS.from_rank(2))
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(rank_of(self.input) - 2, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = sizes_of(self.input), element_of(self.input)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
@@ -36,6 +37,10 @@ class LinearAttentionOp(HighOp):
     """
 
     name = "glow_high.linear_attention"
+    NOTATION: ClassVar[str] = (
+        "query[n, *], key[n, *], value[n, *], past_state[n, *], decay[n, *], beta[n, *]"
+        " -> result[n, *], present_state[n, *]"
+    )
     irdl_options = SEGMENTS
 
     query = operand_def(FLOATS.of_rank(3))
@@ -64,9 +69,6 @@ class LinearAttentionOp(HighOp):
         )
         require(key * queries == query * heads, f"keys of {key} elements do not fit queries of {query}")
         return queries, heads, query // queries, value // heads
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "query", "key", "value", "past_state", "decay", "beta")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         queries, heads, depth, width = self.sizes()

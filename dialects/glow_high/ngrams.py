@@ -9,7 +9,6 @@ from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def, var_operand_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import F32, INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import rank_of, require, shape_of, sizes_of, tensor
@@ -31,6 +30,7 @@ class TfIdfVectorizerOp(HighOp):
     """
 
     name = "glow_high.tf_idf_vectorizer"
+    NOTATION: ClassVar[str] = "input[..., *c] -> result[..., *j]"
     irdl_options = SEGMENTS
     FAILURE: ClassVar[str] = "a column is out of range"
 
@@ -41,9 +41,6 @@ class TfIdfVectorizerOp(HighOp):
     max_skip_count = int_prop(0)
     mode = text_prop("TF")
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(rank_of(self.input) - 1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, size = sizes_of(self.input), integer(self.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -21,18 +22,14 @@ from glow_mlir.dialects.expressions import (
     reduce_sum,
     sqrt,
 )
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, plain, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis, other_axes
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
-from glow_mlir.dialects.glow_high.samples import Samples, like_first
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, number
 from glow_mlir.dialects.shapes import (
-    Shape,
     element_of,
     normalize_axis,
     rank_of,
@@ -63,26 +60,14 @@ def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
         shape_of(operand)
 
 
-class Normalization(HighOp):
-    """An operator with an element of the result for each of its first operand, and parameters behind it."""
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [like_first(operands, shape_of(self.results[0]))]
-
-
-class AlongAxis(Normalization):
+class AlongAxis(HighOp):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
+
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS)
     axis = int_prop(-1)
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
 
     def folded(self) -> tuple[str, ...]:
         """The dimension that the function is taken along; a scalar has none."""
@@ -94,12 +79,13 @@ class AlongAxis(Normalization):
         names = axis_names(rank_of(self.input))
         return Signature((Access("input", names),), Access("result", names))
 
+    def access_map(self) -> AccessMap:
+        rank = rank_of(self.input)
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "the operator")
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
 
 @op_definition
@@ -157,7 +143,7 @@ class HardmaxOp(AlongAxis, Expressed):
 
 
 @op_definition
-class BatchNormalizationOp(Normalization, Expressed):
+class BatchNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -165,6 +151,7 @@ class BatchNormalizationOp(Normalization, Expressed):
     """
 
     name = "glow_high.batch_normalization"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS)
     scale = operand_def(FLOATS)
@@ -175,13 +162,15 @@ class BatchNormalizationOp(Normalization, Expressed):
     axis = int_prop(-1)
     result = result_def(TENSOR)
 
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.input))
+        channel = (axes[normalize_axis(integer(self.axis), len(axes))],)
+        return AccessMap((axes, *(channel,) * 4), (axes,), 0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         channels = sizes_of(self.input)[normalize_axis(integer(self.axis), rank_of(self.input))]
         require_channels(self.inputs()[1:], channels)
         return same_as_input(self, self.input, "batch_normalization")
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
     def notation(self) -> Signature:
         names = axis_names(rank_of(self.input))
@@ -195,8 +184,12 @@ class BatchNormalizationOp(Normalization, Expressed):
         return x * factor + (offset - mean * factor)
 
 
-class OverImages(Normalization, Expressed):
+class OverImages(Expressed):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
+
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+    MIXES_CHANNELS: ClassVar[bool] = False
+    """Whether they are taken over several channels."""
 
     input = operand_def(FLOATS)
     scale = operand_def(FLOATS)
@@ -211,12 +204,16 @@ class OverImages(Normalization, Expressed):
         require(axis > 0, "axis 0 is the batch, channels lie along another one")
         return axis
 
+    def access_map(self) -> AccessMap:
+        rank, channels = rank_of(self.input), self.channel_axis()
+        axes = ("n", *starred(free_axes(rank)[1:], range(rank - 1)))
+        if not self.MIXES_CHANNELS:
+            axes = (*axes[:channels], plain(axes[channels]), *axes[channels + 1 :])
+        return AccessMap((axes, *((axes[channels],),) * 2), (axes,))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require_channels(self.inputs()[1:], sizes_of(self.input)[self.channel_axis()])
         return same_as_input(self, self.input, "the operator")
-
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return None if permutation[0] else along_axis(self, permutation)
 
     def grouped_shape(self) -> Sizes:
         """The shape of the input with the channels split into groups and the channels of each, if they are."""
@@ -265,6 +262,7 @@ class GroupNormalizationOp(OverImages):
     """
 
     name = "glow_high.group_normalization"
+    MIXES_CHANNELS: ClassVar[bool] = True
 
     groups = int_prop()
 
@@ -278,9 +276,6 @@ class GroupNormalizationOp(OverImages):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.grouped_shape()
         return OverImages.infer_types(self)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0)]
 
 
 def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
@@ -309,7 +304,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
 
 
 @op_definition
-class LayerNormalizationOp(Normalization, Expressed):
+class LayerNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
 
@@ -333,14 +328,13 @@ class LayerNormalizationOp(Normalization, Expressed):
         """The axes over which mean and variance are taken."""
         return trailing_axes(self.input, self.axis)
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank, count = rank_of(self.input), min(self.normalized_axes())
-        return ParallelAxes.broadcast(count, rank, input=self.input, scale=self.scale, bias=self.bias)
-
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
         require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "layer_normalization")
+
+    def access_map(self) -> AccessMap:
+        return self.aligned(self.normalized_axes())
 
     def notation(self) -> Signature:
         return broadcasting_notation(self.inputs())
@@ -353,12 +347,9 @@ class LayerNormalizationOp(Normalization, Expressed):
         value = difference * factor
         return fma(value, scale, bias[0]) if bias else value * scale
 
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
-
 
 @op_definition
-class RmsNormalizationOp(Normalization, Expressed):
+class RmsNormalizationOp(Expressed):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
 
@@ -377,14 +368,13 @@ class RmsNormalizationOp(Normalization, Expressed):
         """The axes over which the mean is taken."""
         return trailing_axes(self.input, self.axis)
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank, count = rank_of(self.input), min(self.normalized_axes())
-        return ParallelAxes.broadcast(count, rank, input=self.input, scale=self.scale)
-
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
         require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "rms_normalization")
+
+    def access_map(self) -> AccessMap:
+        return self.aligned(self.normalized_axes())
 
     def notation(self) -> Signature:
         return broadcasting_notation(self.inputs())
@@ -394,12 +384,9 @@ class RmsNormalizationOp(Normalization, Expressed):
         squares = mean_of(self.input, x * x, self.normalized_axes())
         return x * (1.0 / sqrt(squares + number(self.epsilon))) * scale
 
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
-
 
 @op_definition
-class LrnOp(Normalization):
+class LrnOp(HighOp):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 
@@ -411,6 +398,7 @@ class LrnOp(Normalization):
     """
 
     name = "glow_high.lrn"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS)
     size = int_prop()
@@ -424,13 +412,11 @@ class LrnOp(Normalization):
         """How many channels before and after its own each sum takes in."""
         return (integer(self.size) - 1) // 2, integer(self.size) // 2
 
+    def access_map(self) -> AccessMap:
+        rank = rank_of(self.input)
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require(integer(self.size) > 0, "size must be positive")
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "lrn")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)

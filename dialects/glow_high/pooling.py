@@ -14,10 +14,10 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.access import AccessMap
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
-from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
@@ -30,23 +30,26 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.quant import is_per_axis
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
-    channel_axis,
     is_channels_last,
     join_image,
     split_sizes,
 )
 from glow_mlir.support.op_definition import op_definition
 
-WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
-"""Properties with one item a spatial axis."""
-
 
 class Pool(Windowed):
     """An operator that reduces each window of each channel to one element."""
+
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "kernel_shape": PerAxis.FACTOR,
+        "strides": PerAxis.FACTOR,
+        "pads": PerAxis.ENDS,
+        "dilations": PerAxis.FACTOR,
+    }
 
     input = operand_def(NUMBERS.from_rank(3))
     kernel_shape = ints_prop()
@@ -69,8 +72,9 @@ class Pool(Windowed):
         """Whether the padding of a window counts as elements that are `fill`, among others that lie as `known`."""
         return fill == 0
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1 if is_channels_last(self.layout) else 2, "input")
+    def access_map(self) -> AccessMap:
+        axes = "n, *..., c" if is_channels_last(self.layout) else "n, c, *..."
+        return self.accessed(f"input[{axes}] -> result[{axes}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_sizes(self.input, self.layout)
@@ -81,24 +85,10 @@ class Pool(Windowed):
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """Only to channels last: the spatial axes may change places, and channels that came first go back."""
-        rank = len(permutation)
-        channels = permutation[-1 if is_channels_last(self.layout) else 1]
-        if permutation[0] or channels != rank - 1:
-            return None
-        spatial = permutation[1:-1] if is_channels_last(self.layout) else permutation[2:]
-        order = tuple(axis - 1 for axis in spatial)
-        lists = {name: moved(ints(self.properties[name]), order) for name in WINDOW_LISTS if name in self.properties}
-        if self.pads is not None:
-            lists["pads"] = split_pairs(ints(self.pads), order)
-        return Untransposed(changed(self, layout=CHANNELS_LAST, **lists), permutation)
+        return untransposed(self, permutation, layout=CHANNELS_LAST)
 
     def scales_channels(self) -> bool:
         return is_channels_last(self.layout)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        shape = shape_of(self.result)
-        axis = channel_axis(len(shape), self.layout)
-        return [windowed_samples(operands[0], shape, axis, mixes_channels=False)]
 
 
 def meets_input(window: Window) -> bool:
@@ -151,27 +141,25 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         return None  # A border in the input counts in the indices.
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes()  # Indices count the elements of all images.
-
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
         from glow_mlir.dialects.glow_high.canonicalization.pooling import PATTERNS
 
         return PATTERNS
 
+    def access_map(self) -> AccessMap:
+        axes = "n, *..., c" if is_channels_last(self.layout) else "n, c, *..."
+        counted = axes.replace("...", "")
+        if not flag(self.by_channel):
+            counted = counted.replace("n", "*n").replace("c", "*c")  # Each index counts the elements of all images.
+        return self.accessed(f"input[{axes}] -> result[; {axes}], indices[{counted}]")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (values,) = Pool.infer_types(self)
         return (values, tensor(sizes_of(values), i64))
 
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return None  # The indices would have to change with the axes.
-
     def scales_channels(self) -> bool:
         return False
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [*Pool.result_samples(self, operands)] * 2
 
 
 @op_definition

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
 
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.operand_types import BOOLS, TENSOR
 from glow_mlir.dialects.shapes import element_of, rank_of, require, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -34,10 +32,11 @@ class PredicateOp(HighOp):
     mask = operand_def(BOOLS.from_rank(1))
     result = result_def(TENSOR)
 
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.value))
+        return AccessMap((axes, axes[: rank_of(self.mask)]), (axes,))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         sizes, mask = sizes_of(self.value), sizes_of(self.mask)
         require(mask == sizes[: len(mask)], f"the mask has shape {mask}, which are no leading axes of {sizes}")
         return (tensor(sizes, element_of(self.value)),)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, axis, value=axis, mask=axis) for axis in range(rank_of(self.mask))]

@@ -8,7 +8,7 @@ f32, or in f64 where an operand is f64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
@@ -16,12 +16,9 @@ from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
-from glow_mlir.dialects.glow_high.samples import Samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
@@ -31,7 +28,7 @@ from glow_mlir.dialects.quant import (
     zero_point_of,
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
 
 CODES_OF_A_BYTE = 256
@@ -283,11 +280,9 @@ class LookupOp(HighOp):
     table = operand_def(CODES.of_rank(1))
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(max(0, rank_of(self.input) - 1), "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, axis, input=axis) for axis in range(rank_of(self.input))]
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.input))
+        return AccessMap((axes, ("*t",)), (axes,), max(0, len(axes) - 1))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         for value in (self.input, self.table):
@@ -296,9 +291,3 @@ class LookupOp(HighOp):
         entries = shape_of(self.table)[0]
         require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
         return (tensor(sizes_of(self.input), element_of(self.table)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(dict(self.properties), permutation)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return operands[:1]

@@ -18,14 +18,12 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from glow_mlir.dialects.generic_form import is_half
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Gate, Gated
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import (
     element_of,
-    rank_of,
     require,
     require_equal,
     shape_of,
@@ -46,6 +44,11 @@ class Recurrence(Gated):
     the last to the first.
     """
 
+    NOTATION: ClassVar[str] = (
+        "input[*t, n, *g], initial_h[n, *], initial_c[n, *], sequence_lens[n]"
+        " -> states[*t, n, *h], last_h[n, *], last_c[n, *], sums[*t, n, *], cells[*t, n, *]"
+    )
+
     GATES: ClassVar[int]
     """How many gates the network has: the width of the input over that of the state."""
     FUNCTIONS: ClassVar[tuple[str, ...]]
@@ -56,11 +59,6 @@ class Recurrence(Gated):
     """How many states a step hands on to the next."""
 
     reverse = flag_prop()
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        # What there is of each step is [steps, batch, …], all else [batch, …].
-        batch = [rank_of(result) - 2 for result in self.results]
-        return [named_axis(self, batch, input=1, initial_h=0, initial_c=0, sequence_lens=0)]
 
     def stated_batch(self) -> int:
         return shape_of(self.inputs()[0])[1]

@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Gated, names_of
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.recurrence import (
     GruRecurrenceOp,
     LstmRecurrenceOp,
@@ -22,7 +22,7 @@ from glow_mlir.dialects.glow_high.recurrence import (
 )
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
-from glow_mlir.dialects.shapes import element_of, rank_of, require, require_equal, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, require_equal, shape_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
@@ -58,12 +58,6 @@ class Recurrent(Gated):
         require(word in DIRECTIONS, f"direction must be one of {', '.join(DIRECTIONS)}, not '{word}'")
         return DIRECTIONS[word]
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        first = flag(self.batch_first)
-        batch = [0 if first else rank_of(result) - 2 for result in self.results]
-        own, state = (0, 0) if first else (1, 1)
-        return [named_axis(self, batch, input=own, initial_h=state, initial_c=state, sequence_lens=0)]
-
     def gate_names(self) -> tuple[str, ...]:
         """The names of the gate functions of all directions; raises where names or parameters do not fit."""
         default = self.RECURRENCE.FUNCTIONS * len(self.directions())
@@ -81,6 +75,16 @@ class Recurrent(Gated):
             if values is not None:
                 properties[name] = to_attribute(floats(values)[chosen])
         return properties
+
+    def access_map(self) -> AccessMap:
+        if flag(self.batch_first):
+            image, state, states = "[n, *]", "[n, *]", "[n, *]"
+        else:
+            image, state, states = "[*t, n, *]", "[*d, n, *h]", "[*t, *d, n, *h]"
+        return self.accessed(
+            f"input{image}, initial_h{state}, initial_c{state}, sequence_lens[n]"
+            f" -> states{states}, last_h{state}, last_c{state}"
+        )
 
 
 def layer_types(

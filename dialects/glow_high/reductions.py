@@ -31,18 +31,15 @@ from glow_mlir.dialects.expressions import (
     where,
 )
 from glow_mlir.dialects.folds import NEUTRAL
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
-from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
-from glow_mlir.dialects.glow_high.samples import Samples, without_axes
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import (
-    Shape,
     element_of,
     may_be_empty,
     normalize_axis,
@@ -64,17 +61,11 @@ def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: bool) -> Shape:
-    """The permutation of the axes that a reduction leaves, where those of its operand are transposed."""
-    if keepdims:
-        return permutation
-    return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
-
-
-def unreduced_axes(rank: int, reduced: tuple[int, ...], keepdims: bool) -> list[IndependentAxis]:
-    """The axes that a reduction does not reduce, of an operand of that rank."""
-    kept = [axis for axis in range(rank) if axis not in reduced]
-    return [IndependentAxis((axis,), (axis if keepdims else place,)) for place, axis in enumerate(kept)]
+def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> AccessMap:
+    """The axes of an operand and a result, which has an element for all those along some axes of the operand."""
+    axes = starred(free_axes(rank_of(value)), reduced)
+    result = axes if keepdims else tuple(name for name in axes if not is_starred(name))
+    return AccessMap((axes,), (result,), min(reduced, default=len(axes)))
 
 
 def real(x: Tensor) -> Tensor:
@@ -97,6 +88,8 @@ class Reduction(Expressed):
     `keepdims` is false.
     """
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axes",)
+
     input = operand_def(NUMBERS)
     axes = ints_prop()
     keepdims = flag_prop(True)
@@ -109,11 +102,8 @@ class Reduction(Expressed):
         require(len(set(axes)) == len(axes), f"axes {ints(self.axes)} name an axis twice")
         return axes
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(min(self.reduced_axes(), default=rank_of(self.input)), "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return unreduced_axes(rank_of(self.input), self.reduced_axes(), flag(self.keepdims))
+    def access_map(self) -> AccessMap:
+        return reduced_map(self.input, self.reduced_axes(), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
@@ -134,14 +124,6 @@ class Reduction(Expressed):
     @abstractmethod
     def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
         """What it computes of all elements along dimensions."""
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        reduced = self.reduced_axes()
-        properties = changed(self, axes=sorted(permutation[axis] for axis in reduced))
-        return Untransposed(properties, kept_permutation(permutation, reduced, flag(self.keepdims)))
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
 
 
 @op_definition
@@ -290,6 +272,7 @@ class ReduceLogSumExpOp(Reduction):
 class _Position(Expressed):
     """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     IS_LARGEST: ClassVar[bool]
     """Whether the extreme is the largest element."""
 
@@ -299,9 +282,9 @@ class _Position(Expressed):
     select_last_index = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return reduced_map(self.input, (normalize_axis(integer(self.axis), rank),) if rank else (), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
@@ -321,11 +304,6 @@ class _Position(Expressed):
         (x,) = operands
         (axis,) = self.folded()
         return converted(position(x, axis, self.IS_LARGEST, flag(self.select_last_index)), i64)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        axis = normalize_axis(integer(self.axis), len(permutation))
-        kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
-        return Untransposed(changed(self, axis=permutation[axis]), kept)
 
 
 @op_definition
@@ -356,22 +334,21 @@ class _Running(Expressed):
     FOLD: ClassVar[str]
     """How totals take in an element."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+
     input = operand_def(NUMBERS)
     axis = int_prop()
     exclusive = flag_prop()
     reverse = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return (tensor(sizes_of(self.input), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
     def notation(self) -> Signature:
         names = axis_names(rank_of(self.input))
@@ -423,6 +400,7 @@ class TopKOp(HighOp):
     """
 
     name = "glow_high.top_k"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(NUMBERS)
     k = int_prop()
@@ -432,9 +410,9 @@ class TopKOp(HighOp):
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = sizes_of(self.input), element_of(self.input)
@@ -445,9 +423,3 @@ class TopKOp(HighOp):
         )
         taken = (*shape[:axis], k, *shape[axis + 1 :])
         return tensor(taken, element), tensor(taken, i64)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))

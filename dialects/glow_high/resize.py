@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
-from glow_mlir.dialects.glow_high.samples import Samples, resized
-from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.glow_high.access import AccessMap
+from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
@@ -77,6 +76,11 @@ class ResizeOp(DataMovement):
     """
 
     name = "glow_high.resize"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "shape": PerAxis.EXTENT,
+        "scales": PerAxis.FACTOR,
+        "roi": PerAxis.ENDS,
+    }
 
     input = operand_def(SCALARS)
     shape = sizes_prop()
@@ -114,6 +118,10 @@ class ResizeOp(DataMovement):
     def moves_only(self) -> bool:
         return text(self.mode) == "nearest" and text(self.coordinates) != "tf_crop_and_resize"
 
+    def access_map(self) -> AccessMap:
+        crops = text(self.coordinates) == "tf_crop_and_resize"
+        return self.aligned((axis for axis, ratio in enumerate(self.ratios()) if crops or ratio != 1.0), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given, element = sizes(self.shape), sizes_of(self.input), element_of(self.input)
         for word, words in ((self.mode, MODES), (self.coordinates, COORDINATES), (self.rounding, ROUNDINGS)):
@@ -143,25 +151,4 @@ class ResizeOp(DataMovement):
         resized = [permutation[axis] for axis, ratio in enumerate(self.ratios()) if ratio != 1.0]
         if text(self.mode) != "nearest" and resized != sorted(resized):
             return None  # One axis comes after the other, and each rounds.
-        lists: dict[str, AttributeValue] = {"shape": moved(sizes(self.shape), permutation)}
-        if self.scales is not None:
-            lists["scales"] = moved(floats(self.scales), permutation)
-        if self.roi is not None:
-            lists["roi"] = split_pairs(floats(self.roi), permutation)
-        return Untransposed(changed(self, **lists), permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        crops = text(self.coordinates) == "tf_crop_and_resize"
-        return other_axes(self, *(axis for axis, ratio in enumerate(self.ratios()) if crops or ratio != 1.0))
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        crops = text(self.coordinates) == "tf_crop_and_resize"
-        along = zip(operands[0].axes, static(sizes(self.shape)), self.ratios(), strict=True)
-        return [
-            operands[0].with_axes(
-                [axis if ratio == 1.0 and not crops else resized(axis, size) for axis, size, ratio in along]
-            )
-        ]
+        return super().untransposed(permutation)

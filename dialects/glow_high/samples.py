@@ -1,8 +1,8 @@
 """
 Where the samples of a batch lie in tensors: along which axes elements may be of different samples.
 
-`HighOp.result_samples` says it of results, operator by operator, and `analysis.samples` asks it, so that no algorithm
-lets one sample round, or spoil, another. What operators have in common is here. Whatever is not known is apart.
+It follows from access maps, unless an operator that moves elements knows more, and `analysis.samples` asks for it, so
+that no algorithm lets one sample round, or spoil, another. Whatever is not known is apart.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
+from glow_mlir.dialects.glow_high.access import AccessMap, is_starred, plain
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.support.dataclass import dataclass
 
@@ -93,11 +94,36 @@ def broadcast_samples(operands: Sequence[Samples], shape: Shape) -> Samples:
     return Samples(tuple(axes), any(operand.partial for operand in operands))
 
 
+def mapped_samples(found: AccessMap, operands: Sequence[Samples], shapes: Sequence[Shape]) -> list[Samples]:
+    """
+    The results, of those shapes, of an operator with that access map.
+
+    Where samples differ along an axis that is read as a whole, masks may take single ones, so that nothing is known.
+    """
+    pairs = zip(found.operands, operands, strict=True)
+    apart = [pair for names, own in pairs for pair in zip(names, own.axes, strict=True) if is_apart(pair[1])]
+    dimensions = {name for name, _ in apart}
+    mixed = any(map(is_starred, dimensions)) or sum(operand.partial for operand in operands) > 1
+    results: list[Samples] = []
+    for names, shape in zip(found.results, shapes, strict=True):
+        places = {plain(name): place for place, name in enumerate(names)}
+        if mixed or not dimensions <= places.keys():
+            results.append(unknown(operands, shape))
+            continue
+        axes = [one_axis(size) for size in shape]
+        for name, axis in apart:
+            place = places[name]
+            axes[place] = _met(axes[place], axis, shape[place])
+        results.append(Samples(tuple(axes), any(operand.partial for operand in operands)))
+    return results
+
+
 def _met(one: Axis, other: Axis, size: int) -> Axis:
     """The common axis, of that size, of two operands; one may be broadcast."""
     if not is_apart(other) or one == other:
         return one
-    return apart_axis(size) if is_apart(one) else other
+    is_whole = math.prod(factor for factor, _ in other) == size
+    return other if is_whole and not is_apart(one) else apart_axis(size)
 
 
 def reshaped_samples(operand: Samples, shape: Shape) -> Samples:
@@ -133,28 +159,3 @@ def _joined(axis: Sequence[Factor]) -> Axis:
 def assembled_axis(operands: Sequence[Samples], axis: Axis, size: int) -> Axis:
     """An axis of that size along which what operands have there is put side by side, or beside something else."""
     return apart_axis(size) if is_apart(axis) or any(operand.partial for operand in operands) else one_axis(size)
-
-
-def like_first(operands: Sequence[Samples], shape: Shape) -> Samples:
-    """The result of an operator that meets samples as its first operand has them, if the others are parameters."""
-    first, *others = operands
-    return first if all(other.is_one for other in others) else unknown(operands, shape)
-
-
-def without_axes(operand: Samples, axes: Sequence[int], keepdims: bool) -> Samples:
-    """The result of what takes all elements along some axes, counted from the front, together."""
-    if any(is_apart(operand.axes[axis]) for axis in axes):
-        # Samples may have been masked, so that each element is of another one.
-        operand = Samples.apart(tuple(math.prod(size for size, _ in axis) for axis in operand.axes))
-    kept = [() if axis in axes else factors for axis, factors in enumerate(operand.axes)]
-    return operand.with_axes(kept if keepdims else [kept[axis] for axis in range(len(kept)) if axis not in axes])
-
-
-def windowed_samples(operand: Samples, shape: Shape, channel_axis: int, mixes_channels: bool) -> Samples:
-    """The result of windows that slide over all axes but the first and that of the channels."""
-    if mixes_channels and is_apart(operand.axes[channel_axis]):
-        return Samples.apart(shape)
-    axes = [resized(axis, size) for axis, size in zip(operand.axes, shape, strict=True)]
-    axes[0] = operand.axes[0]
-    axes[channel_axis] = one_axis(shape[channel_axis]) if mixes_channels else operand.axes[channel_axis]
-    return operand.with_axes(axes)

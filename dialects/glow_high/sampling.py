@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -11,9 +10,8 @@ from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
     flag_prop,
@@ -64,6 +62,7 @@ class GridSampleOp(HighOp):
     """
 
     name = "glow_high.grid_sample"
+    NOTATION: ClassVar[str] = "input[n, *, c], grid[n, ..., *r] -> result[n; ..., c]"
 
     input = operand_def(SCALARS.from_rank(3))
     grid = operand_def(FLOATS.from_rank(3))
@@ -71,9 +70,6 @@ class GridSampleOp(HighOp):
     padding = text_prop("zeros")
     align_corners = flag_prop()
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input", "grid")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, grid, element = sizes_of(self.input), sizes_of(self.grid), element_of(self.input)
@@ -115,6 +111,7 @@ class RoiAlignOp(HighOp):
     """
 
     name = "glow_high.roi_align"
+    NOTATION: ClassVar[str] = "input[*, c], rois[r, *], batch_indices[r] -> result[r, *, c]"
     FAILURE: ClassVar[str] = "the number of an image is out of range"
 
     input = operand_def(FLOATS.of_rank(4))
@@ -126,9 +123,6 @@ class RoiAlignOp(HighOp):
     half_pixel = flag_prop()
     mode = text_prop("avg")
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "rois", "batch_indices")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, rois, element = sizes_of(self.input), sizes_of(self.rois), element_of(self.input)
@@ -160,6 +154,7 @@ class RoiPoolOp(HighOp):
     """
 
     name = "glow_high.roi_pool"
+    NOTATION: ClassVar[str] = "input[*, c], rois[r, *] -> result[r, *, c]"
     FAILURE: ClassVar[str] = "the number of an image is out of range"
 
     input = operand_def(FLOATS.of_rank(4))
@@ -167,9 +162,6 @@ class RoiPoolOp(HighOp):
     output_shape = ints_prop()
     spatial_scale = float_prop(1.0)
     result = result_def(TENSOR)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "rois")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, rois, element = sizes_of(self.input), sizes_of(self.rois), element_of(self.input)
@@ -208,9 +200,6 @@ class Deformable(HighOp):
             require(fits, f"offsets and masks must have one of each for every element, as a shape of {expected}")
         return outputs
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0, offset=0, mask=0)]
-
     @staticmethod
     def elements(window: Window) -> int:
         """How many elements a window has."""
@@ -241,6 +230,12 @@ class DeformConvOp(Deformable):
         """Kernel, strides, pads and dilations."""
         return Window.of(shape_of(self.filter)[1:-1], self.strides, self.pads, self.dilations)
 
+    def access_map(self) -> AccessMap:
+        output = "o" if integer(self.group) == 1 else "*o"
+        return self.accessed(
+            f"input[n, *], filter[{output}, *], offset[n, *], mask[n, *], bias[{output}] -> result[n; *, {output}]"
+        )
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, filter_, group = sizes_of(self.input), shape_of(self.filter), integer(self.group)
         outputs = self.check_offsets(self.window())
@@ -262,15 +257,13 @@ class DeformColumnsOp(Deformable):
     """
 
     name = "glow_high.deform_columns"
+    NOTATION: ClassVar[str] = "input[n, *], offset[n, *], mask[n, *] -> result[n, *]"
 
     kernel_shape = ints_prop()
 
     def window(self) -> Window:
         """Kernel, strides, pads and dilations."""
         return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations)
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input", "offset", "mask")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, window = sizes_of(self.input), self.window()

@@ -33,6 +33,7 @@ class SavedOp(HighOp):
     """
 
     name = "glow_high.saved"
+    NOTATION: ClassVar[str] = "operands_[*] -> results_[*]"
     HAS_INSTRUCTION: ClassVar[bool] = False
 
     operands_ = var_operand_def(TENSOR)

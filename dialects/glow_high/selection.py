@@ -9,6 +9,7 @@ varies, zeros are behind it, and the last result, a single i64, says how many th
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
@@ -45,6 +46,7 @@ class NonZeroOp(HighOp):
     """
 
     name = "glow_high.non_zero"
+    NOTATION: ClassVar[str] = "input[*] -> result[*], count[*]"
 
     input = operand_def(SCALARS.from_rank(1))
     result = result_def(TENSOR)
@@ -65,6 +67,7 @@ class UniqueOp(HighOp):
     """
 
     name = "glow_high.unique"
+    NOTATION: ClassVar[str] = "input[*] -> result[*], indices[*], inverse[*], occurrences[*], count[*]"
 
     input = operand_def(SCALARS.of_rank(2))
     sorted = flag_prop(True)
@@ -92,6 +95,7 @@ class NonMaxSuppressionOp(HighOp):
     """
 
     name = "glow_high.non_max_suppression"
+    NOTATION: ClassVar[str] = "boxes[*], scores[*] -> result[*], count[*]"
     irdl_options = SEGMENTS
 
     boxes = operand_def(F32.of_rank(3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
@@ -33,6 +33,7 @@ class ShapeOp(HighOp):
     """
 
     name = "glow_high.shape"
+    NOTATION: ClassVar[str] = "-> result[*]"
 
     sizes = sizes_prop()
     result = result_def(TENSOR)

@@ -571,6 +571,7 @@ class SplatOp(HighOp):
     """
 
     name = "glow_high.splat"
+    NOTATION: ClassVar[str] = "-> result[*]"
 
     value = prop_def(base(FloatAttr) | base(IntegerAttr))
     result = result_def(TENSOR)

@@ -1,20 +1,25 @@
 """
 How operators act on transposed operands: on the origins, under other properties, with a transposed result.
 
-`HighOp.untransposed` says it for each operator, and `sink-transposes` asks it. What operators have in common is here.
+It follows from their access maps: axes that an operator treats alike trade places, and properties that name axes, or
+have something for each, follow them. `sink-transposes` asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from enum import Enum
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import DenseArrayBase, TensorType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
-from glow_mlir.dialects.properties import integer, sizes
-from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of
+from glow_mlir.dialects.glow_high.access import STAR, AccessMap, Axes, is_free, is_starred, plain
+from glow_mlir.dialects.properties import integer, ints, items_of
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -73,31 +78,122 @@ def changed(op: HighOp, **values: AttributeValue) -> dict[str, Attribute]:
     return {**op.properties, **{name: to_attribute(value) for name, value in values.items()}}
 
 
-def along_axis(op: HighOp, permutation: Shape, *names: str) -> Untransposed:
-    """The form of an operator whose properties `names` are axes, and whose result has all axes of its operand."""
+def untransposed(op: HighOp, permutation: Shape, **changes: AttributeValue) -> Untransposed | None:
+    """
+    The form of an operator that follows from its access map, with `changes` of properties besides those of axes.
+
+    There is none where the map of the operator on the origins is another one.
+    """
+    count = len(op.operands) if op.TRANSPOSES_ALL else min(1, len(op.operands))
+    if op.regions or not count or not permutation:
+        return None
+    before = op.access_map()
+    space = before.results[0] if op.TRANSPOSES_ALL else before.operands[0]
+    stays = all(is_free(name) or permutation[axis] == axis for axis, name in enumerate(space))
+    if not (stays or changes):
+        return None
+    if is_alike(op, before) and not changes:
+        return Untransposed(dict(op.properties), permutation)
+    properties = changed(op, **moved_properties(op, space, permutation), **changes)
+    types = [_origin_type(value, permutation) for value in op.operands[:count]]
+    after = _map_on(op, [*types, *(value.type for value in op.operands[count:])], properties)
+    if after is None:
+        return None
+    names: dict[str, str] = {}
+    orders = [permutation] * count + [identity(len(axes)) for axes in before.operands[count:]]
+    own = [*(_lifted(axes, space) for axes in before.operands[:count]), *before.operands[count:]]
+    if not all(matches(*each, names) for each in zip(own, after.operands, orders, strict=True)):
+        return None
+    found = {_order(*each, names) for each in zip(before.results, after.results, strict=True)}
+    order = found.pop()
+    return None if found or order is None else Untransposed(properties, order)
+
+
+def is_alike(op: HighOp, found: AccessMap) -> bool:
+    """Whether an operator treats all axes of what is transposed alike, which other operands do not have."""
+    count = len(found.operands) if op.TRANSPOSES_ALL else 1
+    named = op.AXIS_PROPERTIES or op.LIST_PROPERTIES
+    own = (*found.operands[:count], *found.results)
+    others = any(is_free(name) for axes in found.operands[count:] for name in axes)
+    return not named and not others and all(is_free(name) and not is_starred(name) for axes in own for name in axes)
+
+
+def _origin_type(value: SSAValue, permutation: Shape) -> TensorType[Attribute]:
+    """The type of what an operand is the transpose of, with the axes that broadcasting gives it."""
+    sizes = sizes_of(value)
+    return tensor(moved((1,) * (len(permutation) - len(sizes)) + sizes, permutation), element_of(value))
+
+
+def _map_on(op: HighOp, types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> AccessMap | None:
+    """The map of an operator on operands of other types, with other properties; `None` where these do not fit."""
+    other = type(op).create(operands=Block(arg_types=types).args, properties=properties, result_types=op.result_types)
+    try:
+        return other.access_map()
+    except VerifyException:
+        return None
+    finally:
+        other.drop_all_references()
+
+
+def _lifted(axes: Axes, space: Axes) -> Axes:
+    """The axes of an operand, with those in front that broadcasting gives it."""
+    return (*space[: len(space) - len(axes)], *axes)
+
+
+def matches(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> bool:
+    """Whether each axis is the same as the one at its place in `order`, by names that `names` collects."""
+    for axis, name in enumerate(before):
+        other = after[order[axis]]
+        if is_starred(name) != is_starred(other) or is_free(name) != is_free(other):
+            return False
+        is_known = is_free(name) or (name == other and (name != STAR or order[axis] == axis))
+        if not is_known or names.setdefault(plain(name), plain(other)) != plain(other):
+            return False
+    return True
+
+
+def _order(before: Axes, after: Axes, names: Mapping[str, str]) -> Shape | None:
+    """Which axis of a result is each axis of another one; `None` where one is missing."""
+    places = {plain(name): axis for axis, name in enumerate(after)}
+    known = (names.get(plain(name), plain(name)) for name in before)
+    found = tuple(axis if not name else places.get(name, -1) for axis, name in enumerate(known))
+    return found if sorted(found) == list(range(len(after))) else None
+
+
+class PerAxis(Enum):
+    """What a property has for each axis of the first operand that is one of `...`."""
+
+    EXTENT = "a size of the result, or a place along the axis"
+    FACTOR = "a number"
+    ENDS = "a number for the front of each axis, and then one for the back of each"
+
+
+def moved_properties(op: HighOp, space: Axes, permutation: Shape) -> dict[str, AttributeValue]:
+    """The properties of `op` that name axes, or have something for each of them, on the origin of its operand."""
+    found: dict[str, AttributeValue] = {}
     rank = len(permutation)
-    axes = {name: permutation[normalize_axis(integer(op.properties[name]), rank)] for name in names or ("axis",)}
-    return Untransposed(changed(op, **axes), permutation)
+    for name in op.AXIS_PROPERTIES:
+        value = op.properties[name]
+        if value.name == DenseArrayBase.name:
+            found[name] = sorted(permutation[normalize_axis(axis, rank)] for axis in ints(value))
+        else:
+            found[name] = permutation[normalize_axis(integer(value), rank)]
+    places = [permutation[axis] for axis, name in enumerate(space) if is_free(name)]
+    order = ranking(places)
+    for name, kind in op.LIST_PROPERTIES.items():
+        if (value := op.properties.get(name)) is None:
+            continue
+        items = items_of(value)
+        middle = len(items) // 2
+        parts = [items[:middle], items[middle:]] if kind is PerAxis.ENDS else [items]
+        found[name] = cast("AttributeValue", [item for part in parts for item in _moved_behind(part, order)])
+    return found
 
 
-def along_lists(op: HighOp, permutation: Shape, *names: str) -> Untransposed:
-    """The form of an operator whose properties `names`, where present, are lists with one item an axis."""
-    lists = {name: moved(sizes(op.properties[name]), permutation) for name in names if name in op.properties}
-    return Untransposed(changed(op, **lists), permutation)
-
-
-def split_pairs(items: Sequence[Item], permutation: Shape) -> tuple[Item, ...]:
-    """`moved` for a list of the leading items of all axes and then the trailing ones."""
-    rank = len(permutation)
-    return (*moved(items[:rank], permutation), *moved(items[rank:], permutation))
-
-
-def over_trailing_axes(op: HighOp, axis: int, permutation: Shape) -> Untransposed | None:
-    """The form of a normalization over the axes from `axis` on, which have to stay, with operands of no more axes."""
-    rank = len(permutation)
-    stays = permutation[axis:] == identity(rank)[axis:]
-    within = all(rank_of(value) <= rank - axis for value in op.operands[1:])
-    return Untransposed(dict(op.properties), permutation) if stays and within else None
+def _moved_behind(items: Sequence[Item], order: Shape) -> tuple[Item, ...]:
+    """The last items in another order; what is in front of them, for axes that broadcasting gives, stays."""
+    first = len(items) - len(order)
+    return (*items[:first], *moved(items[first:], order))
 
 
 def axis_runs(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]]:

@@ -11,7 +11,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import I16, I32, TENSOR, UI8, UI16, WIDE_FLOATS
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
@@ -38,6 +38,8 @@ def threshold_words(element: Attribute) -> int:
 class Ensemble(HighOp):
     """An ensemble of decision trees: the weights of the leaves that a row of features leads to, by target."""
 
+    NOTATION: ClassVar[str] = "input[i, *c] -> result[i, *j]"
+
     FAILURE: ClassVar[str] = "a number of a node, a test or a target is out of range"
 
     def _check(self, columns: int, named: SSAValue | None, names: tuple[int, ...]) -> None:
@@ -49,9 +51,6 @@ class Ensemble(HighOp):
             require(columns == size, f"leaves have {columns} weights for {size} targets: targets must name theirs")
         else:
             require(shape_of(named) == names, f"targets must have shape {names}, not {shape_of(named)}")
-
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input")
 
     def is_discontinuous(self) -> bool:
         return True

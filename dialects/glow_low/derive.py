@@ -146,6 +146,12 @@ class DerivedInstruction(Instruction, Workload):
         """The buffers of the operator's results."""
         return self._named(self.OPERATOR_RESULTS)
 
+    def input_names(self) -> Sequence[str]:
+        return [name for name, _, _ in self.named_uses() if name in self.OPERATOR_INPUTS]
+
+    def output_names(self) -> Sequence[str]:
+        return [name for name, _, _ in self.named_uses() if name in self.OPERATOR_RESULTS]
+
     def _named(self, names: frozenset[str]) -> tuple[SSAValue, ...]:
         operands = operands_of(self)
         return tuple([operands[place] for place in _places(type(self), len(operands), segments_of(self), names)])

@@ -16,16 +16,17 @@ from glow_mlir.bundle.layout import BindingKey, BundleLayout
 from glow_mlir.bundle.names import distinct
 from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
 from glow_mlir.codegen.llvm import elf
+from glow_mlir.codegen.scf_to_llvm import ScfToLlvmPass
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
-from glow_mlir.driver.pipelines import ALLOCATED, LLVM
+from glow_mlir.driver.compiler import Compilation, stage_of
+from glow_mlir.driver.pipelines import ALLOCATED, MACHINE_CODE, STAGE
 from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
 from glow_mlir.ir.locations import short_location_names
@@ -157,7 +158,7 @@ def compile_bundle(
     Raises `GlowError` for whatever is wrong with model, target and options.
     """
     ladder = compilation.ladder
-    if ladder.stage_names[-2:] != (ALLOCATED.name, LLVM):
+    if ladder.stage_names[-len(MACHINE_CODE) :] != MACHINE_CODE:
         reason = f"pipeline '{ladder.name}' makes no machine code, which bundles are"
         raise OptionError(reason, hint="--backend cpu")
     targets = set(compilation.targets().values())
@@ -171,7 +172,8 @@ def compile_bundle(
     interface = BundleInterface(name, binding_types(module), codes, form)
 
     def made(_: object) -> Artifact:
-        passes = (GlowLowToLlvmPass(pool=False, cancellable=False, instrument=form.instrumented),)
+        emission = GlowLowToScfPass(pool=False, cancellable=False, instrument=form.instrumented)
+        passes = (emission, ScfToLlvmPass())
         return build_artifact(module, compilation.context, False, passes, interface=interface)
 
     artifact = compilation.finish(made)

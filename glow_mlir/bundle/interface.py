@@ -30,6 +30,7 @@ from glow_mlir.codegen.builder.types import array, i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.constant_data import ConstantData
 from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import WRONG_VECTORS, Entry, Manifest
@@ -134,7 +135,7 @@ class _Emission:
         if self.layout.state:
             self._initialize()
         self._error_text()
-        for op in list(self.module.module.body.block.ops):
+        for op in list(flattened(self.module.module).body.block.ops):
             op.detach()
             module.body.block.add_op(op)
 
@@ -146,15 +147,13 @@ class _Emission:
         """Whether version, constants and activations are right: a status."""
         refuse(b, given, "ARGUMENTS")
         version = given.load(i32)
-        with b.when(version.ne(_signed(self.version))):
-            b.give_back(b.constant(STATUS["VERSION"], i32))
+        b.return_if(version.ne(_signed(self.version)), b.constant(STATUS["VERSION"], i32))
         constants, activations = _field(given, "constants"), _field(given, "activations")
         check_region(b, constants, self.layout.alignment)
         if self.layout.activations:
             check_region(b, activations, self.layout.alignment)
         sealed = constants.at(self.layout.constants - SEAL_BYTES + SEAL_VERSION, i8).load(i32)
-        with b.when(sealed.ne(_signed(self.version))):
-            b.give_back(b.constant(STATUS["WEIGHTS"], i32))
+        b.return_if(sealed.ne(_signed(self.version)), b.constant(STATUS["WEIGHTS"], i32))
         b.give_back(b.constant(STATUS["OK"], i32))
 
     def _static(self, layout: EntryLayout) -> None:
@@ -210,8 +209,7 @@ class _Emission:
             b.give_back(self._text(b, "no status of this bundle"))
 
     def _answer(self, b: Builder, status: Value, number: int, text: str) -> None:
-        with b.when(status.eq(number)):
-            b.give_back(self._text(b, text))
+        b.return_if(status.eq(number), self._text(b, text))
 
     def _text(self, b: Builder, text: str) -> Value:
         """The address of a text that ends with a zero."""
@@ -221,8 +219,7 @@ class _Emission:
         """Go on only with arguments that are right."""
         status = b.call(self._check_name, [given])
         assert status is not None
-        with b.when(status.ne(0)):
-            b.give_back(status)
+        b.return_if(status.ne(0), status)
 
     def _bindings(self, b: Builder, entry: Entry, places: Sequence[Value], given: Value) -> Value:
         """The array of pointers that an entry takes, on the stack; those of inputs, outputs and state are `places`."""
@@ -263,8 +260,7 @@ def _field(given: Value, name: str) -> Value:
 def check_region(b: Builder, region: Value, alignment: int) -> None:
     """Give back a status where a region is null, or does not begin where it has to."""
     refuse(b, region, "REGION")
-    with b.when((b.address(region) & (alignment - 1)).ne(0)):
-        b.give_back(b.constant(STATUS["ALIGNMENT"], i32))
+    b.return_if((b.address(region) & (alignment - 1)).ne(0), b.constant(STATUS["ALIGNMENT"], i32))
 
 
 def check_sizes(b: Builder, entry: Entry, sizes: Value) -> None:
@@ -273,14 +269,12 @@ def check_sizes(b: Builder, entry: Entry, sizes: Value) -> None:
     for position, symbol in enumerate(entry.symbols):
         if symbol in given:
             size = sizes.at(position, i64).load(i64)
-            with b.when((size < symbol.least) | (size > symbol.most)):
-                b.give_back(b.constant(STATUS["SIZES"], i32))
+            b.return_if((size < symbol.least) | (size > symbol.most), b.constant(STATUS["SIZES"], i32))
 
 
 def refuse(b: Builder, pointer: Value, error: str) -> None:
     """Give back a status where a pointer is null."""
-    with b.when(b.address(pointer).eq(0)):
-        b.give_back(b.constant(STATUS[error], i32))
+    b.return_if(b.address(pointer).eq(0), b.constant(STATUS[error], i32))
 
 
 def _signed(word: int) -> int:

@@ -13,8 +13,8 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.binding_layouts import bound_layouts
-from glow_mlir.codegen.glow_low_to_llvm import (
-    GlowLowToLlvmPass,
+from glow_mlir.codegen.glow_low_to_scf import (
+    GlowLowToScfPass,
     executed,
     failing,
     may_take_long,
@@ -23,6 +23,7 @@ from glow_mlir.codegen.glow_low_to_llvm import (
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import FLOATS_ARE_USED, is_arithmetic, undefined_symbols
+from glow_mlir.codegen.scf_to_llvm import ScfToLlvmPass
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.index_ranges import failure_of
@@ -50,7 +51,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.parallel_work import both
 
 
-def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:
+def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToScfPass) -> Entry:
     """How to call an allocated function, whose machine code `emission` leads to, in the object file of that number."""
     steps = [
         ProfiledStep(op.kernel_name, op.name.split(".")[1], location_name(op.location)) for op in executed(function)
@@ -225,19 +226,19 @@ def build_artifact(
     """
     Compile the functions of an allocated module, which share their constants; it is turned into the `llvm` dialect.
 
-    `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and an
-    invalid module, or one with promises that do not hold, is a `GlowError`. `room` gives as many zero bytes as the
-    constants take. With an `interface`, the object has its functions as well.
+    `passes` do that where whoever calls has checked or made the module. Without them these are `glow-low-to-scf` and
+    `scf-to-llvm`, and an invalid module, or one with promises that do not hold, is a `GlowError`. `room` gives as many
+    zero bytes as the constants take. With an `interface`, the object has its functions as well.
     """
     if passes is None:
-        passes = (GlowLowToLlvmPass(profile=profile),)
+        passes = (GlowLowToScfPass(profile=profile), ScfToLlvmPass())
         verify_module(module)
         check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
     functions = low_functions(module)
     of_entry = {function.sym_name.data: function.target for function in functions}
     # Functions of one target share an object file.
     targets = list(dict.fromkeys(of_entry.values()))
-    emission = next((item for item in passes if isinstance(item, GlowLowToLlvmPass)), GlowLowToLlvmPass())
+    emission = next((item for item in passes if isinstance(item, GlowLowToScfPass)), GlowLowToScfPass())
     entries = [build_entry(function, profile, targets.index(function.target), emission) for function in functions]
     further = 0 if interface is None else interface.SEAL_BYTES
     manifest, contents = build_manifest(module, entries, further)

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.codegen.build import build_entry, build_manifest, build_region, zeroed
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
 from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.rewriting import low_functions
@@ -36,7 +36,7 @@ def build_device_artifact(
     """
     functions = low_functions(module)
     targets = list(dict.fromkeys(function.target for function in functions))
-    host = GlowLowToLlvmPass(cancellable=False)
+    host = GlowLowToScfPass(cancellable=False)
     entries = {
         function.sym_name.data: build_entry(function, False, targets.index(function.target), host)
         for function in functions

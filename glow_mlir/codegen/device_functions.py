@@ -1,7 +1,7 @@
 """
 From allocated instructions to device functions in the `llvm` dialect, and to the launch programs that run them.
 
-`glow-low-to-llvm` makes host programs: an entry that calls. A device is told what to run by its host instead, so that
+`glow-low-to-scf` makes host programs: an entry that calls. A device is told what to run by its host instead, so that
 here the entry is data (`runtime.launches`), and each distinct instruction, or each axis along which it is cut, is one
 function that gets all it needs as arguments and runs one part.
 """
@@ -15,17 +15,17 @@ from dataclasses import field
 from functools import cached_property
 from itertools import groupby
 
+from xdsl.context import Context
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.backends.interface import Backend, backend_of
-from glow_mlir.codegen.alignments import raise_alignments
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.glow_low_to_llvm import check_entry, executed, failing, offset_in_region
+from glow_mlir.codegen.glow_low_to_scf import check_entry, executed, failing, offset_in_region
 from glow_mlir.codegen.instruction_functions import (
     kernel_of,
     operands_of,
@@ -36,6 +36,7 @@ from glow_mlir.codegen.instruction_functions import (
     symbols_of,
     takes_scalars,
 )
+from glow_mlir.codegen.raise_alignments import RaiseAlignmentsPass
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.constants.index_ranges import failure_of
@@ -93,7 +94,7 @@ def emit_device_functions(
     for function in functions:
         check_entry(function)
     programs = [_DeviceEmission(function, module, backend_of(function), frame).program() for function in functions]
-    raise_alignments(module.module)
+    RaiseAlignmentsPass().apply(Context(), module.module)
     return programs
 
 

@@ -17,7 +17,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.model_checks import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
-from glow_mlir.driver.pipelines import ASSIGN, LLVM, OPTIMIZED, SELECT, Pipeline, Stage
+from glow_mlir.driver.pipelines import ASSIGN, LLVM, OPTIMIZED, SELECT, STAGE, Pipeline, Stage
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
@@ -34,14 +34,23 @@ Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
 
 
-STAGE = "glow.stage"
-"""The attribute of a module that names the last stage it went through."""
-
-
 def stage_of(module: ModuleOp) -> str:
     """The stage that a module is at; empty where it does not say."""
     attribute = module.attributes.get(STAGE)
     return attribute.data if isinstance(attribute, StringAttr) else ""
+
+
+@dataclass(frozen=True)
+class _ReachPass(ModulePass):
+    """Tell a compilation that its module is at a stage."""
+
+    stage: Stage
+    reached: Callable[[Stage], None]
+
+    name = "reach"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.reached(self.stage)
 
 
 @dataclass
@@ -85,24 +94,40 @@ class Compilation:
             raise out_of_memory(self.module, error) from error
 
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
-        """Let `make` run the passes of the last stage on the module, and give what it makes of it."""
-        start, last = time.perf_counter(), self.ladder.stages[-1]
-        say(f"compiling: {last.name}")
+        """Let `make` run the passes of the stages ahead on the module, and give what it makes of it."""
+        ahead = self.ladder.stages[self.ladder.position(stage_of(self.module)) + 1 :]
+        marks = [time.perf_counter()]
+
+        def reached(stage: Stage) -> None:
+            marks.append(time.perf_counter())
+            self._reached(stage, marks[-1] - marks[-2])
+
+        passes = [item for stage in ahead for item in (*stage.passes(), _ReachPass(stage, reached))]
+        say(f"compiling: {ahead[-1].name}")
         try:
-            made = make(last.passes())
+            made = make(passes[:-1])
         except (GlowError, MemoryError):
             raise
         except Exception as error:
+            name = ahead[len(marks) - 1].name
             what = f"{type(error).__name__}: {one_line(error)}"
             if place := foreign_place(error):
-                raise ExtensionError(f"stage '{last.name}' failed: {what}", file=place) from error
-            reason = f"stage '{last.name}' failed, a bug of ours: {what}"
+                raise ExtensionError(f"stage '{name}' failed: {what}", file=place) from error
+            reason = f"stage '{name}' failed, a bug of ours: {what}"
             hint = "please report it with what 'glow-opt --stop-after allocated' writes of the module"
             raise CompilerBugError(reason, hint=hint) from error
-        self.seconds["code"] = time.perf_counter() - start
+        self.seconds["code"] = time.perf_counter() - marks[-1]
         for observer in self.observers:
-            observer(last, self.module, self.seconds["code"])
+            observer(ahead[-1], self.module, self.seconds["code"])
         return made
+
+    def _reached(self, stage: Stage, seconds: float) -> None:
+        """Note that the module is at a stage, and tell the observers."""
+        if stage.name != LLVM:
+            self.module.attributes[STAGE] = StringAttr(stage.name)
+        self.seconds[stage.name] = seconds
+        for observer in self.observers:
+            observer(stage, self.module, seconds)
 
     def beside(self, module: ModuleOp, backend: str) -> Any:
         """What another backend makes of an optimized module, compiled under the same observers."""
@@ -222,9 +247,4 @@ class Compilation:
         start = time.perf_counter()
         for item in stage.passes():
             run.apply(item)
-        if stage.name != LLVM:
-            self.module.attributes[STAGE] = StringAttr(stage.name)
-        seconds = time.perf_counter() - start
-        self.seconds[stage.name] = seconds
-        for observer in self.observers:
-            observer(stage, self.module, seconds)
+        self._reached(stage, time.perf_counter() - start)

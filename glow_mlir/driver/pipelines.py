@@ -37,6 +37,9 @@ The pass in front of which graphs are profiled and quantized: weights have taken
 on the machine yet.
 """
 
+STAGE = "glow.stage"
+"""The attribute of a module that names the last stage it went through."""
+
 ESSENTIAL = frozenset(
     {
         ASSIGN,
@@ -46,7 +49,8 @@ ESSENTIAL = frozenset(
         "stack",
         SELECT,
         "allocate",
-        "glow-low-to-llvm",
+        "glow-low-to-scf",
+        "scf-to-llvm",
         "assign-devices",
         "place-operators",
         "partition",
@@ -465,14 +469,21 @@ ALLOCATED = Stage.of(
 """Instructions whose buffers have their places."""
 
 
+STRUCTURED = "structured"
+"""The stage of functions of the `llvm` dialect whose loops and branches are regions."""
+
 LLVM = "llvm"
 """The stage that is LLVM's own dialect, whose modules carry nothing of ours."""
 
+MACHINE_CODE = (ALLOCATED.name, STRUCTURED, LLVM)
+"""The last stages of a pipeline that ends with machine code."""
 
-def llvm(profile: bool) -> Stage:
-    """The entry and its kernels in the `llvm` dialect; with `profile`, the time of each instruction is kept."""
+
+def machine_code_stages(profile: bool) -> tuple[Stage, Stage]:
+    """The stages behind *allocated*; with `profile`, the time of each instruction is kept."""
     instrument = {"profile": True} if profile else {}
-    return Stage.of(LLVM, configured("glow-low-to-llvm", **instrument))
+    emission = configured("glow-low-to-scf", **instrument)
+    return Stage.of(STRUCTURED, emission, "verify-structured"), Stage.of(LLVM, "scf-to-llvm")
 
 
 # ---- the pipelines ---------------------------------------------------------------------------------------------
@@ -533,7 +544,7 @@ def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
 
     Raises `OptionError` for one whose buffers have places already.
     """
-    if stage in (ALLOCATED.name, LLVM):
+    if stage in MACHINE_CODE:
         reason = f"a module at stage '{stage}' has places for inputs and outputs already"
         raise OptionError(reason, hint="give it at an earlier stage")
     return pipeline.replace("allocate", configured("allocate", exchanged=True), stage=ALLOCATED.name)

@@ -110,7 +110,7 @@ def samples_through(
     lies = {own._replace(axis=0) for own in operands if own is not None}
     if len(lies) == 1:
         (runs,) = lies
-        for axis in op.independent_axes():
+        for axis in op.access_map().independent():
             if (read := _read_along(op, operands, axis, runs, samples)) is not None:
                 return read, tuple(runs._replace(axis=place) for place in axis.results)
     result = op.runs(operands, samples)

@@ -141,6 +141,9 @@ KEPT = {
     "transposed convolution": """%f = glow_high.get @f : tensor<16x1x16xf32>
       %y = glow_high.conv_transpose %x, %f : tensor<8x128x16xf32>""",
     "pool": "%y = glow_high.max_pool %x {kernel_shape = [3], pads = [1, 1]} : tensor<8x128x16xf32>",
+    "elements along an axis": "%i = glow_high.cast %x {to = i64} : tensor<8x128x16xi64>\n"
+    "%y = glow_high.gather_elements %x, %i {axis = 1} : tensor<8x128x16xf32>",
+    "running sums": "%y = glow_high.cum_sum %x {axis = 1} : tensor<8x128x16xf32>",
     "resize": '%y = glow_high.resize %x {shape = [8, 128, 16], mode = "linear"} : tensor<8x128x16xf32>',
     "tile": "%s = glow_high.slice %x {starts = [0, 0, 0], ends = [8, 64, 16]} : tensor<8x64x16xf32>\n"
     "%y = glow_high.tile %s {repeats = [1, 2, 1]} : tensor<8x128x16xf32>",
@@ -161,11 +164,19 @@ def test_samples_stay_along_the_first_axis(name: str) -> None:
 def test_what_is_not_known_is_apart() -> None:
     body = (
         "%i = glow_high.cast %x {to = i64} : tensor<8x128x16xi64>\n"
-        "%y = glow_high.gather_elements %x, %i {axis = 1} : tensor<8x128x16xf32>"
+        "%y = glow_high.gather_elements %x, %i {axis = 0} : tensor<8x128x16xf32>"
     )
     assert saved_samples(function("8x128x16", "8x128x16", body)).runs(2) == 1024
     one = body.replace("<8x", "<1x")
     assert saved_samples(function("1x128x16", "1x128x16", one)).runs(2) == 1
+
+
+def test_samples_along_what_is_read_whole_leave_nothing_known() -> None:
+    """A mask in a row of several samples may leave each row another one."""
+    found = saved_samples(
+        function("8x128x16", "8x128x16", "%y = glow_high.softmax %x {axis = 0} : tensor<8x128x16xf32>")
+    )
+    assert found == Samples.apart((8, 128, 16))
 
 
 def test_batches_of_recurrent_layers() -> None:

@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.target import with_fields
-from glow_mlir.driver.compiler import STAGE
+from glow_mlir.driver.pipelines import STAGE
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text

@@ -135,7 +135,7 @@ def test_subclass_that_a_script_registers_compiles_and_runs(mine: str) -> None:
     x = np.random.default_rng(0).standard_normal(image.shape, np.float32)
     expected = InferenceSession(DIGITS, dimensions={"N": 1}).run(None, {image.name: x})
     np.testing.assert_allclose(session.run(None, {image.name: x})[0], expected[0], rtol=1e-5, atol=1e-6)
-    assert stages[-2:] == ["allocated", "llvm"]
+    assert stages[-3:] == ["allocated", "structured", "llvm"]
     assert 'backend = "mine"' in session.machine_entry.entry.target
     # Nothing says which version of the script there is, so what it compiles is not kept.
     assert InferenceSession(DIGITS, backend=mine, dimensions={"N": 1}).compile_seconds

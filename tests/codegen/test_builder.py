@@ -22,6 +22,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.loader import Library
@@ -33,7 +34,7 @@ RUNNABLE = ["host", "scalar"] if host_target().is_x86 else ["host"]
 
 def build(module: ModuleBuilder) -> Library:
     module.module.verify()
-    data = compile_text(emit_module(module.module), module.target)
+    data = compile_text(emit_module(flattened(module.module)), module.target)
     assert undefined_symbols(data) == ()
     return Library(data)
 
@@ -242,6 +243,30 @@ def test_constants_exist_once():
     assert "llvm.mul" not in text
 
 
+def test_loops_and_branches_are_regions() -> None:
+    module = ModuleBuilder(HOST)
+    with define_function(module, "f", [ptr, i64], i64) as (b, (p, n)):
+        with b.loop(0, n) as i, b.when(i > 4):
+            b.return_if(p.at(i, i64).load(i64).eq(0), n)
+    text = str(module.module)
+    assert [text.count(name) for name in ("scf.for", "scf.if", "glow.return_if", "llvm.br", "llvm.cond_br")] == [
+        1
+    ] * 3 + [0] * 2
+    flat = str(flattened(module.module))
+    assert "scf." not in flat
+    assert "glow." not in flat
+
+
+def test_returns_inside_of_loops_say_so() -> None:
+    module = ModuleBuilder(HOST)
+    with (
+        pytest.raises(ValueError, match="'return_if' returns from a loop or branch"),
+        define_function(module, "f", [i64]) as (b, (n,)),
+        b.loop(0, n),
+    ):
+        b.give_back()
+
+
 def test_objects_for_other_machines():
     for name, marks in {"avx512": "zmm", "avx2": "ymm", "neon": "fadd\tv", "scalar": "addss"}.items():
         target = PRESETS[name]
@@ -249,7 +274,7 @@ def test_objects_for_other_machines():
         with define_function(module, "f", [ptr]) as (b, (p,)):
             value = p.load(vector(f32, target.vector_width(f32)))
             p.store(b.floor(b.fma(value, value, 1.5)) + value)
-        text = emit_module(module.module)
+        text = emit_module(flattened(module.module))
         assert marks in assembly_text(text, target)
         data = compile_text(text, target)
         assert undefined_symbols(data) == ()
@@ -264,7 +289,7 @@ def test_functions_say_what_processor_they_are_for(name: str) -> None:
     with define_function(module, "f", [ptr]) as (b, (p,)):
         value = p.load(vector(f32, target.vector_width(f32)))
         p.store(b.fma(value, value, 1.5))
-    text = emit_module(module.module)
+    text = emit_module(flattened(module.module))
     assert compile_text(text, replace(target, cpu="", features="")) == compile_text(text, target)
     assert f'"target-cpu"="{target.cpu}"' in text
 

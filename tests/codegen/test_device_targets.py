@@ -12,6 +12,7 @@ from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.device_functions import emit_device_functions
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
@@ -41,7 +42,7 @@ def test_memory_of_a_thread(device: str) -> None:
         place = b.stack(f32, 4)
         place.at(1, f32).store(b.constant(2.0, f32))
         out.store(place.at(1, f32).load(f32))
-    assert assembly_text(emit_module(module.module), target)
+    assert assembly_text(emit_module(flattened(module.module)), target)
 
 
 @pytest.mark.usefixtures("launching")
@@ -52,4 +53,4 @@ def test_kernels_of_a_model(device: str) -> None:
     (function,) = low_functions(module)
     builder = ModuleBuilder(DEVICES[device])
     emit_device_functions([function], builder)
-    assert assembly_text(emit_module(builder.module), DEVICES[device])
+    assert assembly_text(emit_module(flattened(builder.module)), DEVICES[device])

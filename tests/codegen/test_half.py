@@ -18,6 +18,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.half import narrow, narrow_double, widen
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
 
 
@@ -27,7 +28,7 @@ def apply(function: Callable[[Builder, Value], Value], x: np.ndarray, source: At
     with define_function(module, "f", [ptr, ptr, i64]) as (b, (out, inp, n)), b.loop(0, n) as i:
         value = function(b, inp.at(i, source).load(source))
         out.at(i, value.type).store(value)
-    data = compile_text(emit_module(module.module), module.target)
+    data = compile_text(emit_module(flattened(module.module)), module.target)
     assert undefined_symbols(data) == ()
     call = Library(data).function("f", [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64])
     call(result.ctypes.data, x.ctypes.data, x.size)

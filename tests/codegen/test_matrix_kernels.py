@@ -31,6 +31,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.constants.layouts import depthwise_filters, matrix_panels
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
@@ -328,4 +329,4 @@ def test_layers_share_their_kernels(name: str):
         ]:
             emit_conv(b, ProductOperands(out, inp, w, bias), conv_shape(image, kernel, channels, filters))
     assert len(module.signatures) <= 9
-    assert not stray_symbols(compile_text(emit_module(module.module), target), target)
+    assert not stray_symbols(compile_text(emit_module(flattened(module.module)), target), target)

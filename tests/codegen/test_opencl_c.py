@@ -40,7 +40,13 @@ def test_kernels_take_buffers_and_offsets_and_are_a_group_for_each_part() -> Non
     assert any(line.endswith("= get_group_id(0);") for line in lines)
 
 
-def test_loops_carry_values_and_end_with_their_choice() -> None:
+def begin_of_loop(lines: list[str]) -> int:
+    """The number of the line with which the only loop begins."""
+    (number,) = (number for number, line in enumerate(lines) if line.startswith("ROLLED for ("))
+    return number
+
+
+def test_loops_carry_values() -> None:
     def build(b: Builder, given: Sequence[Value]) -> None:
         out, inp, count, _ = given
         with b.loop(0, count, carried=[b.constant(0.0, f32)]) as loop:
@@ -48,10 +54,40 @@ def test_loops_carry_values_and_end_with_their_choice() -> None:
         out.store(loop.results[0])
 
     lines = printed(build)
-    begin = lines.index("ROLLED do {")
-    assert lines[begin - 1].startswith("bool ")  # The choice is made inside, and read behind the braces.
-    assert any(line.startswith("} while (") for line in lines[begin:])
+    begin = begin_of_loop(lines)
+    declared, zero = lines[begin - 1].removesuffix(";").split(" = ")
+    assert (declared.split()[0], zero) == ("float", "0.0f")
+    assert lines[lines.index("}", begin) - 1].startswith(declared.split()[1])
     assert not any("goto" in line for line in lines)
+
+
+def test_loops_with_a_condition_are_left_where_it_fails() -> None:
+    def build(b: Builder, given: Sequence[Value]) -> None:
+        out, _, count, _ = given
+
+        def trip(number: Value, half: Value) -> Sequence[Value]:
+            return [number - 1, half * 0.5]
+
+        def goes_on(number: Value, _: Value) -> Value:
+            return number > 0
+
+        number, half = b.repeat([count, b.constant(1.0, f32)], trip, goes_on)
+        out.store(half + b.cast(number, f32))
+
+    lines = printed(build)
+    begin = lines.index("ROLLED for (;;) {")
+    assert any(line.startswith("if (!(") and line.endswith(")) break;") for line in lines[begin:])
+
+
+def test_early_returns_leave_loops() -> None:
+    def build(b: Builder, given: Sequence[Value]) -> None:
+        out, inp, count, _ = given
+        with b.loop(0, count) as index:
+            b.return_if(inp.at(index, i32).load(i32) > 0)
+            out.at(index, i32).store(b.constant(0, i32))
+
+    lines = printed(build)
+    assert any(line.startswith("if (") and line.endswith(") return;") for line in lines[begin_of_loop(lines) :])
 
 
 def test_values_that_change_places_around_a_loop_are_kept() -> None:
@@ -63,7 +99,7 @@ def test_values_that_change_places_around_a_loop_are_kept() -> None:
         out.store(loop.results[0])
 
     lines = printed(build)
-    begin = lines.index("ROLLED do {")
+    begin = begin_of_loop(lines)
     moves = [line for line in lines[begin:] if line.startswith("float ") or line.count(" = v") == 1]
     kept = [line for line in moves if line.startswith("float ")]
     assert len(kept) >= 2, moves

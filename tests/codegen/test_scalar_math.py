@@ -18,6 +18,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.scalar_math import MATH
+from glow_mlir.codegen.scf_to_llvm import flattened
 
 COUNT = 1 << 14
 
@@ -344,4 +345,4 @@ def test_no_function_calls_a_library(name: str, target_name: str):
                 p.store(MATH[name](b, p.load(type_), p.load(integer)))
             else:
                 p.store(MATH[name](b, *[p.load(type_) for _ in range(operands)]))
-    assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
+    assert undefined_symbols(compile_text(emit_module(flattened(module.module)), target)) == ()

@@ -17,6 +17,7 @@ from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels import elementwise
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.glow_high import activations
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
@@ -36,7 +37,7 @@ def doubling(dtype: str, vectors: int) -> str:
 
         lanes = vectors * max(2, target.vector_width(element))
         streamed_loop(b, out, np.dtype(dtype).itemsize, (begin, end), lanes, body)
-    return emit_module(module.module)
+    return emit_module(flattened(module.module))
 
 
 @pytest.mark.parametrize("vectors", [1, 2])

@@ -23,6 +23,7 @@ from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.half import narrow
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
 
 LANES = 2
@@ -40,7 +41,7 @@ def computed(
         with b.loop(0, inputs[0].size, LANES) as i:
             result = body(b, *(pointer.at(i, element).load(vector(element, LANES)) for pointer in pointers))
             out.at(i, result.info.element).store(result)
-    data = compile_text(emit_module(module.module), target)
+    data = compile_text(emit_module(flattened(module.module)), target)
     assert undefined_symbols(data) == ()
     found = np.empty(inputs[0].size, like)
     call = Library(data).function("f", [ctypes.c_void_p] * (1 + len(inputs)))

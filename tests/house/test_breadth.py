@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from breadth import TARGET
+import breadth
+import pytest
+from breadth import TARGET, combinations
 from checkout import ROOT
 
 from glow_mlir.backends.interface import get_backend
@@ -34,3 +37,13 @@ def test_what_is_called_a_target_is_one() -> None:
                 others += [f"{path.name}::{name}: {value}" for value in given - known]
     assert seen
     assert not others
+
+
+@pytest.mark.parametrize("axes", [("abcde", "xy", "uv"), ("ab", "xy", "uv"), ("abc", "vwxyz"), ("abc",)])
+def test_a_short_run_has_each_value_of_each_axis(axes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breadth, "_breadth", {"is_short": True})
+    chosen = combinations(*axes)
+    assert len(chosen) == max(map(len, axes))
+    assert [set(values) for values in zip(*chosen, strict=True)] == [set(axis) for axis in axes]
+    breadth.begin(is_short=False)
+    assert combinations(*axes) == [*itertools.product(*axes)]

@@ -1,4 +1,4 @@
-"""Sums of windows, counts of n-grams and recurrent attention compute what ONNX's reference implementation does."""
+"""Counts of n-grams and recurrent attention compute what ONNX's reference implementation does."""
 
 from __future__ import annotations
 
@@ -10,23 +10,6 @@ from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode, assert_equal
-
-
-@settings(max_examples=examples(20))
-@given(data=st.data(), axes=st.integers(1, 3))
-def test_col2im(data: st.DataObject, axes: int) -> None:
-    def each(low: int, high: int, count: int = axes) -> list[int]:
-        return data.draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
-
-    image, block, strides, dilations, pads = each(4, 6), each(1, 2), each(1, 3), each(1, 2), each(0, 1, 2 * axes)
-    windows = 1
-    for axis in range(axes):
-        padded = image[axis] + pads[axis] + pads[axis + axes]
-        windows *= (padded - dilations[axis] * (block[axis] - 1) - 1) // strides[axis] + 1
-    x = np.random.default_rng(axes).normal(size=(2, 2 * int(np.prod(block)), windows)).astype(np.float32)
-    attributes = {"strides": strides, "pads": pads, "dilations": dilations}
-    node = SingleNode("Col2Im", [x, np.array(image), np.array(block)], 18, attributes, constant=(1, 2))
-    assert_equal(node.by_us(), node.by_reference(), atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])

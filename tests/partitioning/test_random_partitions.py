@@ -22,8 +22,8 @@ from glow_mlir.dialects.device import DEVICE, DEVICES, DeviceAttr, DeviceSpec
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.dialects.target import Target
-from glow_mlir.driver.compiler import STAGE, Compilation
-from glow_mlir.driver.pipelines import PLACED
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import PLACED, STAGE
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.entries import entries_of

@@ -16,6 +16,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
 
 
@@ -26,7 +27,7 @@ def code() -> bytes:
     with define_function(module, "count", [ptr]) as (b, (place,)):
         place.store(place.load(i64) + 1)
         b.give_back()
-    return compile_text(emit_module(module.module), module.target)
+    return compile_text(emit_module(flattened(module.module)), module.target)
 
 
 class Owner:

@@ -15,6 +15,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, ptr
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.errors import ExecutionError, InputError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest
 from glow_mlir.runtime.machine_code import MachineCode, aligned, small_pages
@@ -28,7 +29,7 @@ def code() -> bytes:
     module = ModuleBuilder(host_target())
     with define_function(module, "main", [ptr] * 4, result=i32) as (b, (_, bindings, _, _)):
         b.give_back(bindings.load(ptr).load(i32))
-    return compile_text(emit_module(module.module), module.target)
+    return compile_text(emit_module(flattened(module.module)), module.target)
 
 
 def loaded(code: bytes, **needs: object) -> MachineCode:

@@ -21,6 +21,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.parallel_pool import emit_pool
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.loader import Library
@@ -52,7 +53,7 @@ def counting_module(target: str = "host") -> bytes:
         count = b.repeat([b.atomic_load(data, i64), b.constant(1 << 24, i64)], look, is_alone)[0]
         with b.when(count >= 2):
             b.atomic("add", data.at(1, i64), 1, i64)
-    return compile_text(emit_module(module.module), module.target)
+    return compile_text(emit_module(flattened(module.module)), module.target)
 
 
 @cache

@@ -8,10 +8,11 @@ of each combination, and one of those that differ in their target alone. Hypothe
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -50,6 +51,22 @@ def long_ones(values: Iterable[T], is_long: Callable[[T], bool]) -> list[pytest.
 def share(items: Sequence[T], name: str) -> list[T]:
     """A part of the items, at least one, and another part by another name."""
     return list(items[zlib.crc32(name.encode()) % min(PART, len(items)) :: PART] if _breadth["is_short"] else items)
+
+
+def combinations(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """All combinations of values; in a short run as many as the longest axis has, with each value of each axis."""
+    values = [list(axis) for axis in axes]
+    if not _breadth["is_short"]:
+        return [*itertools.product(*values)]
+    longest = max(map(len, values))
+    chosen: list[tuple[Any, ...]] = []
+    for number in range(longest):
+        step, combination = 1, list[Any]()
+        for axis in values:
+            combination.append(axis[number // (step if len(axis) < longest else 1) % len(axis)])
+            step *= len(axis) if len(axis) < longest else 1
+        chosen.append(tuple(combination))
+    return chosen
 
 
 def is_drawn(name: str) -> bool:

@@ -22,6 +22,7 @@ from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
@@ -53,7 +54,7 @@ def compiled(
         body(b, arguments)
     if verify:
         module.module.verify()
-    data = compile_text(emit_module(module.module), target)
+    data = compile_text(emit_module(flattened(module.module)), target)
     assert undefined_symbols(data) == ()
     assert [symbol.name for symbol in symbols(data) if symbol.exported] == ["f"]
     call = Library(data).function("f", [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * numbers])

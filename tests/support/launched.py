@@ -21,6 +21,7 @@ from glow_mlir.codegen.device_functions import emit_device_functions
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.ir.registry import BACKENDS
@@ -102,7 +103,7 @@ def launched(module: ModuleOp, threads: int = 4) -> Launched:
     builder = ModuleBuilder(function.target)
     (program,) = emit_device_functions([function], builder)
     builder.module.verify()
-    data = compile_text(emit_module(builder.module), function.target)
+    data = compile_text(emit_module(flattened(builder.module)), function.target)
     assert undefined_symbols(data) == ()
     constants = build_region(constants_of([function], Storage(module)))
     activations = function.properties["activations"]

@@ -35,7 +35,7 @@ from glow_mlir.support.symbols import symbols_of
 
 LADDER = (
     *("imported", "optimized", "lowered", "scheduled", "instructions"),
-    *("stacked", "selected", "allocated", "llvm"),
+    *("stacked", "selected", "allocated", "structured", "llvm"),
 )
 """The stages whose text tools accept."""
 

@@ -18,6 +18,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.scalar_math import MATH
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +46,7 @@ def compiled(name: str, bits: int, operands: int, target_name: str, lanes: int =
             values = [pointer.at(i, element).load(vector(element, lanes)) for pointer in inputs]
             out.at(i, element).store(MATH[name](b, *values))
     module.module.verify()
-    data = compile_text(emit_module(module.module), target)
+    data = compile_text(emit_module(flattened(module.module)), target)
     assert undefined_symbols(data) == ()
     call = Library(data).function("f", [*[ctypes.c_void_p] * (operands + 1), ctypes.c_int64])
 

@@ -207,11 +207,11 @@ def test_dumped_phases_run_on_and_share_their_weights(digits: Runner, run: Runne
     files = sorted(path.name for path in (tmp_path / "phases").iterdir() if path.suffix != ".weights")
     names = "imported differentiated optimized lowered scheduled instructions stacked selected allocated".split()
     stages = [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
-    assert files == [*stages, "09-llvm.ll", "09-llvm.mlir", "09-llvm.s"]
+    assert files == [*stages, "09-structured.mlir", "10-llvm.ll", "10-llvm.mlir", "10-llvm.s"]
     assert [path.name for path in (tmp_path / "phases").glob("*.weights") if not path.is_symlink()] == ["model.weights"]
     assert 'loc("conv1"' in (tmp_path / "phases" / stages[0]).read_text()
-    assert "define i32 @main(" in (tmp_path / "phases" / "09-llvm.ll").read_text()
-    assert "main:" in (tmp_path / "phases" / "09-llvm.s").read_text()
+    assert "define i32 @main(" in (tmp_path / "phases" / "10-llvm.ll").read_text()
+    assert "main:" in (tmp_path / "phases" / "10-llvm.s").read_text()
     for stage in stages:
         assert run(f"phases/{stage}") == whole
     for stage in (stages[0], stages[-1]):

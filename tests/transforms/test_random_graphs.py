@@ -124,7 +124,7 @@ ELSEWHERE = {
     "assign-devices",
     "convert-precision",
     "differentiate",
-    "glow-low-to-llvm",
+    "glow-low-to-scf",
     "hoist-from-loops",
     "instrument-debug",
     "insert-events",

@@ -44,7 +44,7 @@ LOW = (
 )
 """Passes that only concern instructions."""
 
-SELECTED = ("select", "verify-selected", "glow-low-to-llvm")
+SELECTED = ("select", "verify-selected", "glow-low-to-scf")
 """Passes that have to do with kernels, which take numbers alone."""
 
 OF_FILES = ("quantize",)

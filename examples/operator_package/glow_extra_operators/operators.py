@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, number
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 
 
 @irdl_op_definition
@@ -50,17 +50,11 @@ class BiasGeluOp(HighOp):
     """
 
     name = "glow_high.bias_gelu"
+    NOTATION: ClassVar = "input[..., c], bias[c] -> result[..., c]"
 
     input = operand_def(FLOATS.from_rank(1))
     bias = operand_def(FLOATS.of_rank(1))
     result = result_def(TENSOR)
-
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, element = shape_of(self.input), element_of(self.input)
-        require(element_of(self.bias) == element, "bias_gelu takes floats of one type")
-        bias = shape_of(self.bias)
-        require(bias == shape[-1:], f"bias must have shape {shape[-1:]}, not {bias}")
-        return (tensor(shape, element),)
 
 
 @irdl_op_definition
@@ -100,6 +94,7 @@ class PairwiseDotProductOp(HighOp):
     """
 
     name = "glow_high.pairwise_dot_product"
+    NOTATION: ClassVar = "input[n, *] -> result[n, *]"
 
     input = operand_def(FLOATS.of_rank(3))
     result = result_def(TENSOR)

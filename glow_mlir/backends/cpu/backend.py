@@ -11,13 +11,13 @@ from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
 from glow_mlir.codegen.kernel_backend import KernelBackend
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target, with_fields
-from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
+from glow_mlir.driver.pipelines import ALLOCATED, MACHINE_CODE, Pipeline, machine_code_stages
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.registry import backend
 from glow_mlir.runtime import machine_code
@@ -43,11 +43,11 @@ class CpuBackend(KernelBackend):
         Raises `OptionError` for a pipeline that does not lead there.
         """
         pipeline = compilation.ladder
-        if pipeline.stage_names[-2:] != (ALLOCATED.name, LLVM):
-            reason = f"pipeline '{pipeline.name}' does not end with the stages '{ALLOCATED.name}' and '{LLVM}'"
+        if pipeline.stage_names[-len(MACHINE_CODE) :] != MACHINE_CODE:
+            reason = f"pipeline '{pipeline.name}' does not end with the stages {', '.join(MACHINE_CODE)}"
             raise OptionError(reason, hint="Backend.pipeline() gives one that does")
         compilation.run(ALLOCATED.name)
-        profile = bool(pipeline.option(GlowLowToLlvmPass.name, "profile", False))
+        profile = bool(pipeline.option(GlowLowToScfPass.name, "profile", False))
         return compilation.finish(
             lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, room or zeroed)
         )
@@ -86,8 +86,8 @@ class CpuBackend(KernelBackend):
         return lacks(target)
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
-        """The shared one down to places in memory, then the `llvm` dialect."""
-        return super().pipeline(target, profile).then(llvm(profile))
+        """The shared one down to places in memory, then structured functions, and these in the `llvm` dialect alone."""
+        return super().pipeline(target, profile).then(*machine_code_stages(profile))
 
     def measured_best(
         self, op: Instruction, storage: Storage, target: Target, ways: Iterator[Candidate]

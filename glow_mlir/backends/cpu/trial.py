@@ -14,7 +14,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.printer import Printer
 
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
+from glow_mlir.codegen.scf_to_llvm import ScfToLlvmPass
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.pack_operands import whole_storage
 from glow_mlir.constants.storage import Storage
@@ -90,7 +91,9 @@ class Trial:
         candidate.write(op, Storage(module), target)
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)
-        code = MachineCode(build_artifact(module, context, passes=(GlowLowToLlvmPass(),)), target.policy.threads)
+        code = MachineCode(
+            build_artifact(module, context, passes=(GlowLowToScfPass(), ScfToLlvmPass())), target.policy.threads
+        )
         return code.load(function.sym_name.data)
 
     def runs(self, candidates: Sequence[Candidate], target: Target, spread: int) -> list[Callable[[], None]]:

@@ -42,8 +42,8 @@ from glow_mlir.codegen.builder.types import NO_FAST_MATH, i1, i32, i32_array, i6
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import intrinsics, values
 
-_NO_OVERFLOW: Mapping[str, Attribute] = {"overflowFlags": IntegerAttr(0, i32)}
-_INT_PREDICATES = {
+NO_OVERFLOW: Mapping[str, Attribute] = {"overflowFlags": IntegerAttr(0, i32)}
+INT_PREDICATES = {
     name: {"predicate": IntegerAttr(ICmpPredicateFlag(flag).to_int(), i64)}
     for name, flag in {
         **{flag.value: flag.value for flag in ICmpPredicateFlag},
@@ -90,12 +90,12 @@ class Arithmetic(Emission):
             return a
         if _is_zero_index(a) and isinstance(b, Value) and not b.info.is_float:
             return b
-        return self._arithmetic(a, b, FAddOp, AddOp, _NO_OVERFLOW)
+        return self._arithmetic(a, b, FAddOp, AddOp, NO_OVERFLOW)
 
     def sub(self, a: Number, b: Number) -> Value:
         if _is_zero_index(b) and isinstance(a, Value) and not a.info.is_float:
             return a
-        return self._arithmetic(a, b, FSubOp, SubOp, _NO_OVERFLOW)
+        return self._arithmetic(a, b, FSubOp, SubOp, NO_OVERFLOW)
 
     def mul(self, a: Number, b: Number) -> Value:
         if isinstance(b, int) and isinstance(a, Value) and not a.info.is_float:
@@ -104,8 +104,8 @@ class Arithmetic(Emission):
             if b == 0:
                 return self.constant(0, a.type)
         elif isinstance(a, int) and isinstance(b, Value) and not b.info.is_float:
-            return self.mul(b, a) if a in (0, 1) else self._arithmetic(b, a, None, MulOp, _NO_OVERFLOW)
-        return self._arithmetic(a, b, FMulOp, MulOp, _NO_OVERFLOW)
+            return self.mul(b, a) if a in (0, 1) else self._arithmetic(b, a, None, MulOp, NO_OVERFLOW)
+        return self._arithmetic(a, b, FMulOp, MulOp, NO_OVERFLOW)
 
     def fdiv(self, a: Number, b: Number) -> Value:
         return self._arithmetic(a, b, FDivOp, None)
@@ -134,7 +134,7 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, None, XOrOp)
 
     def shl(self, a: Number, b: Number) -> Value:
-        return self._arithmetic(a, b, None, ShlOp, _NO_OVERFLOW)
+        return self._arithmetic(a, b, None, ShlOp, NO_OVERFLOW)
 
     def lshr(self, a: Number, b: Number) -> Value:
         """Return `a` shifted right, zeros coming in."""
@@ -167,7 +167,7 @@ class Arithmetic(Emission):
                 fenced = _FENCED[predicate]
                 operands[fenced] = self.fenced(operands[fenced])
             return self.emit(values.FCmpOp, operands, result, _FLOAT_PREDICATES[predicate])
-        return self.emit(values.ICmpOp, (x, y), result, _INT_PREDICATES[predicate])
+        return self.emit(values.ICmpOp, (x, y), result, INT_PREDICATES[predicate])
 
     def fenced(self, value: Value) -> Value:
         """Return floats that LLVM does not join with what uses them."""

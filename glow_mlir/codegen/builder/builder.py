@@ -1,5 +1,7 @@
 """
-The structured builder: kernels are Python functions that emit operations of the `llvm` dialect through it.
+The structured builder: kernels are Python functions that emit operations through it.
+
+Arithmetic and memory are of the `llvm` dialect, loops and branches `scf.for`, `scf.while` and `scf.if` around them.
 
     module = ModuleBuilder(target)
     with define_function(module, "scale", [Param(ptr, noalias=True), ptr, index_type]) as (b, (out, inp, n)):
@@ -16,15 +18,17 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
-from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.dialects.llvm import BrOp, CallingConventionAttr, CallOp, CondBrOp, ReturnOp, TailCallKind, TailCallKindAttr
-from xdsl.ir import Attribute, Block, Region
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import SymbolRefAttr, UnitAttr
+from xdsl.dialects.llvm import CallingConventionAttr, CallOp, ReturnOp, TailCallKind, TailCallKindAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from glow_mlir.codegen.builder.atomics import Atomics
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import NO_FAST_MATH, i32, i32_array
 from glow_mlir.codegen.builder.value import Index, Number, Value
-from glow_mlir.support.op_creation import created
+from glow_mlir.dialects.early_return import ReturnIfOp
+from glow_mlir.support.op_creation import append, created
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -63,62 +67,57 @@ class Loop:
 class Builder(Atomics):
     """Builds one function: everything of `Atomics` and below, plus control flow and calls."""
 
-    def __init__(self, module: ModuleBuilder, region: Region, entry: Block) -> None:
+    def __init__(self, module: ModuleBuilder, entry: Block) -> None:
         super().__init__(module.target, entry)
         self.module = module
-        self._region = region
+        self._entry = entry
         self.scalars: Value | None = None
         """The address of the scalar parameters of the instruction, for functions that take them: two i32 for each."""
 
     # ---- loops
 
     @overload
-    def loop(self, start: Index, stop: Index, step: Index = 1) -> AbstractContextManager[Value]: ...
+    def loop(self, start: Index, stop: Index, step: Index = 1, *, role: str = "") -> AbstractContextManager[Value]: ...
 
     @overload
     def loop(
-        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value]
+        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value], role: str = ""
     ) -> AbstractContextManager[Loop]: ...
 
     def loop(
-        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value] | None = None
+        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value] | None = None, role: str = ""
     ) -> AbstractContextManager[Value | Loop]:
         """
         Run the block for `start`, `start + step`, … below `stop`; the step is positive.
 
         Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. A loop that Python knows to run
-        once leaves no loop behind.
+        once leaves no loop behind. A `role` is an attribute that tells passes what its trips are, as `glow.threads`.
         """
-        return self._indexed(start, stop, step) if carried is None else self._carrying(start, stop, step, carried)
+        if carried is None:
+            return self._indexed(start, stop, step, role)
+        return self._carrying(start, stop, step, carried, role)
 
     @contextmanager
-    def _indexed(self, start: Index, stop: Index, step: Index) -> Generator[Value]:
-        with self._carrying(start, stop, step, ()) as loop:
+    def _indexed(self, start: Index, stop: Index, step: Index, role: str) -> Generator[Value]:
+        with self._carrying(start, stop, step, (), role) as loop:
             yield loop.index
 
     @contextmanager
-    def _carrying(self, start: Index, stop: Index, step: Index, carried: Sequence[Value]) -> Generator[Loop]:
-        trips = _known_trips(start, stop, step)
-        if trips == 1:
+    def _carrying(self, start: Index, stop: Index, step: Index, carried: Sequence[Value], role: str) -> Generator[Loop]:
+        if _runs_once(start, stop, step):
             loop = Loop(self.index(start), carried)
             yield loop
             loop.results = loop.passed_on()
             return
-        first, limit = self.index(start), self.index(stop)
+        bounds = [self.index(bound) for bound in (start, stop, step)]
         types = [value.type for value in carried]
-        body, after = Block(arg_types=[self.index_type, *types]), Block(arg_types=types)
-        if trips:
-            self._jump(body, [first, *carried])
-        else:
-            self._branch(first < limit, body, [first, *carried], after, carried)
-        self._enter(body)
-        loop = Loop(Value(self, body.args[0]), [Value(self, argument) for argument in body.args[1:]])
-        yield loop
-        passed = loop.passed_on()
-        following = loop.index + step
-        self._branch(following < limit, body, [following, *passed], after, passed)
-        self._enter(after)
-        loop.results = [Value(self, argument) for argument in after.args]
+        body = Block(arg_types=[self.index_type, *types])
+        body.args[0].name_hint = "i"
+        loop = Loop(Value(self, body.args[0]), self._values(body.args[1:]))
+        with self.into(body):
+            yield loop
+            self.perform(scf.YieldOp, loop.passed_on())
+        loop.results = self._structured(scf.ForOp, [*bounds, *carried], types, body, role=role)
 
     def repeat(
         self,
@@ -133,24 +132,24 @@ class Builder(Atomics):
         Both callbacks are called once, to build the code.
         """
         types = [value.type for value in carried]
-        inside, after = Block(arg_types=types), Block(arg_types=types)
-        self._branch(condition(*carried), inside, carried, after, carried)
-        self._enter(inside)
-        values = list(body(*(Value(self, argument) for argument in inside.args)))
-        self._branch(condition(*values), inside, values, after, values)
-        self._enter(after)
-        return [Value(self, argument) for argument in after.args]
+        before, after = Block(arg_types=types), Block(arg_types=types)
+        with self.into(before):
+            values = self._values(before.args)
+            self.perform(scf.ConditionOp, [condition(*values), *values])
+        with self.into(after):
+            self.perform(scf.YieldOp, body(*self._values(after.args)))
+        return self._structured(scf.WhileOp, carried, types, before, after)
 
     # ---- branches
 
     @contextmanager
     def when(self, condition: Value) -> Generator[None]:
         """Run the block only where the i1 `condition` holds."""
-        inside, after = Block(), Block()
-        self._branch(condition, inside, (), after, ())
-        self._enter(inside)
-        yield
-        self._close(after, ())
+        inside = Block()
+        with self.into(inside):
+            yield
+            self.perform(scf.YieldOp, ())
+        self._structured(scf.IfOp, [condition], (), inside, None)
 
     def either(
         self,
@@ -163,16 +162,13 @@ class Builder(Atomics):
 
         Both callbacks are called once, to build the code.
         """
-        yes, no = Block(), Block()
-        self._branch(condition, yes, (), no, ())
-        self._enter(yes)
-        chosen = then()
-        after = Block(arg_types=[value.type for value in chosen])
-        self._jump(after, chosen)
-        self._enter(no)
-        self._jump(after, otherwise())
-        self._enter(after)
-        return [Value(self, argument) for argument in after.args]
+        blocks = Block(), Block()
+        chosen: Sequence[Value] = ()
+        for block, way in zip(blocks, (then, otherwise), strict=True):
+            with self.into(block):
+                chosen = way()
+                self.perform(scf.YieldOp, chosen)
+        return self._structured(scf.IfOp, [condition], [value.type for value in chosen], *blocks)
 
     # ---- functions
 
@@ -202,7 +198,7 @@ class Builder(Atomics):
                 **NO_FAST_MATH,
             },
         )
-        self.block.add_op(op)
+        append(self.block, op)
         return self.wrap(op) if op.results else None
 
     def scalar(self, number: int, type_: Attribute) -> Value:
@@ -214,51 +210,55 @@ class Builder(Atomics):
 
         return self.once(("scalar", number, type_), load)
 
+    def return_if(self, condition: Value, value: Value | None = None) -> None:
+        """Return from the function where the i1 `condition` holds, from inside of loops and branches as well."""
+        self.perform(ReturnIfOp, (condition,) if value is None else (condition, value))
+
     def give_back(self, value: Value | None = None) -> None:
-        """Return from the function."""
+        """Return from the function, at its end. Raises `ValueError` in a loop or branch, which `return_if` leaves."""
+        if self.block is not self._entry:
+            raise ValueError("a function returns at its end: 'return_if' returns from a loop or branch")
         self.perform(ReturnOp, () if value is None else (value,))
 
     def finish(self) -> None:
         """Return from the function if it has not, and put the constants at its top."""
-        if not _ended(self.block):
+        if not isinstance(self._entry.last_op, ReturnOp):
             self.give_back()
-        entry = self._region.blocks[0]
-        first = entry.first_op
+        first = self._entry.first_op
         assert first is not None
         hoisted = list(self.at_top.ops)
         for op in hoisted:
             op.detach()
-        entry.insert_ops_before([*self.constants, *hoisted], first)
+        self._entry.insert_ops_before([*self.constants, *hoisted], first)
 
-    # ---- blocks
+    # ---- regions
 
-    def _enter(self, block: Block) -> None:
-        self._region.add_block(block)
-        self.block = block
+    @contextmanager
+    def into(self, block: Block) -> Generator[None]:
+        """Append to another block for a while."""
+        around, self.block = self.block, block
+        yield
+        self.block = around
 
-    def _jump(self, to: Block, values: Sequence[Value]) -> None:
-        self.block.add_op(created(BrOp, [value.ssa for value in values], successors=(to,)))
+    def _structured(
+        self,
+        kind: type[Operation],
+        operands: Sequence[Value],
+        types: Sequence[Attribute],
+        *blocks: Block | None,
+        role: str = "",
+    ) -> list[Value]:
+        """Append a loop or branch with those blocks, `None` for a region without one; its results."""
+        regions = [Region() if block is None else Region(block) for block in blocks]
+        attributes = {role: UnitAttr()} if role else None
+        op = created(kind, [operand.ssa for operand in operands], types, attributes=attributes, regions=regions)
+        append(self.block, op)
+        return self._values(op.results)
 
-    def _close(self, to: Block, values: Sequence[Value]) -> None:
-        """Jump on, unless the block has returned already, and continue there."""
-        if not _ended(self.block):
-            self._jump(to, values)
-        self._enter(to)
-
-    def _branch(
-        self, condition: Value, yes: Block, yes_values: Sequence[Value], no: Block, no_values: Sequence[Value]
-    ) -> None:
-        operands = [value.ssa for value in (condition, *yes_values, *no_values)]
-        sizes = {"operandSegmentSizes": i32_array(1, len(yes_values), len(no_values))}
-        self.block.add_op(created(CondBrOp, operands, properties=sizes, successors=(yes, no)))
-
-
-def _ended(block: Block) -> bool:
-    return isinstance(block.last_op, ReturnOp | BrOp | CondBrOp)
+    def _values(self, values: Sequence[SSAValue]) -> list[Value]:
+        return [Value(self, value) for value in values]
 
 
-def _known_trips(start: Index, stop: Index, step: Index) -> int | None:
-    """Return how often a loop runs, where Python knows it and it does run; None otherwise."""
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and start < stop:
-        return -(-(stop - start) // step)
-    return None
+def _runs_once(start: Index, stop: Index, step: Index) -> bool:
+    """Whether Python knows that a loop runs once."""
+    return isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and start < stop <= start + step

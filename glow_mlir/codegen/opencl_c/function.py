@@ -1,37 +1,37 @@
-"""One function of the `llvm` dialect as a function of OpenCL C."""
+"""One structured function of the `llvm` dialect as a function of OpenCL C."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.dialects.llvm import ConstantOp, FuncOp, LLVMVoidType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.llvm import ConstantOp, FuncOp, LLVMVoidType, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.codegen.opencl_c.lane_rules import LANE_RULES, splat_scalar
 from glow_mlir.codegen.opencl_c.literals import element_literal, numbers_of
 from glow_mlir.codegen.opencl_c.memory_rules import MEMORY_RULES, NOTHING, STATEMENTS, bytes_of, call, integer
-from glow_mlir.codegen.opencl_c.rules import BY_INTRINSIC, EXPRESSIONS, Rule
+from glow_mlir.codegen.opencl_c.rules import BY_INTRINSIC, EXPRESSIONS, Rule, signed
 from glow_mlir.codegen.opencl_c.scope import Pieces, is_mask, is_pointer, is_vector, lanes_of, picked, resized_mask
 from glow_mlir.codegen.opencl_c.spaces import GLOBAL, PRIVATE, spaces_of
-from glow_mlir.codegen.opencl_c.structure import Branch, Edge, Latch, Loop, Node, Return, Straight, structured
 from glow_mlir.codegen.opencl_c.types import element_name, info, of_lanes, piece_sizes, signed_name
+from glow_mlir.dialects.early_return import ReturnIfOp
+from glow_mlir.ir.traversal import own_operations
 
 RULES = {**EXPRESSIONS, **LANE_RULES, **MEMORY_RULES}
 
 MASK_BITS = 32
-"""How wide the lanes of truth values are that blocks pass on."""
+"""How wide the lanes of truth values are that loops and branches pass on."""
 
 _UNDEFINED = frozenset({"llvm.mlir.zero", "llvm.mlir.undef", "llvm.mlir.poison"})
 """Operations whose value is zero, or may be."""
 
 _WORD = re.compile(r"\w+")
-
-Path = tuple[int, ...]
-"""The braces around a block, by number, the outermost first."""
 
 
 class Program(Protocol):
@@ -62,13 +62,9 @@ class FunctionText:
         self._lines: list[str] = []
         self._depth = 1
         self._top: list[str] = []
-        self._declared: set[SSAValue] = set()
-        """Values that are declared before they are defined."""
         self._count = 0
-        self._nodes = structured(op.body)
-        self._paths: dict[Block, Path] = {}
-        self._find_paths(self._nodes, ())
-        self._name_arguments()
+        for argument in op.body.block.args:
+            self._name(argument)
 
     # ---- what rules ask
 
@@ -107,34 +103,27 @@ class FunctionText:
 
     def body(self, first: Sequence[str] = ()) -> str:
         """The statements, between braces, some given ones first."""
-        self._write(self._nodes)
+        self._write(self.op.body.block)
         return "\n".join(["{", *first, *self._top, *self._lines, "}", ""])
 
     def parameters(self) -> list[tuple[str, str, SSAValue]]:
         """Type and name of each piece of an argument, and the argument."""
         return [
             (type_, name, argument)
-            for argument in self.op.body.blocks[0].args
+            for argument in self.op.body.block.args
             for type_, name in zip(self._types(argument), self._pieces[argument], strict=True)
         ]
 
-    def _name_arguments(self) -> None:
-        for number, block in enumerate(self.op.body.blocks):
-            for argument in block.args:
-                if is_mask(argument):
-                    self.mask_bits[argument] = MASK_BITS
-                self._pieces[argument] = self._named(argument)
-                if number:
-                    self._declare_at_top(argument)
+    def _name(self, value: SSAValue) -> None:
+        """Give a value that loops, branches or callers set variables of its own."""
+        if is_mask(value):
+            self.mask_bits[value] = MASK_BITS
+        self._pieces[value] = self._named(value)
 
     def _named(self, value: SSAValue) -> Pieces:
         """Names for the pieces of a value."""
         count, name = len(piece_sizes(lanes_of(value))), self.fresh()
         return [name] if count == 1 else [f"{name}_{number}" for number in range(count)]
-
-    def _declare_at_top(self, value: SSAValue) -> None:
-        for type_, name in zip(self._types(value), self._pieces[value], strict=True):
-            self._top.append(f"  {type_} {name};")
 
     def _types(self, value: SSAValue) -> list[str]:
         """The type of each piece of a value."""
@@ -154,117 +143,117 @@ class FunctionText:
 
     # ---- control flow
 
-    def _find_paths(self, nodes: Sequence[Node], path: Path) -> None:
-        """Note in which braces each block is."""
-        for node in nodes:
-            match node:
-                case Straight(block):
-                    self._paths[block] = path
-                case Branch(_, yes, no):
-                    for inner in (yes, no):
-                        self._count += 1
-                        self._find_paths(inner, (*path, self._count))
-                case Loop(body):
-                    self._count += 1
-                    self._find_paths(body, (*path, self._count))
-                case _:
-                    pass
+    def _write(self, block: Block) -> None:
+        """Write the operations of a block; what ends a region is up to whoever has it."""
+        for op in own_operations(block):
+            rule = _CONTROL.get(type(op))
+            if rule is not None:
+                rule(self, op)
+            else:
+                self._operation(op)
 
-    def _write(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            match node:
-                case Straight(block):
-                    for op in self._own(block):
-                        self._operation(op)
-                case Edge():
-                    self._pass_on(node)
-                case Return(op):
-                    self._return(op)
-                case Branch():
-                    self._branch(node)
-                case Loop(body):
-                    self._loop(body)
-                case Latch():
-                    ends = self._ends(node)
-                    if isinstance(node.condition, BlockArgument):  # Which is another one when it is passed on.
-                        kept = self.fresh()
-                        self.line(f"bool {kept} = {ends};")
-                        ends = kept
-                    self._latch(node)
-                    self.line(f"if ({ends}) break;")
-
-    def _own(self, block: Block) -> Iterator[Operation]:
-        """The operations of a block but the last."""
-        return (op for op in block.ops if op is not block.last_op)
-
-    def _indented(self, nodes: Sequence[Node]) -> None:
+    @contextmanager
+    def _braces(self, head: str) -> Generator[None]:
+        self.line(f"{head} {{")
         self._depth += 1
-        self._write(nodes)
+        yield
         self._depth -= 1
-
-    def _branch(self, node: Branch) -> None:
-        (condition,) = self._pieces[node.condition]
-        begin = len(self._lines)
-        self.line(f"if ({condition}) {{")
-        self._indented(node.yes)
-        if len(self._lines) == begin + 1:
-            self._lines[-1] = "  " * self._depth + f"if (!({condition})) {{"
-            self._indented(node.no)
-        else:
-            before = len(self._lines)
-            self.line("} else {")
-            self._indented(node.no)
-            if len(self._lines) == before + 1:
-                self._lines.pop()
         self.line("}")
 
-    def _loop(self, body: Sequence[Node]) -> None:
-        """
-        A loop whose last word is the choice of another trip, where it can be.
+    def for_loop(self, op: Operation) -> None:
+        """A loop whose carried values are variables in front of it, which are its results behind it."""
+        (body,) = (region.block for region in op.regions)
+        first, limit, step, *carried = op.operands
+        index, *arguments = body.args
+        self._declare(arguments, carried)
+        self._share(op.results, arguments)
+        self._name(index)
+        (type_,), bits = self._types(index), info(index.type).bits
+        (name,), (begin,), (end,), (by,) = (self._pieces[value] for value in (index, first, limit, step))
+        goes_on = f"{signed(name, bits, 1)} < {signed(end, bits, 1)}"
+        with self._braces(f"ROLLED for ({type_} {name} = {begin}; {goes_on}; {name} += {by})"):
+            self._write(body)
+            self._set(arguments, _yielded(body))
 
-        What compilers are told of a loop stands at its last jump, and is lost where they move that.
-        """
-        *others, last = body
-        if not isinstance(last, Latch) or isinstance(last.condition, BlockArgument):
-            self.line("ROLLED for (;;) {")
-            self._indented(body)
+    def while_loop(self, op: Operation) -> None:
+        """A loop that is left where its condition does not hold; what that passes on is the results behind it."""
+        before, body = (region.block for region in op.regions)
+        self._declare(before.args, op.operands)
+        condition, *passed = _yielded(before)
+        for result, value in zip(op.results, passed, strict=True):
+            if value in before.args:
+                self._share([result], [value])
+            else:
+                self._declare([result], None)
+        self._share(body.args, op.results)
+        with self._braces("ROLLED for (;;)"):
+            self._write(before)
+            self._set(op.results, passed)
+            self.line(f"if (!({self._pieces[condition][0]})) break;")
+            self._write(body)
+            self._set(before.args, _yielded(body))
+
+    def branch(self, op: Operation) -> None:
+        """One of two ways, which set the results; a way in which nothing is to be done is left out."""
+        self._declare(op.results, None)
+        (condition,) = self._pieces[op.operands[0]]
+        ways = [region.block for region in op.regions if region.blocks]
+        texts = [self._way(op, way) for way in ways]
+        if not texts[0]:
+            condition, texts = f"!({condition})", texts[1:]
+        for head, lines in zip((f"if ({condition}) {{", "} else {"), filter(None, texts), strict=False):
+            self.line(head)
+            self._lines += lines
+        if any(texts):
             self.line("}")
-            return
-        self._declare_before(last.condition)
-        self.line("ROLLED do {")
-        self._indented(others)
+
+    def _way(self, op: Operation, way: Block) -> list[str]:
+        """The statements of a way of a branch."""
+        around, self._lines = self._lines, []
         self._depth += 1
-        self._latch(last)
+        self._write(way)
+        self._set(op.results, _yielded(way))
         self._depth -= 1
-        (condition,) = self._pieces[last.condition]
-        self.line(f"}} while ({condition if last.again else f'!({condition})'});")
+        found, self._lines = self._lines, around
+        return found
 
-    def _declare_before(self, value: SSAValue) -> None:
-        """Declare a truth value in front of the braces that define it."""
-        if value not in self._pieces:
-            self._pieces[value] = [self.fresh()]
-            self._declared.add(value)
-            self.line(f"bool {self._pieces[value][0]};")
+    def early_return(self, op: Operation) -> None:
+        """A return where a condition holds."""
+        condition, *values = (self._pieces[operand][0] for operand in op.operands)
+        self.line(f"if ({condition}) return{''.join(f' {value}' for value in values)};")
 
-    def _latch(self, node: Latch) -> None:
-        """Pass on what the next trip needs, and what comes behind the loop, where it is not used before the last."""
-        self._pass_on(node.out, node.next)
-
-    def _ends(self, node: Latch) -> str:
-        (condition,) = self._pieces[node.condition]
-        return f"!({condition})" if node.again else condition
-
-    def _return(self, op: Operation) -> None:
+    def last_return(self, op: Operation) -> None:
+        """The end of the function."""
         texts = [text for operand in op.operands for text in self._pieces[operand]]
         self.line(f"return {texts[0]};" if texts else "return;")
 
-    def _pass_on(self, *edges: Edge) -> None:
-        """Assign the arguments of blocks, all at once."""
+    def nothing(self, op: Operation) -> None:
+        """The end of a region, whose values are read by whoever has the region."""
+
+    def _declare(self, values: Sequence[SSAValue], initial: Sequence[SSAValue] | None) -> None:
+        """Declare variables for values that change, which begin with others if these are given."""
+        for number, value in enumerate(values):
+            self._name(value)
+            texts = None if initial is None else self._as_set(initial[number])
+            for piece, (type_, name) in enumerate(zip(self._types(value), self._pieces[value], strict=True)):
+                self.line(f"{type_} {name};" if texts is None else f"{type_} {name} = {texts[piece]};")
+
+    def _share(self, values: Sequence[SSAValue], others: Sequence[SSAValue]) -> None:
+        """Let values be the variables that others are."""
+        for value, other in zip(values, others, strict=True):
+            self._pieces[value] = self._pieces[other]
+            if is_mask(value):
+                self.mask_bits[value] = self.mask_bits[other]
+
+    def _as_set(self, value: SSAValue) -> Pieces:
+        """A value as variables for it have it."""
+        return resized_mask(self, value, MASK_BITS) if is_mask(value) else self._pieces[value]
+
+    def _set(self, targets: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """Assign to variables, all at once."""
         moves: list[tuple[str, str, str]] = []
-        for edge in edges:
-            for argument, value in zip(edge.target.args, edge.values, strict=True):
-                texts = resized_mask(self, value, MASK_BITS) if is_mask(value) else self._pieces[value]
-                moves += zip(self._types(argument), self._pieces[argument], texts, strict=True)
+        for target, value in zip(targets, values, strict=True):
+            moves += zip(self._types(target), self._pieces[target], self._as_set(value), strict=True)
         moves = [move for move in moves if move[1] != move[2]]
         written = {name for _, name, _ in moves}
         for number, (type_, name, text) in enumerate(moves):
@@ -312,24 +301,10 @@ class FunctionText:
         return found
 
     def _define(self, value: SSAValue, texts: Pieces) -> None:
-        """A variable for each piece of a value, declared where it is, or at the top if others need it outside."""
-        if value in self._declared:
-            self.line(f"{self._pieces[value][0]} = {texts[0]};")
-            return
+        """A variable for each piece of a value."""
         self._pieces[value] = self._named(value)
-        is_local = self._is_local(value)
-        if not is_local:
-            self._declare_at_top(value)
         for type_, name, text in zip(self._types(value), self._pieces[value], texts, strict=True):
-            self.line(f"{type_ if is_local else ''}{' ' * is_local}{name} = {text};")
-
-    def _is_local(self, value: SSAValue) -> bool:
-        """Whether a value is used inside the braces alone that it is defined in."""
-        block = value.owner.parent_block() if isinstance(value.owner, Operation) else value.owner
-        assert block is not None
-        path = self._paths[block]
-        users = (use.operation.parent_block() for use in value.uses)
-        return all(user is not None and self._paths[user][: len(path)] == path for user in users)
+            self.line(f"{type_} {name} = {text};")
 
     def _call(self, op: Operation) -> None:
         text = call(self, op)
@@ -374,6 +349,25 @@ class FunctionText:
         if is_mask(result):
             self.mask_bits[result] = MASK_BITS
         self._pieces[result] = [f"(({type_})(0))" for type_ in self._types(result)]
+
+
+_CONTROL: Mapping[type[Operation], Callable[[FunctionText, Operation], None]] = {
+    scf.ForOp: FunctionText.for_loop,
+    scf.WhileOp: FunctionText.while_loop,
+    scf.IfOp: FunctionText.branch,
+    scf.YieldOp: FunctionText.nothing,
+    scf.ConditionOp: FunctionText.nothing,
+    ReturnIfOp: FunctionText.early_return,
+    ReturnOp: FunctionText.last_return,
+}
+"""Operation of control flow → what writes it."""
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    """The operands of what ends a block."""
+    end = block.last_op
+    assert end is not None
+    return end.operands
 
 
 def _is_intrinsic(name: str, base: str) -> bool:

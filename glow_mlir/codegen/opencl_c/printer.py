@@ -1,8 +1,8 @@
 """
-Functions of the `llvm` dialect as OpenCL C.
+Structured functions of the `llvm` dialect as OpenCL C.
 
-The kernels of this compiler make functions of the `llvm` dialect, whatever they run on. Here these are written as
-OpenCL C 1.2: each value is a variable, loops and branches are those of the structured builder, vectors are OpenCL's.
+The kernels of this compiler make structured functions, whatever they run on. Here these are written as OpenCL C 1.2:
+each value is a variable, `scf.for`, `scf.while` and `scf.if` are `for` and `if`, vectors are OpenCL's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ and that functions and loops are to stay what they are: kernels have unrolled an
 
 def print_program(module: ModuleOp, functions: Sequence[str]) -> str:
     """
-    OpenCL C for functions of a module of the `llvm` dialect that are launched, and for those that these call.
+    OpenCL C for structured functions of a module that are launched, and for those that these call.
 
     A kernel, called as `kernel_name` says, takes a buffer for each pointer, an offset into it in bytes, and the other
     arguments but the last. That is the number of the part, which is the number of the work-group; each has one item.

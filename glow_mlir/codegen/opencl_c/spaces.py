@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from glow_mlir.codegen.llvm.text import EmissionError
-from glow_mlir.codegen.opencl_c.structure import edges
+from glow_mlir.codegen.passed_values import passed_values
+from glow_mlir.ir.traversal import operations
 
 GLOBAL, CONSTANT, PRIVATE = "__global", "__constant", "__private"
 
@@ -31,33 +32,26 @@ _THROUGH = {"llvm.getelementptr": (0,), "llvm.select": (1, 2), "llvm.freeze": (0
 
 def spaces_of(region: Region, arguments: Sequence[str]) -> Mapping[SSAValue, str]:
     """
-    The space of each pointer in a function whose pointer arguments, in order, are in those.
+    The space of each pointer in a structured function whose pointer arguments, in order, are in those.
 
     A null pointer alone has none. Raises `EmissionError` where a pointer may be in two.
     """
     spaces: dict[SSAValue, str] = {}
     given = iter(arguments)
-    for argument in region.blocks[0].args:
+    for argument in region.block.args:
         if isinstance(argument.type, LLVMPointerType):
             spaces[argument] = next(given)
     known = -1
     while known < len(spaces):  # What comes around a loop is known after the next walk.
         known = len(spaces)
-        for block in region.blocks:
-            _walk(block, spaces)
+        for op in operations(region.block):
+            for result in op.results:
+                if isinstance(result.type, LLVMPointerType):
+                    _learn(spaces, result, _sources(op, spaces))
+            for value, passed in passed_values(op):
+                if isinstance(value.type, LLVMPointerType) and passed in spaces:
+                    _learn(spaces, value, [spaces[passed]])
     return spaces
-
-
-def _walk(block: Block, spaces: dict[SSAValue, str]) -> None:
-    for op in block.ops:
-        for result in op.results:
-            if isinstance(result.type, LLVMPointerType):
-                _learn(spaces, result, _sources(op, spaces))
-    if block.last_op is not None:
-        for edge in edges(block.last_op):
-            for argument, value in zip(edge.target.args, edge.values, strict=True):
-                if isinstance(argument.type, LLVMPointerType) and value in spaces:
-                    _learn(spaces, argument, [spaces[value]])
 
 
 def _sources(op: Operation, spaces: Mapping[SSAValue, str]) -> Sequence[str]:

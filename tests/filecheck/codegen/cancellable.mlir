@@ -1,7 +1,7 @@
 // Each trip of a loop reads whether the entry is to end, and returns then.
 
-// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-llvm' | filecheck %s
-// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-llvm{cancellable=false}' | filecheck %s --check-prefix=PLAIN
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-scf' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-scf{cancellable=false}' | filecheck %s --check-prefix=PLAIN
 
 glow_high.placeholder @x : tensor<8xf32> {input}
 glow_high.placeholder @y : tensor<8xf32> {output}
@@ -11,12 +11,10 @@ glow_high.placeholder @y : tensor<8xf32> {output}
 // CHECK-DAG:   %[[STATUS:.*]] = llvm.mlir.constant(-2 : i32) : i32
 // CHECK:       %[[PLACE:.*]] = llvm.getelementptr inbounds %[[BINDINGS]][2]
 // CHECK-NEXT:  %[[WORD:.*]] = llvm.load %[[PLACE]]
-// CHECK:       %[[NUMBER:.*]] = llvm.load %[[WORD]] atomic monotonic
+// CHECK:       scf.for
+// CHECK-NEXT:  %[[NUMBER:.*]] = llvm.load %[[WORD]] atomic monotonic
 // CHECK-NEXT:  %[[ENDS:.*]] = llvm.icmp "ne" %[[NUMBER]], %{{.*}} : i32
-// CHECK-NEXT:  llvm.cond_br %[[ENDS]], ^[[END:.*]], ^[[TRIP:.*]]
-// CHECK:       ^[[END]]:
-// CHECK-NEXT:  llvm.return %[[STATUS]] : i32
-// CHECK:       ^[[TRIP]]:
+// CHECK-NEXT:  glow.return_if %[[ENDS]], %[[STATUS]] : i32
 // CHECK-NEXT:  llvm.call @copy
 
 // PLAIN-LABEL: llvm.func @repeated(

@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,fuse-prologues,shorten-lifetimes,select,verify-selected' --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'assign-target{target="avx2,threads=3"},select,verify-selected' --split-input-file | filecheck %s --check-prefix=PARTS
-// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,select,allocate,glow-low-to-llvm{pool=false}' --split-input-file | filecheck %s --check-prefix=CODE
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,select,allocate,glow-low-to-scf{pool=false}' --split-input-file | filecheck %s --check-prefix=CODE
 
 // The epilogue of a running sum reads what the sum of a tile left in scratch; that of a softmax is applied in registers.
 

@@ -3,7 +3,7 @@
 // RUN: glow-opt %s -p 'glow-high-to-glow-low,verify-low' | filecheck %s
 // RUN: glow-opt %s -p 'glow-high-to-glow-low,shorten-lifetimes,allocate,verify-allocated' | filecheck %s --check-prefix=CHECK-ALLOCATED
 // RUN: glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,select,verify-selected' | filecheck %s --check-prefix=CHECK-SELECT
-// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,stack,select,allocate,glow-low-to-llvm' | filecheck %s --check-prefix=CHECK-LLVM
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,stack,select,allocate,glow-low-to-scf' | filecheck %s --check-prefix=CHECK-LLVM
 
 // CHECK: glow_low.func @main
 // CHECK-ALLOCATED: attributes {activations = 4096, activations_bound = 4096, constants = 128}

@@ -4,7 +4,10 @@
 // RUN: glow-opt %s --stage instructions | filecheck %s --check-prefix=INSTRUCTIONS
 // RUN: glow-opt %s --stage allocated --backend cpu --target host | filecheck %s --check-prefix=ALLOCATED
 // RUN: glow-opt %s --stage stacked | glow-opt --stage allocated | filecheck %s --check-prefix=ALLOCATED
+// RUN: glow-opt %s --stage structured | filecheck %s --check-prefix=STRUCTURED
 // RUN: glow-opt %s --stage llvm | filecheck %s --check-prefix=LLVM
+// RUN: glow-opt %s --stage structured | glow-opt --stage llvm | filecheck %s --check-prefix=LLVM
+// RUN: glow-opt %s --stage structured | glow-opt -p scf-to-llvm -t llvm | filecheck %s --check-prefix=TEXT
 // RUN: glow-opt %s --stage optimized --backend interpreter | filecheck %s --check-prefix=OPTIMIZED
 // RUN: glow-opt %s --stage instructions -p shorten-lifetimes | filecheck %s --check-prefix=PASSES
 // RUN: glow-opt %s --pipeline interpreter | filecheck %s --check-prefix=OPTIMIZED
@@ -40,7 +43,12 @@ glow_high.func @main(@x, @y) {
 // ALLOCATED: glow_low.func @main(@x, @y) attributes {target = #glow.target<{{.*}}>, activations = 0, activations_bound = 0, constants = 0}
 // ALLOCATED: glow_low.stack @out %{{.*}}, @in %x {{.*}}kernel =
 
-// LLVM-NOT: glow_low.func
+// STRUCTURED: builtin.module attributes {{{.*}}glow.stage = "structured"}
+// STRUCTURED: llvm.func @main(
+
+// TEXT: define i32 @main(
+
+// LLVM-NOT: glow
 // LLVM: llvm.func @main(
 
 // OPTIMIZED: builtin.module attributes {glow.stage = "optimized"}
@@ -64,7 +72,8 @@ glow_high.func @main(@x, @y) {
 // LIST-NEXT: optimized assign-target,fold-into-trees,canonicalize,fold-constants,
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
-// LIST-NEXT: llvm glow-low-to-llvm
+// LIST-NEXT: structured glow-low-to-scf,verify-structured
+// LIST-NEXT: llvm scf-to-llvm
 // LIST-NEXT: cuda
 // LIST:      heterogeneous
 // LIST:      placed assign-devices,place-operators

@@ -15,13 +15,15 @@ glow_high.func @in_types(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xui
 }
 
 // LOW-LABEL:   glow_low.func @as_operands(
-glow_high.func @as_operands(%x: tensor<2x3xf32>, %s: tensor<3xf32>, %z: tensor<3xi8>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+glow_high.func @as_operands(%x: tensor<2x3xf32>, %s: tensor<3xf32>, %z: tensor<3xi8>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xui8>) {
   // LOW: glow_low.quantize @out %{{.*}}, @in %x, @in %s, @in %z {to = i8}
   %q = glow_high.quantize %x, %s, %z {to = i8} : tensor<2x3xi8>
   // LOW: glow_low.dequantize @out %{{.*}}, @in %{{.*}}, @in %s
   %y = glow_high.dequantize %q, %s : tensor<2x3xf32>
   %w = glow_high.dequantize %q, %s, %z : tensor<2x3xf32>
-  glow_high.return %y, %w
+  // LOW: glow_low.quantize @out %{{.*}}, @in %x, @in %s {to = ui8}
+  %u = glow_high.quantize %x, %s {to = ui8} : tensor<2x3xui8>
+  glow_high.return %y, %w, %u
 }
 
 // LOW-LABEL:   glow_low.func @scales(

@@ -1,0 +1,33 @@
+"""Returns from inside of loops and branches, which structured control flow has no other way to say."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i1
+from xdsl.irdl import AnyAttr, operand_def, traits_def, var_operand_def
+
+from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
+from glow_mlir.support.op_definition import op_definition
+
+
+@op_definition
+class ReturnIfOp(LeanOperation):
+    """
+    Return from the function around where the condition holds; else go on with the next operation.
+
+    ```mlir
+    glow.return_if %ends, %status : i32
+    ```
+
+    It stands in a function of the `llvm` dialect, in loops and branches of `scf` at any depth, and gives one value, or
+    none from a function that returns none.
+    """
+
+    name = "glow.return_if"
+
+    condition = operand_def(i1)
+    values = var_operand_def(AnyAttr())
+
+    traits = traits_def(KnownAttributes())
+
+    assembly_format = "$condition (`,` $values^ `:` type($values))? attr-dict"
