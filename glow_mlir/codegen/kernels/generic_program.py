@@ -46,6 +46,7 @@ from glow_mlir.dialects.stages import (
     stages_of,
 )
 from glow_mlir.dialects.target import Target
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -181,7 +182,7 @@ class Program:
     @property
     def indices(self) -> list[IndicesOp]:
         """The rows of indices."""
-        return [op for op in self.block.ops if isinstance(op, IndicesOp)]
+        return [op for op in own_operations(self.block) if isinstance(op, IndicesOp)]
 
     @property
     def indexed(self) -> list[int]:
