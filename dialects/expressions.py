@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
+from glow_mlir.dialects.folds import fold_of
+from glow_mlir.dialects.stages import index_type
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -227,7 +229,14 @@ def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
     element, names = _element(word, (x,)), _names(x, along)
     if not names:
         return x
-    return Tensor(element, x.dimensions - names, _combining(word, element), (x,), along=names)
+    return Tensor(element, x.dimensions - names, fold_of(word, element).word, (x,), along=names)
+
+
+def position(x: Tensor, along: str, is_largest: bool = True, is_last: bool = False) -> Tensor:
+    """The index along a dimension of the first or last extreme, NaN before each number, as `indices` are; 0 of none."""
+    word = f"{'last' if is_last else 'first'}_{fold_of('max' if is_largest else 'min', x.element).word}"
+    names = _names(x, along)
+    return Tensor(index_type(x.element), x.dimensions - names, word, (x,), along=names)
 
 
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
@@ -237,6 +246,15 @@ def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     Raises `OptionError` for one that it does not have.
     """
     return Tensor(_element("size", (x,)), frozenset(), "size", counted=_names(x, along))
+
+
+def indices(x: Tensor, along: str) -> Tensor:
+    """
+    The index along a dimension of `x`, as i32, or as i64 beside elements of 64 bits.
+
+    Raises `OptionError` for a dimension that it does not have.
+    """
+    return Tensor(index_type(x.element), _names(x, along), "index")
 
 
 def _names(x: Tensor, along: str | Sequence[str]) -> frozenset[str]:
@@ -254,17 +272,6 @@ def reduce_mean(x: Tensor, along: str | Sequence[str]) -> Tensor:
     if not is_float(_element("mean", (x,))):
         raise OptionError(f"a mean of {x.element}", hint='convert it: reduce_mean(cast(x, "float32"), …)')
     return fold("add", x, along) / size_along(x, along)
-
-
-def _combining(word: str, element: Attribute) -> str:
-    """The combining kind, in MLIR's words, of a fold of an element type."""
-    if word in ("maxnum", "minnum"):
-        return f"{word}f" if is_float(element) else _combining(word.removesuffix("num"), element)
-    if word not in ("max", "min"):
-        return word
-    if is_float(element):
-        return f"{word}imumf"
-    return f"{word}ui" if is_unsigned(element) else f"{word}si"
 
 
 def _function(name: str) -> Callable[[Tensor], Tensor]:
@@ -297,34 +304,21 @@ def power(x: Tensor, y: Tensor | Number) -> Tensor:
     return binary("power", x, y)
 
 
-def reduce_sum(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The sum along dimensions, of f16 and bf16 in f32."""
-    return fold("add", x, along)
+def _reduction(name: str, word: str, meaning: str) -> Callable[[Tensor, str | Sequence[str]], Tensor]:
+    def reduction(x: Tensor, along: str | Sequence[str]) -> Tensor:
+        return fold(word, x, along)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = f"{meaning}."
+    return reduction
 
 
-def reduce_prod(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The product along dimensions."""
-    return fold("mul", x, along)
-
-
-def reduce_max(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The largest element along dimensions; NaN if one is."""
-    return fold("max", x, along)
-
-
-def reduce_min(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The smallest element along dimensions; NaN if one is."""
-    return fold("min", x, along)
-
-
-def reduce_fmax(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The largest element along dimensions that is a number; minus infinity if none is."""
-    return fold("maxnum", x, along)
-
-
-def reduce_fmin(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """The smallest element along dimensions that is a number; infinity if none is."""
-    return fold("minnum", x, along)
+reduce_sum = _reduction("reduce_sum", "add", "The sum along dimensions, of f16 and bf16 in f32")
+reduce_prod = _reduction("reduce_prod", "mul", "The product along dimensions")
+reduce_max = _reduction("reduce_max", "max", "The largest element along dimensions; NaN if one is")
+reduce_min = _reduction("reduce_min", "min", "The smallest element along dimensions; NaN if one is")
+reduce_fmax = _reduction("reduce_fmax", "maxnum", "The largest element that is a number; minus infinity if none is")
+reduce_fmin = _reduction("reduce_fmin", "minnum", "The smallest element that is a number; infinity if none is")
 
 
 def fma(x: Tensor, y: Tensor | Number, z: Tensor | Number) -> Tensor:

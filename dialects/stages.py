@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, StringAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
@@ -21,6 +21,7 @@ from xdsl.irdl import (
     param_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -31,6 +32,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, number_width, signless
+from glow_mlir.dialects.folds import FLOAT_FOLDS, INTEGER_FOLDS
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation
@@ -39,10 +41,20 @@ from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import Shape, require
 from glow_mlir.support.op_definition import op_definition
 
-FLOAT_FOLDS = ("add", "mul", "maximumf", "minimumf", "maxnumf", "minnumf")
-"""How floats are folded: `maximumf` and `minimumf` give NaN where an element is, `maxnumf` and `minnumf` skip those."""
-INTEGER_FOLDS = ("add", "mul", "maxsi", "maxui", "minsi", "minui", "and", "or", "xor")
-"""How integers are folded, in the words of MLIR's `vector.reduction`."""
+POSITION_FOLDS = {
+    f"{which}_{extreme}": (extreme, which == "last")
+    for which in ("first", "last")
+    for extreme in ("maximumf", "minimumf", "maxsi", "maxui", "minsi", "minui")
+}
+"""
+Folds of elements into the index of the first or last extreme along one dimension, NaN before each number, 0 of nothing
+→ how the extreme is folded, and whether it is the last.
+"""
+
+
+def index_type(element: Attribute) -> Attribute:
+    """The type of indices beside elements of a type, so that both fill the same registers."""
+    return i64 if number_width(element) == 64 else i32
 
 
 @irdl_attr_definition
@@ -105,6 +117,31 @@ class YieldOp(LeanOperation):
 
 
 @op_definition
+class IndicesOp(LeanOperation):
+    """
+    The indices of a dimension as a row: `%i = glow.indices : !glow.row<i32, [1]>` holds 0, 1, 2, … along dimension 1.
+    """
+
+    name = "glow.indices"
+
+    row = result_def(RowType)
+
+    traits = traits_def(Pure(), KnownAttributes())
+
+    assembly_format = "attr-dict `:` type($row)"
+
+    @property
+    def dimension(self) -> int:
+        """The dimension whose indices they are."""
+        return dimensions_of(self.row.type)[0]
+
+    def verify_(self) -> None:
+        type_ = self.row.type
+        is_known = len(dimensions_of(type_)) == 1 and element_at(type_) in (i32, i64)
+        require(is_known, f"indices are i32 or i64 along one dimension, not {type_}")
+
+
+@op_definition
 class StageOp(LeanOperation):
     """
     One pass over the index space of the dimensions `over`: apply the body to the elements of the rows `inputs`.
@@ -141,10 +178,8 @@ class StageOp(LeanOperation):
         """A stage with that body, whose result types follow."""
         left = [dimension for dimension in over if dimension not in along]
         yielded = cast("Operation", body.last_op).operands
-        types = [
-            RowType.over(value.type, left if place < len(folds) else sorted(over))
-            for place, value in enumerate(yielded)
-        ]
+        types = [RowType.over(folded_type(value.type, word), left) for value, word in zip(yielded, folds, strict=False)]
+        types += [RowType.over(value.type, sorted(over)) for value in yielded[len(folds) :]]
         return cls.create(
             operands=inputs,
             properties={
@@ -241,16 +276,29 @@ class StageOp(LeanOperation):
                 known = folds_of(value.type)
                 require(bool(known), f"elements of {value.type} are not folded: convert them")
                 require(words[place] in known, f"{value.type} is folded by {', '.join(known)}, not '{words[place]}'")
-            wanted = RowType.over(value.type, left if is_folded else over)
+            element = folded_type(value.type, words[place]) if is_folded else value.type
+            wanted = RowType.over(element, left if is_folded else over)
+            is_position = is_folded and words[place] in POSITION_FOLDS
+            require(not is_position or len(along) == 1, f"positions are along one dimension, not {list(along)}")
             require(result.type == wanted, f"result {place} is {wanted}, not {result.type}")
         require(len(self.yielded) == len(self.results), f"{len(self.yielded)} elements give as many results")
+
+
+def folded_type(element: Attribute, word: str) -> Attribute:
+    """The type of elements that are folded: that of their indices for a position."""
+    return index_type(element) if word in POSITION_FOLDS else element
 
 
 def folds_of(element: Attribute) -> tuple[str, ...]:
     """How elements of a type are folded: floats of at least 32 bits, and integers of at least 8; others are not."""
     if is_float(element):
-        return FLOAT_FOLDS if number_width(element) >= MIN_FOLDED else ()
-    return INTEGER_FOLDS if is_integer(element) else ()
+        return (*FLOAT_FOLDS, *_positions(FLOAT_FOLDS)) if number_width(element) >= MIN_FOLDED else ()
+    return (*INTEGER_FOLDS, *_positions(INTEGER_FOLDS)) if is_integer(element) else ()
+
+
+def _positions(words: Sequence[str]) -> list[str]:
+    """The folds into positions that belong to some folds."""
+    return [word for word, (extreme, _) in POSITION_FOLDS.items() if extreme in words]
 
 
 MIN_FOLDED = 32
@@ -277,5 +325,5 @@ def scalar_ops_of(block: Block) -> Iterator[Operation]:
     for op in block.ops:
         if isinstance(op, StageOp):
             yield from scalar_ops_of(op.body.block)
-        elif not isinstance(op, YieldOp):
+        elif not isinstance(op, YieldOp | IndicesOp):
             yield op

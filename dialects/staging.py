@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
-from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
@@ -48,10 +48,11 @@ def parallel_dimensions(root: Tensor, axes: Sequence[str], sizes: Mapping[str, S
     The axes of a result that each fold it needs has as well and none folds, in their order.
 
     What does not depend on an axis is computed once for all of it, so that such an axis is not parallel; nor is one
-    whose indices are counted at run time.
+    whose indices are counted at run time, or are elements.
     """
     parts = list(postorder(root))
     counted = {name for part in parts for name in part.counted if not isinstance(sizes[name], int)}
+    counted |= {name for part in parts if part.word == "index" for name in part.dimensions}
     folds = [part for part in parts if part.along]
     return [axis for axis in axes if axis not in counted and all(axis in part.dimensions for part in folds)]
 
@@ -80,6 +81,9 @@ class Staging:
                 self.made[part] = self.block.args[part.operand]
             if part.word == "size":
                 self.made[part] = self._count(part)
+            if part.word == "index":
+                row = RowType.over(part.element, [self.numbers[name] for name in part.dimensions])
+                self.made[part] = _added(self.block, IndicesOp.create(result_types=[row])).results[0]
         left: list[Tensor] = [part for part in postorder(self.root) if part.along]
         while left:
             # What is kept is kept by the smallest stage that reads it.
@@ -149,7 +153,7 @@ class Staging:
         waiting = [root]
         while waiting:
             part = waiting.pop()
-            if part not in seen and not part.along and part.operand is None:
+            if part not in seen and not part.along and part.operand is None and part.word != "index":
                 seen.add(part)
                 yield part
                 waiting += part.parts

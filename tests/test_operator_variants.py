@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from breadth import share
 from element_variants import ELEMENTS
 from execute import Case, assert_same, check_all, module_of, runnable_targets
 from image_variants import IMAGES
@@ -40,11 +41,11 @@ def test_variants(name: str) -> None:
     check_all([*FAMILIES[name].cases()], tolerance=FAMILIES[name].tolerance)
 
 
-@pytest.mark.long
 @EACH
 @pytest.mark.parametrize("target", runnable_targets())
 def test_variants_on_targets(name: str, target: str) -> None:
-    check_all([*FAMILIES[name].cases()], target, FAMILIES[name].tolerance)
+    cases = share([*FAMILIES[name].cases()], f"{name} on {target}")
+    check_all(cases, target, FAMILIES[name].tolerance)
 
 
 def differences(case: Case) -> Iterator[str]:

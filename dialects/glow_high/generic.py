@@ -22,7 +22,7 @@ from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import optional_type_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
@@ -181,6 +181,8 @@ def verify_program(op: GenericOp) -> None:
         if isinstance(inner, StageOp):
             outside = sorted(set(inner.space) - set(rows))
             require(not outside, f"a stage runs over {outside}, which are parallel, or none")
+        elif isinstance(inner, IndicesOp):
+            require(inner.dimension in rows, f"indices are along {inner.dimension}, which is parallel, or none")
         elif inner is not block.last_op:
             verify_scalar(inner, "generic")
     yielded = yielded_rows(block)

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.folds import COMBINING
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
@@ -42,7 +43,7 @@ from glow_mlir.support.symbols import Sizes
 OUT_OF_RANGE = "an index is out of range"
 """Why these operators fail."""
 
-REDUCTIONS = ("none", "add", "mul", "max", "min")
+REDUCTIONS = ("none", *COMBINING)
 """How an update meets the element that it replaces; `none` overwrites it."""
 
 

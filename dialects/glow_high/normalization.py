@@ -9,7 +9,19 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.expressions import Tensor, exp, fma, log, reduce_fmax, reduce_sum, sqrt
+from glow_mlir.dialects.expressions import (
+    Tensor,
+    converted,
+    equal,
+    exp,
+    fma,
+    indices,
+    log,
+    position,
+    reduce_fmax,
+    reduce_sum,
+    sqrt,
+)
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, plain, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
@@ -115,10 +127,16 @@ class LogSoftmaxOp(AlongAxis, Expressed):
 
 
 @op_definition
-class HardmaxOp(AlongAxis):
+class HardmaxOp(AlongAxis, Expressed):
     """1 at the first largest element along `axis`, 0 elsewhere (ONNX Hardmax)."""
 
     name = "glow_high.hardmax"
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        if not (axes := self.folded()):
+            return converted(equal(x, x), x.element)
+        return converted(equal(indices(x, axes[0]), position(x, axes[0])), x.element)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return UNIT

@@ -20,6 +20,7 @@ from glow_mlir.dialects.expressions import (
     fold,
     log,
     maximum,
+    position,
     reduce_max,
     reduce_min,
     reduce_prod,
@@ -70,6 +71,13 @@ def real(x: Tensor) -> Tensor:
     return x if is_float(x.element) else converted(x, f64)
 
 
+def folded_notation(operand: SSAValue, along: tuple[str, ...], keepdims: bool) -> Signature:
+    """All axes of the operand; of the result those that are not folded, `1` in the places of the others or nothing."""
+    names = axis_names(rank_of(operand))
+    kept = ("1" if name in along else name for name in names if keepdims or name not in along)
+    return Signature((Access("input", names),), Access("result", tuple(kept)))
+
+
 class Reduction(Expressed):
     """
     An operator that computes one element from all elements along `axes`.
@@ -100,10 +108,7 @@ class Reduction(Expressed):
         return (tensor(shape, element_of(self.input)),)
 
     def notation(self) -> Signature:
-        """All axes of the input; of the result those that are left, or `1`."""
-        names, along = axis_names(rank_of(self.input)), self.folded()
-        kept = ("1" if name in along else name for name in names if flag(self.keepdims) or name not in along)
-        return Signature((Access("input", names),), Access("result", tuple(kept)))
+        return folded_notation(self.input, self.folded(), flag(self.keepdims))
 
     def folded(self) -> tuple[str, ...]:
         """The dimensions that are folded."""
@@ -262,10 +267,12 @@ class ReduceLogSumExpOp(Reduction):
         return log(reduce_sum(exp(real_x - shift), along)) + shift
 
 
-class _Position(HighOp):
+class _Position(Expressed):
     """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+    IS_LARGEST: ClassVar[bool]
+    """Whether the extreme is the largest element."""
 
     input = operand_def(NUMBERS)
     axis = int_prop()
@@ -283,6 +290,19 @@ class _Position(HighOp):
         require(bool(shape) and largest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
 
+    def folded(self) -> tuple[str, ...]:
+        """The dimension along which the extreme is looked for."""
+        names = axis_names(rank_of(self.input))
+        return (names[normalize_axis(integer(self.axis), len(names))],)
+
+    def notation(self) -> Signature:
+        return folded_notation(self.input, self.folded(), flag(self.keepdims))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        (axis,) = self.folded()
+        return converted(position(x, axis, self.IS_LARGEST, flag(self.select_last_index)), i64)
+
 
 @op_definition
 class ArgMaxOp(_Position):
@@ -295,6 +315,7 @@ class ArgMaxOp(_Position):
     """
 
     name = "glow_high.arg_max"
+    IS_LARGEST: ClassVar[bool] = True
 
 
 @op_definition
@@ -302,6 +323,7 @@ class ArgMinOp(_Position):
     """The position of the smallest element along `axis` (ONNX ArgMin), the first of several or the last; NaN wins."""
 
     name = "glow_high.arg_min"
+    IS_LARGEST: ClassVar[bool] = False
 
 
 class _Running(HighOp):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self, cast
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import I64, AnyFloatConstr, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import I64, AnyFloatConstr, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
@@ -19,8 +20,8 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from glow_mlir.dialects.llvm_ops.common import INTEGER, Value
-from glow_mlir.dialects.llvm_ops.ordering import (
+from glow_mlir.dialects.llvm_ops.access import (
+    MemoryAccess,
     ordering_attr,
     ordering_name,
     parse_ordering,
@@ -28,6 +29,7 @@ from glow_mlir.dialects.llvm_ops.ordering import (
     present,
     print_syncscope,
 )
+from glow_mlir.dialects.llvm_ops.common import INTEGER
 from glow_mlir.support.op_definition import op_definition
 
 ATOMIC_BINARY = (
@@ -56,21 +58,14 @@ ATOMIC_BINARY = (
 """Upstream's `AtomicBinOp` enumeration, in its order."""
 
 
-def _take_alignment(parser: Parser, attributes: dict[str, Attribute]) -> IntegerAttr[IntegerType] | None:
-    """Take the alignment, which prints inside the attribute dictionary, out of it."""
-    alignment = attributes.pop("alignment", None)
-    if alignment is not None and not isinstance(alignment, IntegerAttr):
-        parser.raise_error("expected 'alignment' to be an integer")
-    return cast("IntegerAttr[IntegerType] | None", alignment)
-
-
 @op_definition
-class AtomicRMWOp(IRDLOperation):
+class AtomicRMWOp(MemoryAccess):
     """
     Replace a value in memory and return the old one: `llvm.atomicrmw add %p, %v seq_cst : !llvm.ptr, i64`.
     """
 
     name = "llvm.atomicrmw"
+    WORDS: ClassVar[Sequence[str]] = ATOMIC_BINARY
 
     T: ClassVar = VarConstraint("T", INTEGER | AnyFloatConstr | base(LLVMPointerType))
 
@@ -80,72 +75,14 @@ class AtomicRMWOp(IRDLOperation):
 
     bin_op = prop_def(IntegerAttr[I64])
     ordering = prop_def(IntegerAttr[IntegerType])
-    syncscope = opt_prop_def(StringAttr)
-    alignment = opt_prop_def(IntegerAttr[IntegerType])
-    volatile_ = opt_prop_def(UnitAttr)
-
-    def __init__(
-        self,
-        bin_op: str,
-        ptr: Value,
-        val: Value,
-        ordering: str = "seq_cst",
-        *,
-        syncscope: StringAttr | None = None,
-        alignment: IntegerAttr[IntegerType] | None = None,
-        volatile: bool = False,
-    ):
-        super().__init__(
-            operands=[ptr, val],
-            result_types=[SSAValue.get(val).type],
-            properties=present(
-                bin_op=IntegerAttr(ATOMIC_BINARY.index(bin_op), i64),
-                ordering=ordering_attr(ordering),
-                syncscope=syncscope,
-                alignment=alignment,
-                volatile_=volatile,
-            ),
-        )
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        volatile = parser.parse_optional_keyword("volatile") is not None
-        bin_op = parser.expect(lambda: parser.parse_optional_keyword_in(ATOMIC_BINARY), "expected an atomic operation")
-        ptr = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        val = parser.parse_unresolved_operand()
-        scope = parse_syncscope(parser)
-        ordering = parse_ordering(parser)
-        attributes = parser.parse_optional_attr_dict()
-        alignment = _take_alignment(parser, attributes)
-        parser.parse_punctuation(":")
-        ptr_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        op = cls(
-            bin_op,
-            parser.resolve_operand(ptr, ptr_type),
-            parser.resolve_operand(val, parser.parse_type()),
-            ordering,
-            syncscope=scope,
-            alignment=alignment,
-            volatile=volatile,
-        )
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" volatile " if self.volatile_ else " ")
-        printer.print_string(ATOMIC_BINARY[self.bin_op.value.data] + " ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        print_syncscope(printer, self.syncscope)
-        printer.print_string(" " + ordering_name(self.ordering))
-        printer.print_op_attributes({**present(alignment=self.alignment), **self.attributes})
-        printer.print_string(" : ")
-        printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)
+    def result_types_of(cls, parser: Parser, types: Sequence[Attribute]) -> Sequence[Attribute]:
+        return types[1:]
 
 
 @op_definition
-class AtomicCmpXchgOp(IRDLOperation):
+class AtomicCmpXchgOp(MemoryAccess):
     """
     Store `val` where `cmp` is found; returns the old value and whether it was equal.
 
@@ -153,6 +90,8 @@ class AtomicCmpXchgOp(IRDLOperation):
     """
 
     name = "llvm.cmpxchg"
+    FLAGS: ClassVar[Sequence[str]] = ("weak", "volatile")
+    ORDERINGS: ClassVar[Sequence[str]] = ("success_ordering", "failure_ordering")
 
     T: ClassVar = VarConstraint("T", INTEGER | base(LLVMPointerType))
 
@@ -163,76 +102,17 @@ class AtomicCmpXchgOp(IRDLOperation):
 
     success_ordering = prop_def(IntegerAttr[IntegerType])
     failure_ordering = prop_def(IntegerAttr[IntegerType])
-    syncscope = opt_prop_def(StringAttr)
-    alignment = opt_prop_def(IntegerAttr[IntegerType])
     weak = opt_prop_def(UnitAttr)
-    volatile_ = opt_prop_def(UnitAttr)
-
-    def __init__(
-        self,
-        ptr: Value,
-        cmp: Value,
-        val: Value,
-        success_ordering: str = "seq_cst",
-        failure_ordering: str = "seq_cst",
-        *,
-        syncscope: StringAttr | None = None,
-        alignment: IntegerAttr[IntegerType] | None = None,
-        weak: bool = False,
-        volatile: bool = False,
-    ):
-        super().__init__(
-            operands=[ptr, cmp, val],
-            result_types=[LLVMStructType.from_type_list([SSAValue.get(val).type, i1])],
-            properties=present(
-                success_ordering=ordering_attr(success_ordering),
-                failure_ordering=ordering_attr(failure_ordering),
-                syncscope=syncscope,
-                alignment=alignment,
-                weak=weak,
-                volatile_=volatile,
-            ),
-        )
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        weak = parser.parse_optional_keyword("weak") is not None
-        volatile = parser.parse_optional_keyword("volatile") is not None
-        ptr = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        cmp = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        val = parser.parse_unresolved_operand()
-        scope = parse_syncscope(parser)
-        success, failure = parse_ordering(parser), parse_ordering(parser)
-        attributes = parser.parse_optional_attr_dict()
-        alignment = _take_alignment(parser, attributes)
-        parser.parse_punctuation(":")
-        ptr_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        type_ = parser.parse_type()
-        op = cls(
-            parser.resolve_operand(ptr, ptr_type),
-            parser.resolve_operand(cmp, type_),
-            parser.resolve_operand(val, type_),
-            success,
-            failure,
-            syncscope=scope,
-            alignment=alignment,
-            weak=weak,
-            volatile=volatile,
-        )
-        op.attributes |= attributes
-        return op
+    def operand_types_of(cls, types: Sequence[Attribute]) -> Sequence[Attribute]:
+        return [*types, types[-1]]
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" weak" if self.weak else "")
-        printer.print_string(" volatile " if self.volatile_ else " ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        print_syncscope(printer, self.syncscope)
-        printer.print_string(f" {ordering_name(self.success_ordering)} {ordering_name(self.failure_ordering)}")
-        printer.print_op_attributes({**present(alignment=self.alignment), **self.attributes})
-        printer.print_string(" : ")
+    @classmethod
+    def result_types_of(cls, parser: Parser, types: Sequence[Attribute]) -> Sequence[Attribute]:
+        return [LLVMStructType.from_type_list([types[-1], i1])]
+
+    def print_types(self, printer: Printer) -> None:
         printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)
 
 

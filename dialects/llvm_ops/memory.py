@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects import llvm as xdsl_llvm
 from xdsl.dialects.builtin import (
@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     UnitAttr,
     VectorType,
     i32,
@@ -38,6 +37,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.llvm_ops.access import MemoryAccess
 from glow_mlir.dialects.llvm_ops.common import (
     BOOL,
     INTEGER,
@@ -45,14 +45,6 @@ from glow_mlir.dialects.llvm_ops.common import (
     POINTER_OR_VECTOR,
     Value,
     verify_same_lanes,
-)
-from glow_mlir.dialects.llvm_ops.ordering import (
-    ordering_attr,
-    ordering_name,
-    parse_atomic,
-    present,
-    print_atomic,
-    verify_atomic,
 )
 from glow_mlir.support.op_definition import op_definition
 
@@ -169,16 +161,8 @@ def _indexed(type_: Attribute, number: int, index: int) -> Attribute:
     return type_.types.data[index]
 
 
-def _pop_access(parser: Parser, attributes: dict[str, Attribute]) -> tuple[IntegerAttr[IntegerType] | None, bool]:
-    """Take alignment and `nontemporal`, which print inside the attribute dictionary, out of it."""
-    alignment = attributes.pop("alignment", None)
-    if alignment is not None and not isinstance(alignment, IntegerAttr):
-        parser.raise_error("expected 'alignment' to be an integer")
-    return cast("IntegerAttr[IntegerType] | None", alignment), attributes.pop("nontemporal", None) is not None
-
-
 @op_definition
-class LoadOp(xdsl_llvm.LoadOp):
+class LoadOp(MemoryAccess, xdsl_llvm.LoadOp):
     """
     Read memory: `llvm.load volatile %p atomic acquire invariant {alignment = 4 : i64} : !llvm.ptr -> f32`.
 
@@ -186,89 +170,29 @@ class LoadOp(xdsl_llvm.LoadOp):
     """
 
     name = "llvm.load"
+    MORE_FLAGS: ClassVar[Sequence[str]] = ("invariant",)
+    IS_ATOMIC: ClassVar[bool] = False
 
     ptr = operand_def(LLVMPointerType)
     dereferenced_value = result_def()
 
-    alignment = opt_prop_def(IntegerAttr[IntegerType])
     ordering = opt_prop_def(IntegerAttr[IntegerType])
-    syncscope = opt_prop_def(StringAttr)
-    volatile_ = opt_prop_def(UnitAttr)
     nontemporal = opt_prop_def(UnitAttr)
     invariant = opt_prop_def(UnitAttr)
 
-    def __init__(
-        self,
-        ptr: Value,
-        result_type: Attribute,
-        alignment: int | IntegerAttr[IntegerType] | None = None,
-        *,
-        ordering: str = "not_atomic",
-        syncscope: StringAttr | None = None,
-        volatile: bool = False,
-        nontemporal: bool = False,
-        invariant: bool = False,
-    ):
-        if isinstance(alignment, int):
-            alignment = IntegerAttr(alignment, i64)
-        IRDLOperation.__init__(
-            self,
-            operands=[ptr],
-            result_types=[result_type],
-            properties=present(
-                alignment=alignment,
-                ordering=ordering_attr(ordering),
-                syncscope=syncscope,
-                volatile_=volatile,
-                nontemporal=nontemporal,
-                invariant=invariant,
-            ),
-        )
-
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        volatile = parser.parse_optional_keyword("volatile") is not None
-        ptr = parser.parse_unresolved_operand()
-        ordering, scope = parse_atomic(parser)
-        invariant = parser.parse_optional_keyword("invariant") is not None
-        attributes = parser.parse_optional_attr_dict()
-        alignment, nontemporal = _pop_access(parser, attributes)
-        parser.parse_punctuation(":")
-        ptr_type = parser.parse_type()
+    def result_types_of(cls, parser: Parser, types: Sequence[Attribute]) -> Sequence[Attribute]:
         parser.parse_punctuation("->")
-        op = cls(
-            parser.resolve_operand(ptr, ptr_type),
-            parser.parse_type(),
-            alignment,
-            ordering=ordering,
-            syncscope=scope,
-            volatile=volatile,
-            nontemporal=nontemporal,
-            invariant=invariant,
-        )
-        op.attributes |= attributes
-        return op
+        return [parser.parse_type()]
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" volatile " if self.volatile_ else " ")
-        printer.print_ssa_value(self.ptr)
-        print_atomic(printer, ordering_name(self.ordering), self.syncscope)
-        if self.invariant:
-            printer.print_string(" invariant")
-        printer.print_op_attributes(
-            {**present(alignment=self.alignment, nontemporal=self.nontemporal), **self.attributes}
-        )
-        printer.print_string(" : ")
+    def print_types(self, printer: Printer) -> None:
         printer.print_attribute(self.ptr.type)
         printer.print_string(" -> ")
         printer.print_attribute(self.dereferenced_value.type)
 
-    def verify_(self) -> None:
-        verify_atomic(self, self.ordering, self.syncscope)
-
 
 @op_definition
-class StoreOp(xdsl_llvm.StoreOp):
+class StoreOp(MemoryAccess, xdsl_llvm.StoreOp):
     """
     Write memory: `llvm.store volatile %v, %p atomic release {alignment = 4 : i64} : f32, !llvm.ptr`.
 
@@ -276,81 +200,17 @@ class StoreOp(xdsl_llvm.StoreOp):
     """
 
     name = "llvm.store"
+    IS_ATOMIC: ClassVar[bool] = False
 
     value = operand_def()
     ptr = operand_def(LLVMPointerType)
 
-    alignment = opt_prop_def(IntegerAttr[IntegerType])
     ordering = opt_prop_def(IntegerAttr[IntegerType])
-    syncscope = opt_prop_def(StringAttr)
-    volatile_ = opt_prop_def(UnitAttr)
     nontemporal = opt_prop_def(UnitAttr)
 
-    def __init__(
-        self,
-        value: Value,
-        ptr: Value,
-        alignment: int | IntegerAttr[IntegerType] | None = None,
-        *,
-        ordering: str = "not_atomic",
-        syncscope: StringAttr | None = None,
-        volatile: bool = False,
-        nontemporal: bool = False,
-    ):
-        if isinstance(alignment, int):
-            alignment = IntegerAttr(alignment, i64)
-        IRDLOperation.__init__(
-            self,
-            operands=[value, ptr],
-            properties=present(
-                alignment=alignment,
-                ordering=ordering_attr(ordering),
-                syncscope=syncscope,
-                volatile_=volatile,
-                nontemporal=nontemporal,
-            ),
-        )
-
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        volatile = parser.parse_optional_keyword("volatile") is not None
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        ptr = parser.parse_unresolved_operand()
-        ordering, scope = parse_atomic(parser)
-        attributes = parser.parse_optional_attr_dict()
-        alignment, nontemporal = _pop_access(parser, attributes)
-        parser.parse_punctuation(":")
-        value_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        op = cls(
-            parser.resolve_operand(value, value_type),
-            parser.resolve_operand(ptr, parser.parse_type()),
-            alignment,
-            ordering=ordering,
-            syncscope=scope,
-            volatile=volatile,
-            nontemporal=nontemporal,
-        )
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" volatile " if self.volatile_ else " ")
-        printer.print_ssa_value(self.value)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.ptr)
-        print_atomic(printer, ordering_name(self.ordering), self.syncscope)
-        printer.print_op_attributes(
-            {**present(alignment=self.alignment, nontemporal=self.nontemporal), **self.attributes}
-        )
-        printer.print_string(" : ")
-        printer.print_attribute(self.value.type)
-        printer.print_string(", ")
-        printer.print_attribute(self.ptr.type)
-
-    def verify_(self) -> None:
-        verify_atomic(self, self.ordering, self.syncscope)
+    def result_types_of(cls, parser: Parser, types: Sequence[Attribute]) -> Sequence[Attribute]:
+        return []
 
 
 @op_definition

@@ -8,8 +8,8 @@ Blocks of threads: what a device's threads do together, with shared memory, barr
     block.barrier()
 
 One source has two meanings. On the device every thread runs the code, and a barrier is one. On a processor that
-emulates it, `each_thread` is a loop over the threads between barriers, what threads keep is an array, and each access
-of shared memory is checked: two threads at one word without a barrier between, of which one writes, are a race.
+emulates it, `each_thread` is a loop over the threads between barriers, what threads keep is an array, and the pass
+`check-races` takes the barriers away, and lets each access of shared memory be checked.
 
 So what is outside of `each_thread` is the same for all threads, loops that have barriers inside among it, and a value
 of a thread is passed on through `private` memory alone. That becomes registers where its indices are numbers.
@@ -21,16 +21,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.dialects.builtin import i64 as index_of_field
 from xdsl.dialects.llvm import ExtractValueOp, GlobalOp, LLVMStructType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import array, i8, i32, pointer_in, type_info, vector
+from glow_mlir.codegen.builder.types import array, i8, i32, i64, pointer_in, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.check_races import BARRIER, THREADS
+from glow_mlir.codegen.check_races import SHARED as SHARED_BUFFER
 from glow_mlir.codegen.matrix_instructions import WARP, MatrixInstruction, multiply_add
-from glow_mlir.codegen.races import Shadow
 from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
 from glow_mlir.support.dataclass import dataclass
 
@@ -92,9 +93,9 @@ class Block(ABC):
     def each_thread(self) -> AbstractContextManager[Value]:
         """For `with`: what every thread does. Yields the number of the thread, an i32."""
 
-    @abstractmethod
     def barrier(self) -> None:
         """Go on when all threads are here; what they have written to shared memory is there for all."""
+        self.b.perform_intrinsic(BARRIER, [self.b.constant(0, i32)])
 
     @abstractmethod
     def shared(self, nbytes: int, unit: int) -> Shared:
@@ -171,9 +172,6 @@ class DeviceBlock(Block):
     def each_thread(self) -> Generator[Value]:
         yield self._thread
 
-    def barrier(self) -> None:
-        self.b.perform_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", [self.b.constant(0, i32)])
-
     def shared(self, nbytes: int, unit: int) -> DeviceShared:
         b = self.b
         self._variables += 1
@@ -239,46 +237,32 @@ class EmulatedPrivate(Private):
         return self.memory.at(thread * self.count + number, self.element)
 
 
+@dataclass(frozen=True)
 class EmulatedShared(Shared):
-    """Memory of the emulation, with a shadow that knows who was there."""
+    """A buffer of the emulation, whose accesses `check-races` finds."""
 
-    def __init__(self, block: EmulatedBlock, nbytes: int, unit: int) -> None:
-        self._block = block
-        self._memory = block.b.stack(i8, nbytes, ALIGNED)
-        self._shadow = Shadow(block.b, nbytes, unit)
+    memory: Value
 
     def load(self, thread: Value, offset: Index, type_: Attribute) -> Value:
-        self._shadow.check(thread, offset, _size(type_), self._block.phase, writes=False)
-        return self._memory.at(offset, i8).load(type_, align=_size(type_))
+        return self.memory.at(offset, i8).load(type_, align=_size(type_))
 
     def store(self, thread: Value, offset: Index, value: Value) -> None:
-        self._shadow.check(thread, offset, _size(value.type), self._block.phase, writes=True)
-        self._memory.at(offset, i8).store(value, align=_size(value.type))
+        self.memory.at(offset, i8).store(value, align=_size(value.type))
 
 
 class EmulatedBlock(Block):
     """Threads one after the other, from barrier to barrier."""
 
-    def __init__(self, b: Builder, threads: int) -> None:
-        super().__init__(b, threads)
-        self._phases = b.stack(i32, 1)
-        self._phases.store(b.constant(1, i32))
-
-    @property
-    def phase(self) -> Value:
-        """How many barriers there were."""
-        return self._phases.load(i32)
-
     @contextmanager
     def each_thread(self) -> Generator[Value]:
-        with self.b.loop(0, self.threads) as thread:
+        with self.b.loop(0, self.threads, role=THREADS) as thread:
             yield self.b.cast(thread, i32)
 
-    def barrier(self) -> None:
-        self._phases.store(self.phase + 1)
-
     def shared(self, nbytes: int, unit: int) -> EmulatedShared:
-        return EmulatedShared(self, nbytes, unit)
+        memory = self.b.stack(i8, nbytes, ALIGNED)
+        assert isinstance(memory.ssa.owner, Operation)
+        memory.ssa.owner.attributes[SHARED_BUFFER] = IntegerAttr(unit, i64)
+        return EmulatedShared(memory)
 
     def private(self, element: Attribute, count: int) -> EmulatedPrivate:
         return EmulatedPrivate(self.b, element, count, self.threads)

@@ -140,8 +140,15 @@ def modules_of_targets(module: ModuleOp, targets: Mapping[str, Target]) -> dict[
 ENTRY = [Param(ptr, noalias=False)] * 4
 """The parameters of an entry."""
 
+ENTRY_NAMES = ("constants", "bindings", "activations", "parallel")
+"""What text calls them."""
+
 PARALLEL_FOR = "parallel_for"
 """The function of the module through which entries run parts."""
+
+
+PART_NAMES = ("data", "part", "worker")
+"""What text calls the parameters of the function of a part."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +208,8 @@ class FunctionEmission:
         steps = executed(self.function)
         name, length = self.function.sym_name.data, vector_length(self.module.target)
         own = name if length is None else f"{name}.checked"
-        with define_function(self.module, own, ENTRY, result=i32, internal=own != name) as (b, arguments):
+        internal = own != name
+        with define_function(self.module, own, ENTRY, i32, internal=internal, names=ENTRY_NAMES) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1 + self.profile) if most else b.null()
             self.spans = most + 1
@@ -368,7 +376,9 @@ class FunctionEmission:
         """The function of a part, which keeps when its thread began the first of an instruction and ended the last."""
 
         def build(name: str) -> None:
-            with define_function(self.module, name, [ptr, i64, i64], internal=True) as (b, (data, part, worker)):
+            parameters = [ptr, i64, i64]
+            function = define_function(self.module, name, parameters, internal=True, names=PART_NAMES)
+            with function as (b, (data, part, worker)):
                 spans = data.at(self.spans, ptr).load(ptr)
                 begin, end = spans.at(b.index(worker) * 2, i64), spans.at(b.index(worker) * 2 + 1, i64)
                 cycles = b.intrinsic("llvm.readcyclecounter", [], i64)
@@ -456,7 +466,9 @@ class FunctionEmission:
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
-            function = define_function(self.module, name, parameters, internal=True, passes=kernel.passes)
+            function = define_function(
+                self.module, name, parameters, internal=True, passes=kernel.passes, names=PART_NAMES
+            )
             with function as (b, (data, part, worker)):
                 names, count = symbols_of(op), len(list(op.named_uses()))
                 pointers = [data.at(position, ptr).load(ptr) for position in range(count)]
@@ -490,7 +502,7 @@ class FunctionEmission:
 
 def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLength) -> None:
     """An entry that calls another where vectors are as long as its code expects, and else returns `WRONG_VECTORS`."""
-    with define_function(module, name, ENTRY, result=i32) as (b, arguments):
+    with define_function(module, name, ENTRY, result=i32, names=ENTRY_NAMES) as (b, arguments):
         units = b.intrinsic("llvm.vscale.i32", [], i32)
         is_right = units.eq(length.units) if length.exactly else units >= length.units
 
@@ -513,7 +525,9 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
 
     `run` is `void (void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data, int64_t parts)`.
     """
-    with define_function(module, name, [ptr, ptr, ptr, i64], internal=True, inline=False) as (b, arguments):
+    names = ("parallel", "task", "data", "parts")
+    function = define_function(module, name, [ptr, ptr, ptr, i64], internal=True, inline=False, names=names)
+    with function as (b, arguments):
         parallel, task, data, parts = arguments
         alone = b.address(parallel).eq(0)
         with b.when(alone), b.loop(0, parts) as part:

@@ -48,7 +48,14 @@ def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction,
         parameters = [*[ptr] * count, *[index_type] * len(names), *[ptr] * cancellable]
         result = i32 if may_fail else None
         function = define_function(
-            module, name, parameters, result, internal=True, passes=kernel.passes, takes_scalars=takes_scalars(op)
+            module,
+            name,
+            parameters,
+            result,
+            internal=True,
+            passes=kernel.passes,
+            takes_scalars=takes_scalars(op),
+            names=[*[called for called, _, _ in op.named_uses()], *names, *["cancelled"] * cancellable],
         )
         with function as (b, arguments):
             failed = not_failed(b) if may_fail else None

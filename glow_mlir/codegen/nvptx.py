@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
-from glow_mlir.codegen.builder.types import array, i32, i64, ptr
+from glow_mlir.codegen.builder.types import i32, i64
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.check_races import BLOCKS
 
 BLOCK = 128
 """How many threads are one block where each runs a part of its own."""
 
 RESIDENT = 512
 """Threads that a multiprocessor has room for at least, a quarter of all: from that follows what registers each has."""
-
-RACE = "race"
-"""Where an emulated module says whether there was a race, at which byte of shared memory, and between which threads."""
-
-RACE_WORDS = 4
 
 PASSES = "device"
 """The LLVM passes that device functions need: memory that only they see becomes registers."""
@@ -61,7 +54,7 @@ def by_emulated_grid(
     """
     with define_function(module, name, [*parameters, i64, i64, i64], passes=passes) as (b, arguments):
         *given, first, count, step = arguments
-        with b.loop(0, b.index(count)) as turn:
+        with b.loop(0, b.index(count), role=BLOCKS) as turn:
             block = turn * b.index(step) + b.index(first)
             if threads > 1:
                 yield b, given, block
@@ -70,16 +63,6 @@ def by_emulated_grid(
                 part = block * BLOCK + thread
                 with b.when(part < parts):
                     yield b, given, part
-
-
-def add_races(module: ModuleBuilder) -> None:
-    """Add what an emulated module says of races, and the function `races` that gives the address of that."""
-    zeros: TensorType[Any] = TensorType(i64, [RACE_WORDS])
-    content = DenseIntOrFPElementsAttr.from_list(zeros, [0] * RACE_WORDS)
-    place = GlobalOp(array(i64, RACE_WORDS), RACE, "internal", value=content, alignment=8)
-    module.module.body.block.add_op(place)
-    with define_function(module, "races", [], result=ptr) as (b, _):
-        b.give_back(b.symbol(RACE))
 
 
 def register(b: Builder, name: str) -> Value:

@@ -189,6 +189,8 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.NegfOp: _method("neg"),
     arith.MaximumfOp: _maximum,
     arith.MinimumfOp: _minimum,
+    arith.MaxnumfOp: lambda b, op, v: b.max(v[1], v[0]),
+    arith.MinnumfOp: lambda b, op, v: b.min(v[1], v[0]),
     arith.AddiOp: _method("add"),
     arith.SubiOp: _method("sub"),
     arith.MuliOp: _method("mul"),

@@ -15,7 +15,7 @@ from glow_mlir.dialects.expressions import Number, Tensor, converted
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.scalar_builder import BINARY, UNARY_MATH
-from glow_mlir.dialects.stages import StageOp, YieldOp, element_at
+from glow_mlir.dialects.stages import IndicesOp, StageOp, YieldOp, element_at
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
 
@@ -90,6 +90,9 @@ def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[S
     for op in block.ops:
         if isinstance(op, StageOp):
             found |= _expressions_of_stage(op, found)
+        elif isinstance(op, IndicesOp):
+            name = dimension_name(op.dimension)
+            found[op.row] = Tensor(element_at(op.row.type), frozenset({name}), "index")
         elif not isinstance(op, YieldOp):
             found[op.results[0]] = expression_of_scalar(op, [found[operand] for operand in op.operands])
     return found

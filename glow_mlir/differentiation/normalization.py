@@ -7,7 +7,6 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, PowOp, SubOp
 from glow_mlir.dialects.glow_high.normalization import (
-    HardmaxOp,
     LrnOp,
 )
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
@@ -17,12 +16,6 @@ from glow_mlir.differentiation.contributions import Contributions
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
-
-
-@gradient(HardmaxOp)
-def hardmax(op: HardmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """0 wherever it has a derivative."""
-    return {}
 
 
 @gradient(LrnOp)

@@ -2,60 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.folds import UNSIGNED, Fold, known_fold
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.stages import StageOp
+from glow_mlir.dialects.stages import POSITION_FOLDS, IndicesOp, StageOp, element_at
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
-from glow_mlir.interpreter.scalar import evaluate, evaluate_op
+from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dtypes import unsigned_dtype
 
 Array = np.ndarray
 
 
-def _unsigned(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A fold of integers that are read without a sign."""
-
-    def fold(x: Array, axis: Shape, keepdims: bool, initial: int) -> Array:
-        kind = x.dtype.str.replace("i", "u")
-        return function(x.view(kind), axis=axis, keepdims=keepdims, initial=initial).view(x.dtype)
-
-    return fold
-
-
-def _lowest(dtype: np.dtype) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+def _position(word: str, element: Attribute, x: Array, along: int) -> Array:
+    """The index of an extreme along an axis, which stays; 0 where there is none."""
+    extreme, is_last = POSITION_FOLDS[word]
+    fold = known_fold(extreme, element)
+    find: Callable[..., Any] = np.argmax if fold.name == "max" else np.argmin
+    if not x.shape[along]:
+        return np.zeros([1 if axis == along else size for axis, size in enumerate(x.shape)], np.int64)
+    found = find(np.flip(_read(x, fold), along) if is_last else _read(x, fold), axis=along, keepdims=True)
+    return x.shape[along] - 1 - found if is_last else found
 
 
-def _highest(dtype: np.dtype) -> Any:
-    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
+    """An array folded along axes, which stay with size 1; sums and products of floats in f64, rounded once."""
+    if word in POSITION_FOLDS:
+        return _position(word, element, x, along[0])
+    fold = known_fold(word, element)
+    if fold.name in ("add", "mul") and x.dtype.kind == "f":
+        x = x.astype(np.float64)
+    initial = np.asarray(fold.neutral(element)).astype(x.dtype)
+    reduce = FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation].reduce  # pyright: ignore[reportFunctionMemberAccess]
+    found = reduce(_read(x, fold), axis=along, keepdims=True, initial=_read(initial, fold)[()])
+    return found.view(x.dtype) if fold.variant == UNSIGNED else found
 
 
-FOLDS: Mapping[str, tuple[Callable[..., Any], Callable[[np.dtype], Any]]] = {
-    "add": (np.add.reduce, lambda _: 0),
-    "mul": (np.multiply.reduce, lambda _: 1),
-    "maximumf": (np.maximum.reduce, _lowest),
-    "minimumf": (np.minimum.reduce, _highest),
-    "maxnumf": (np.fmax.reduce, _lowest),
-    "minnumf": (np.fmin.reduce, _highest),
-    "maxsi": (np.maximum.reduce, _lowest),
-    "minsi": (np.minimum.reduce, _highest),
-    "maxui": (_unsigned(np.maximum.reduce), lambda _: 0),
-    "minui": (_unsigned(np.minimum.reduce), lambda dtype: np.iinfo(dtype.str.replace("i", "u")).max),
-    "and": (np.bitwise_and.reduce, lambda _: -1),
-    "or": (np.bitwise_or.reduce, lambda _: 0),
-    "xor": (np.bitwise_xor.reduce, lambda _: 0),
-}
-"""Word of a fold → how it folds an array along axes, and what it gives for no elements."""
+def _read(x: Array, fold: Fold) -> Array:
+    """Signless elements as a fold takes them."""
+    return x.view(unsigned_dtype(x.dtype)) if fold.variant == UNSIGNED else x
 
 
 def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
@@ -66,6 +62,11 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     for inner in own_operations(form.block):
         if isinstance(inner, StageOp):
             _run_stage(inner, values, extents)
+        elif isinstance(inner, IndicesOp):
+            shape = [size if d == inner.dimension else 1 for d, size in enumerate(extents)]
+            values[inner.row] = np.arange(
+                extents[inner.dimension], dtype=numpy_dtype(element_at(inner.row.type))
+            ).reshape(shape)
         elif inner.results:
             evaluate_op(inner, values)
     (result,) = yielded_rows(form.block)
@@ -86,10 +87,6 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
             values[result] = array
             continue
         shape = np.broadcast_shapes(array.shape, [extents[d] if d in along else 1 for d in range(len(extents))])
-        fold, initial = FOLDS[words[place]]
         with np.errstate(all="ignore"):
-            whole = np.broadcast_to(array, shape)
-            # Sums and products of floats are those of f64, rounded once.
-            wide = whole.astype(np.float64) if words[place] in ("add", "mul") and array.dtype.kind == "f" else whole
-            folded = fold(wide, axis=along, keepdims=True, initial=initial(wide.dtype))
-            values[result] = folded.astype(array.dtype)  # numpy sums integers in wider ones.
+            folded = _folded(words[place], stage.yielded[place].type, np.broadcast_to(array, shape), along)
+        values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy sums integers in wider ones.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.dialects.folds import COMBINING, Fold
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.indexing import (
     OUT_OF_RANGE,
@@ -20,6 +21,7 @@ from glow_mlir.dialects.glow_high.indexing import (
 )
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.errors import ExecutionError
+from glow_mlir.interpreter.scalar import FUNCTIONS
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
 
@@ -66,10 +68,7 @@ def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 REDUCE: dict[str, Callable[[Any, Any], Any]] = {
     "none": lambda _, update: update,
-    "add": np.add,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
+    **{name: FUNCTIONS[Fold(name, 0).operation] for name in COMBINING},
 }
 """Reduction → the new element, or slice, from the old one and the update."""
 

@@ -11,15 +11,6 @@ from glow_mlir.ir.registry import semantics
 Array = np.ndarray
 
 
-@semantics(ops.HardmaxOp)
-def hardmax(op: ops.HardmaxOp, x: Array) -> Array:
-    """1 at the position of the maximum."""
-    result = np.zeros_like(x)
-    if x.size:
-        np.put_along_axis(result, x.argmax(axis=integer(op.axis), keepdims=True), 1, integer(op.axis))
-    return result
-
-
 @semantics(ops.LrnOp)
 def lrn(op: ops.LrnOp, x: Array) -> Array:
     """Divided by a power of the sum of squares of the neighbouring channels."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from glow_mlir.dialects.glow_high import reductions as ops
@@ -18,27 +16,6 @@ def bounds(dtype: np.dtype) -> tuple[float, float]:
     if is_float_dtype(dtype):
         return -np.inf, np.inf
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-
-
-def _position(op: ops.ArgMaxOp | ops.ArgMinOp, x: np.ndarray, find: Callable[..., np.ndarray]) -> np.ndarray:
-    axis, keepdims = integer(op.axis), flag(op.keepdims)
-    if not x.shape[axis]:
-        return np.asarray(np.sum(x, axis=axis, keepdims=keepdims), np.int64)
-    if not flag(op.select_last_index):
-        return np.asarray(find(x, axis=axis, keepdims=keepdims), np.int64)
-    return np.asarray(x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis, keepdims=keepdims), np.int64)
-
-
-@semantics(ops.ArgMaxOp)
-def arg_max(op: ops.ArgMaxOp, x: np.ndarray) -> np.ndarray:
-    """The first or last position of the maximum."""
-    return _position(op, x, np.argmax)
-
-
-@semantics(ops.ArgMinOp)
-def arg_min(op: ops.ArgMinOp, x: np.ndarray) -> np.ndarray:
-    """The first or last position of the minimum."""
-    return _position(op, x, np.argmin)
 
 
 def _running(op: ops.CumSumOp | ops.CumProdOp, x: np.ndarray, ufunc: np.ufunc) -> np.ndarray:

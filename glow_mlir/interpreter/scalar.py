@@ -174,6 +174,8 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     arith.DivfOp: np.divide,
     arith.MaximumfOp: np.maximum,
     arith.MinimumfOp: np.minimum,
+    arith.MaxnumfOp: np.fmax,
+    arith.MinnumfOp: np.fmin,
     arith.NegfOp: np.negative,
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,

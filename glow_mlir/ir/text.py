@@ -138,6 +138,15 @@ class ModulePrinter(Printer):
     limit: int | None = None
     aliases: Mapping[Attribute, str] = field(default_factory=dict[Attribute, str])
 
+    def print_op(self, op: Operation) -> None:
+        # What is in a function of LLVM sees nothing around it, which xDSL's definition does not say.
+        is_scope = op.name == "llvm.func"
+        if is_scope:
+            self.enter_scope()
+        super().print_op(op)
+        if is_scope:
+            self.exit_scope()
+
     def print_attribute(self, attribute: Attribute) -> None:
         if (alias := self.aliases.get(attribute)) is not None:
             self.print_string(alias)

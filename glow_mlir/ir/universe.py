@@ -47,7 +47,7 @@ _ROOMS: dict[str, str] = {
     ),
     "differentiation": "differentiate",
     "conversion": "glow-high-to-glow-low",
-    "codegen": "glow-low-to-scf raise-alignments scf-to-llvm verify-structured",
+    "codegen": "check-races glow-low-to-scf raise-alignments scf-to-llvm verify-structured",
 }
 """Room → the passes in it; `fuse-epilogues` is the class `FuseEpiloguesPass` of the file `fuse_epilogues.py` there."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from xdsl.context import Context
 
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.backends.cuda.driver import Grid
@@ -15,9 +16,10 @@ from glow_mlir.codegen.blocks import Block
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i32, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.check_races import CheckRacesPass
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
-from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
+from glow_mlir.codegen.nvptx import by_emulated_grid, by_grid
 from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.errors import ExecutionError
 
@@ -31,7 +33,7 @@ def emulated(body: Body, *arrays: np.ndarray) -> None:
     module = ModuleBuilder(PRESETS["sm_80"], host_target())
     with by_emulated_grid(module, "f", [ptr] * len(arrays), 1, THREADS, "") as (b, arguments, _):
         body(Block.of(b, THREADS), arguments)
-    add_races(module)
+    CheckRacesPass().apply(Context(), module.module)
     function = EmulatedFunction(EmulatedModule(compile_text(emit_module(flattened(module.module)), host_target())), "f")
     function.run(Grid(1, THREADS), [array.ctypes.data for array in arrays], backwards=False)
 

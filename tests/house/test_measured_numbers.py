@@ -106,7 +106,7 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
-    "alignments": {"MOST"},
+    "raise_alignments": {"MOST"},
     "block_kernels/product": {"COPIES", "MIN_STAGES", "MAX_SPLITS", "WANTED_BLOCKS"},
     "block_kernels/product_tile": {
         *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "UNROLLED", "WARP_ROWS", "WORD"),
@@ -114,12 +114,13 @@ KERNELS = {
     "block_kernels/rows": {"MIN_ELEMENTS", "MAX_THREADS", "WORD_BITS"},
     "block_kernels/product_view": {"ACCESS", "MAX_BYTES"},
     "blocks": {"ALIGNED", "GLOBAL", "SHARED"},
+    "check_races": {"RACE_WORDS", "THREAD_BITS"},
     "device_functions": {"ALIGNED"},
     "instrumentation": {"_CYCLE_REGISTER"},
     "interpolation": {"MAX_UNROLLED", "_BEYOND"},
     "lines": {"BLOCK", "MIN_BLOCK"},
     "matrix_instructions": {"COLUMNS", "TF32_BITS", "WARP", "WORD_BITS"},
-    "nvptx": {"BLOCK", "RACE_WORDS", "RESIDENT"},
+    "nvptx": {"BLOCK", "RESIDENT"},
     "opencl_c/function": {"MASK_BITS"},
     "opencl_c/literals": {"_SUFFIXES"},
     "opencl_c/memory_rules": {"POINTER_BYTES"},
@@ -127,7 +128,6 @@ KERNELS = {
     "opencl_c/spaces": {"_THROUGH"},
     "opencl_c/types": {"_SIGNED", "_SIZES", "_UNSIGNED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
-    "races": {"THREAD_BITS"},
     "quantized_rounding": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """

@@ -32,8 +32,6 @@ EXEMPT = {
     "glow_mlir/codegen/kernels/elementwise.py": SCALAR_BODIES,
     "glow_mlir/codegen/kernels/recurrent.py": SCALAR_BODIES,
     "glow_mlir/codegen/llvm/emit.py": LLVM_CODE,
-    "glow_mlir/codegen/opencl_c/function.py": LLVM_CODE,
-    "glow_mlir/codegen/opencl_c/spaces.py": LLVM_CODE,
     "glow_mlir/codegen/scalar_body.py": SCALAR_BODIES,
 }
 """File → why it may list operations itself."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
@@ -84,8 +85,8 @@ class Row:
         """The diagnostics of the module: line and message, without the name of the operation in front."""
         try:
             module = parse_module(self.module, context := new_context(), self.location)
-            for item in parse_pipeline(self.passes).passes:
-                item.apply(context, module)
+            if self.passes:
+                PassRunner(context).run(parse_pipeline(self.passes).passes, module)
         except GlowError as error:
             return [(_line(item), message(item).removeprefix(f"{self.name}: ")) for _, item in diagnostics(error)]
         return []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+from xdsl.context import Context
 from xdsl.ir import Operation
 
 from glow_mlir.backends.cpu.targets import host_target
@@ -27,13 +28,14 @@ from glow_mlir.codegen.block_kernels import tables
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.codegen.build_for_device import build_device_artifact
 from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.check_races import CheckRacesPass
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.device_functions import emit_device_functions
 from glow_mlir.codegen.kernel_backend import KernelBackend
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.matrix_instructions import generation_of
-from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
+from glow_mlir.codegen.nvptx import by_emulated_grid, by_grid
 from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.control_flow import ControlFlowOp
@@ -150,7 +152,7 @@ def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchP
     module = ModuleBuilder(grid_target(target), host_target() if emulated else None)
     programs = emit_device_functions(functions, module, by_emulated_grid if emulated else by_grid)
     if emulated:
-        add_races(module)
+        CheckRacesPass().apply(Context(), module.module)
     return emit_module(flattened(module.module)), programs
 
 

@@ -11,8 +11,9 @@ from glow_mlir.codegen.blocks import Block, Private
 from glow_mlir.codegen.builder.nests import linear, unraveled
 from glow_mlir.codegen.builder.types import type_info, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.folds import fold_for
 from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place
-from glow_mlir.codegen.kernels.generic_program import COMBINE, Program, initial_of
+from glow_mlir.codegen.kernels.generic_program import Program, has_positions, initial_of
 from glow_mlir.codegen.lines import Line, Lines, lane_range, moved_by
 from glow_mlir.codegen.math.narrow import to_memory
 from glow_mlir.codegen.matrix_instructions import WARP
@@ -22,7 +23,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.stages import RowType, StageOp, element_at, stages_of
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, element_at, stages_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 
@@ -77,8 +78,9 @@ class BlockRowsKernel(GenericKernel):
             return ({},)
         program = Program.of(op)
         stages = list(stages_of(program.block))
-        folds = [element for stage in stages for _, element in initial_of(stage)]
-        able = program.runs_along_lines and folds and all(type_info(element).bits == WORD_BITS for element in folds)
+        folds = [element for stage in stages for part in initial_of(stage) for _, element in part]
+        able = program.runs_along_lines and folds and not any(map(has_positions, stages))
+        able = able and all(type_info(element).bits == WORD_BITS for element in folds)
         return ({},) if able and BlockRow.of(program, target).suits else ()
 
     def choices(self, op: GenericOp | Expressed, target: Target) -> dict[str, Choice]:
@@ -150,14 +152,14 @@ class RowRun:
                 break
             if isinstance(op, StageOp):
                 found |= {value: self.folds[value].load(thread) for value in op.results if value in self.folds}
-            elif op.results:
+            elif op.results and not isinstance(op, IndicesOp):
                 emit_scalar_ops(self.b, [op], found, 1)
         return found
 
     def _stage(self, line: Line, stage: StageOp) -> None:
         """Run a stage: each thread what it has of the row, and then fold that of all threads."""
         b, row, block = self.b, self.row, self.block
-        initial = initial_of(stage)
+        initial = [first for (first,) in initial_of(stage)]
         partial = [block.private(vector(element, row.width), 1) for _, element in initial]
         results = [block.private(element, 1) for _, element in initial]
         steps = [operand[-1] for operand in line.lines.along_steps]
@@ -183,18 +185,18 @@ class RowRun:
         while value.lanes > 1:
             half = value.lanes // 2
             parts = [lane_range(self.b, value, first, half) for first in (0, half)]
-            value = COMBINE[word][1](self.b, *parts)
+            (value,) = fold_for(word, value.info.element).join(self.b, *([part] for part in parts))
         return value
 
     def _fold(self, word: str, result: Private) -> None:
         """Fold what all threads have, in every thread: by halves in each warp, then what these have."""
-        b, block, combine = self.b, self.block, COMBINE[word][1]
+        b, block, fold = self.b, self.block, fold_for(word, result.element)
         other = block.private(result.element, 1)
         distance = WARP // 2
         while distance:
             block.exchange(result, other, distance)
             with block.each_thread() as thread:
-                result.store(thread, combine(b, result.load(thread), other.load(thread)))
+                result.store(thread, *fold.join(b, [result.load(thread)], [other.load(thread)]))
             distance //= 2
         if self.memory is None:
             return
@@ -205,6 +207,6 @@ class RowRun:
             warps = [self.memory.load(thread, 4 * warp, result.element) for warp in range(block.threads // WARP)]
             total = warps[0]
             for value in warps[1:]:
-                total = combine(b, total, value)
+                (total,) = fold.join(b, [total], [value])
             result.store(thread, total)
         block.barrier()

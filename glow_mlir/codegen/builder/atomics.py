@@ -19,9 +19,9 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.builder.memory import Memory
 from glow_mlir.codegen.builder.types import ALIGNMENTS, NO_FAST_MATH, i1, i32, i32_array, i64
 from glow_mlir.codegen.builder.value import Number, Value
+from glow_mlir.dialects.llvm_ops.access import ordering_attr
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY, AtomicCmpXchgOp, AtomicRMWOp
 from glow_mlir.dialects.llvm_ops.memory import LoadOp, StoreOp
-from glow_mlir.dialects.llvm_ops.ordering import ordering_attr
 from glow_mlir.support.op_creation import created
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}

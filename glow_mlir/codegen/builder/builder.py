@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import SymbolRefAttr, UnitAttr
 from xdsl.dialects.llvm import CallingConventionAttr, CallOp, ReturnOp, TailCallKind, TailCallKindAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -77,31 +77,33 @@ class Builder(Atomics):
     # ---- loops
 
     @overload
-    def loop(self, start: Index, stop: Index, step: Index = 1) -> AbstractContextManager[Value]: ...
+    def loop(self, start: Index, stop: Index, step: Index = 1, *, role: str = "") -> AbstractContextManager[Value]: ...
 
     @overload
     def loop(
-        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value]
+        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value], role: str = ""
     ) -> AbstractContextManager[Loop]: ...
 
     def loop(
-        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value] | None = None
+        self, start: Index, stop: Index, step: Index = 1, *, carried: Sequence[Value] | None = None, role: str = ""
     ) -> AbstractContextManager[Value | Loop]:
         """
         Run the block for `start`, `start + step`, … below `stop`; the step is positive.
 
         Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. A loop that Python knows to run
-        once leaves no loop behind.
+        once leaves no loop behind. A `role` is an attribute that tells passes what its trips are, as `glow.threads`.
         """
-        return self._indexed(start, stop, step) if carried is None else self._carrying(start, stop, step, carried)
+        if carried is None:
+            return self._indexed(start, stop, step, role)
+        return self._carrying(start, stop, step, carried, role)
 
     @contextmanager
-    def _indexed(self, start: Index, stop: Index, step: Index) -> Generator[Value]:
-        with self._carrying(start, stop, step, ()) as loop:
+    def _indexed(self, start: Index, stop: Index, step: Index, role: str) -> Generator[Value]:
+        with self._carrying(start, stop, step, (), role) as loop:
             yield loop.index
 
     @contextmanager
-    def _carrying(self, start: Index, stop: Index, step: Index, carried: Sequence[Value]) -> Generator[Loop]:
+    def _carrying(self, start: Index, stop: Index, step: Index, carried: Sequence[Value], role: str) -> Generator[Loop]:
         if _runs_once(start, stop, step):
             loop = Loop(self.index(start), carried)
             yield loop
@@ -110,11 +112,12 @@ class Builder(Atomics):
         bounds = [self.index(bound) for bound in (start, stop, step)]
         types = [value.type for value in carried]
         body = Block(arg_types=[self.index_type, *types])
+        body.args[0].name_hint = "i"
         loop = Loop(Value(self, body.args[0]), self._values(body.args[1:]))
-        with self._into(body):
+        with self.into(body):
             yield loop
             self.perform(scf.YieldOp, loop.passed_on())
-        loop.results = self._structured(scf.ForOp, [*bounds, *carried], types, body)
+        loop.results = self._structured(scf.ForOp, [*bounds, *carried], types, body, role=role)
 
     def repeat(
         self,
@@ -130,10 +133,10 @@ class Builder(Atomics):
         """
         types = [value.type for value in carried]
         before, after = Block(arg_types=types), Block(arg_types=types)
-        with self._into(before):
+        with self.into(before):
             values = self._values(before.args)
             self.perform(scf.ConditionOp, [condition(*values), *values])
-        with self._into(after):
+        with self.into(after):
             self.perform(scf.YieldOp, body(*self._values(after.args)))
         return self._structured(scf.WhileOp, carried, types, before, after)
 
@@ -143,7 +146,7 @@ class Builder(Atomics):
     def when(self, condition: Value) -> Generator[None]:
         """Run the block only where the i1 `condition` holds."""
         inside = Block()
-        with self._into(inside):
+        with self.into(inside):
             yield
             self.perform(scf.YieldOp, ())
         self._structured(scf.IfOp, [condition], (), inside, None)
@@ -162,7 +165,7 @@ class Builder(Atomics):
         blocks = Block(), Block()
         chosen: Sequence[Value] = ()
         for block, way in zip(blocks, (then, otherwise), strict=True):
-            with self._into(block):
+            with self.into(block):
                 chosen = way()
                 self.perform(scf.YieldOp, chosen)
         return self._structured(scf.IfOp, [condition], [value.type for value in chosen], *blocks)
@@ -231,18 +234,24 @@ class Builder(Atomics):
     # ---- regions
 
     @contextmanager
-    def _into(self, block: Block) -> Generator[None]:
+    def into(self, block: Block) -> Generator[None]:
         """Append to another block for a while."""
         around, self.block = self.block, block
         yield
         self.block = around
 
     def _structured(
-        self, kind: type[Operation], operands: Sequence[Value], types: Sequence[Attribute], *blocks: Block | None
+        self,
+        kind: type[Operation],
+        operands: Sequence[Value],
+        types: Sequence[Attribute],
+        *blocks: Block | None,
+        role: str = "",
     ) -> list[Value]:
         """Append a loop or branch with those blocks, `None` for a region without one; its results."""
         regions = [Region() if block is None else Region(block) for block in blocks]
-        op = created(kind, [operand.ssa for operand in operands], types, regions=regions)
+        attributes = {role: UnitAttr()} if role else None
+        op = created(kind, [operand.ssa for operand in operands], types, attributes=attributes, regions=regions)
         append(self.block, op)
         return self._values(op.results)
 

@@ -18,7 +18,16 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.builder.types import i32_array, i64, index_type, integer_of_width, ptr, type_info, vector
+from glow_mlir.codegen.builder.types import (
+    TypeInfo,
+    i32_array,
+    i64,
+    index_type,
+    integer_of_width,
+    ptr,
+    type_info,
+    vector,
+)
 from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
@@ -81,6 +90,7 @@ class Emission(Operators):
         lanes = [value] if isinstance(value, (int, float)) else value
         if not info.is_vector or not info.is_float or all(_prints_as_decimal(lane, info.bits) for lane in lanes):
             op = created(ConstantOp, (), (type_,), {"value": _literal(value, type_)})
+            op.results[0].name_hint = self._name_of(value, info)
             self.constants.append(op)
             return op.results[0]
         # xDSL reads the hexadecimal floats of a dense attribute as integers: the bits go in as integers.
@@ -90,6 +100,14 @@ class Emission(Operators):
         cast_op = created(BitcastOp, (pattern,), (type_,))
         self.constants.append(cast_op)
         return cast_op.results[0]
+
+    def _name_of(self, value: float | Sequence[float], info: TypeInfo) -> str:
+        """What text calls a constant, as MLIR does: an integer by its number, and by its type if it is no index."""
+        if info.is_vector or info.is_float or not isinstance(value, int):
+            return "cst"
+        if info.bits == 1:
+            return "true" if value else "false"
+        return f"c{value}" if info.bits == self.target.pointer_bits else f"c{value}_i{info.bits}"
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value that `make` emits at the top of the function, the first time that `key` is asked for."""

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.dialects.llvm import FuncOp, LinkageAttr, LLVMFunctionType
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_length
@@ -60,6 +60,7 @@ def define_function(
     passes: str = "",
     takes_scalars: bool = False,
     launch: Mapping[str, str] | None = None,
+    names: Sequence[str] = (),
 ) -> Generator[tuple[Builder, list[Value]]]:
     """
     Build the function `name`; yields its builder and its arguments.
@@ -68,7 +69,8 @@ def define_function(
     are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
     run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. One that `takes_scalars` has the scalar
     parameters of the instruction that calls it, as `Builder.scalar` gives them; calls pass them on. With `launch` it is
-    one that the host of a device launches, and has these string attributes. Raises `ValueError` when the name is taken.
+    one that the host of a device launches, and has these string attributes. `names` are what text calls its parameters.
+    Raises `ValueError` when the name is taken.
     """
     if name in module.signatures:
         raise ValueError(f"the module has a function '{name}' already")
@@ -77,6 +79,8 @@ def define_function(
     if takes_scalars:
         params.append(Param(ptr, readonly=True))
     entry = Block(arg_types=[param.type for param in params])
+    for argument, called in zip(entry.args, names, strict=False):
+        argument.name_hint = called if SSAValue.is_valid_name(called) else None
     builder = Builder(module, entry)
     arguments = [Value(builder, argument) for argument in entry.args]
     if takes_scalars:

@@ -25,6 +25,7 @@ from glow_mlir.codegen.builder.types import (
 )
 from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.llvm_ops import memory
+from glow_mlir.dialects.llvm_ops.access import present
 from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
 from glow_mlir.support.op_creation import created
 
@@ -163,4 +164,4 @@ def _access(align: int, nontemporal: bool) -> Mapping[str, Attribute]:
 
 
 _ACCESS = {align: {"alignment": attr, **_NOT_ATOMIC} for align, attr in ALIGNMENTS.items()}
-_NONTEMPORAL_ACCESS = {align: memory.present(nontemporal=True, **access) for align, access in _ACCESS.items()}
+_NONTEMPORAL_ACCESS = {align: present(nontemporal=True, **access) for align, access in _ACCESS.items()}

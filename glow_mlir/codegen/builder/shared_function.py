@@ -50,6 +50,8 @@ class SharedFunction(ABC):
 
     def _build(self, module: ModuleBuilder, name: str) -> None:
         names, types = zip(*self.parameters, strict=True)
-        function = define_function(module, name, types, internal=True, inline=False, takes_scalars=self._takes_scalars)
+        function = define_function(
+            module, name, types, internal=True, inline=False, takes_scalars=self._takes_scalars, names=names
+        )
         with function as (b, arguments):
             self.emit(b, dict(zip(names, arguments, strict=True)))

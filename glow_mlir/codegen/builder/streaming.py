@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.dialects.llvm_ops.access import ordering_attr
 from glow_mlir.dialects.llvm_ops.atomics import FenceOp
-from glow_mlir.dialects.llvm_ops.ordering import ordering_attr
 from glow_mlir.dialects.target import Target
 
 Body = Callable[[Index, int, int], None]

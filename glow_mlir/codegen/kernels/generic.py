@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Self
 
 from xdsl.dialects import arith
@@ -21,11 +22,12 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, product
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.folds import Position
 from glow_mlir.codegen.kernels.generic_program import (
-    COMBINE,
     LINES,
     Program,
     can_run,
+    folds_of,
     initial_of,
     is_count,
     lines_over,
@@ -51,7 +53,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.sizes import static
-from glow_mlir.dialects.stages import RowType, StageOp, element_at
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, element_at, index_type
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
@@ -142,6 +144,8 @@ class Emission(ABC):
     prologue: Prologue | None
     prologue_places: list[Place]
     """Where the elements of its planes are."""
+    indices: dict[int, int]
+    """Dimensions whose indices are read → which of what is walked these are."""
 
     @classmethod
     def of(cls, call: KernelCall, program: Program) -> Self:
@@ -162,10 +166,12 @@ class Emission(ABC):
         planes = () if prologue is None else prologue.planes
         first = [Place(number, plane) for number, plane in enumerate(planes, len(strides))]
         strides += program.prologue_strides([plane.strides for plane in planes])
+        indices = {dimension: number for number, dimension in enumerate(program.indexed, len(strides))}
+        strides += program.index_strides()
         for value, operand in zip(program.kept, call.many("scratch"), strict=False):
             places[value] = Place(len(strides), operand, program.kept_size(value))
             strides.append(program.kept_strides(value))
-        return cls(call, program, sink, places, strides, prologue, first)
+        return cls(call, program, sink, places, strides, prologue, first, indices)
 
     @property
     def b(self) -> Builder:
@@ -180,11 +186,20 @@ class Emission(ABC):
 
     def read(self, line: Line, value: SSAValue, offsets: Sequence[Index], lanes: int) -> Value:
         """Elements of a row as memory has them, `lanes` of each line; those of the first operand by the prologue."""
+        if isinstance(value.owner, IndicesOp):
+            return self._indices(line, value.owner.dimension, element_at(value.type), offsets, lanes)
         found = self._elements(line, self.places[value], in_memory(element_at(value.type)), offsets, lanes)
         if self.prologue is None or value is not self.program.block.args[0]:
             return found
         planes = [self._elements(line, place, place.operand.element, offsets, lanes) for place in self.prologue_places]
         return self.prologue.apply(self.b, found, planes)
+
+    def _indices(self, line: Line, dimension: int, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
+        """The indices of neighbours in each line along a dimension."""
+        b, number = self.b, self.indices[dimension]
+        first = b.splat(b.cast(b.index(offsets[number]), element), lanes)
+        one = first + b.iota(element, lanes) if lanes > 1 and line.lines.innermost(number) else first
+        return concatenated(b, [one] * line.count)
 
     def _elements(self, line: Line, place: Place, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
         """Elements of a type as memory has them, `lanes` of each line."""
@@ -227,7 +242,7 @@ class Emission(ABC):
         outputs = [_factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
         outputs += [(value,) for value in stage.yielded[len(words) :]]
         kept = stage.results[len(words) :]
-        used = _captured(stage, scalars)
+        used, folds, sizes = _captured(stage, scalars), folds_of(stage), list(map(len, initial_of(stage)))
 
         def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
             inputs = [self.read(line, value, offsets, lanes) for value in stage.inputs]
@@ -235,7 +250,12 @@ class Emission(ABC):
             flat = [value for group in outputs for value in group]
             results = iter(emit_scalar_body(self.b, block, inputs, flat, lanes * line.count, around))
             groups = [[next(results) for _ in group] for group in outputs]
-            folded = [self._taken(word, before, group) for word, before, group in zip(words, values, groups)]
+            folded: list[Value] = []
+            for fold, yielded, before, group in zip(folds, stage.yielded, _parted(values, sizes), groups, strict=False):
+                element = index_type(yielded.type)
+                is_position = isinstance(fold, Position)
+                index = self._indices(line, stage.folded[0], element, offsets, lanes) if is_position else None
+                folded += fold.take(self.b, before, group, index)
             for result, (stored,) in zip(kept, groups[len(words) :], strict=True):
                 self.keep(line, result, offsets, stored)
             return folded
@@ -251,13 +271,17 @@ class Emission(ABC):
         if not words:
             line.each(lambda position, offsets, lanes: _nothing(step(position, offsets, lanes, [])))
             return
-        start = initial_of(stage)
-        adds = all(word == "add" and is_float(element) for word, (_, element) in zip(words, start))
-        totals = line.fold(
-            start, step, lambda x, y: [COMBINE[w][1](self.b, p, q) for w, p, q in zip(words, x, y)], in_blocks=adds
-        )
-        for result, total in zip(stage.results[: len(words)], totals, strict=True):
-            scalars[result] = total
+        initial = initial_of(stage)
+        adds = all(word == "add" and is_float(part[0][1]) for word, part in zip(words, initial, strict=True))
+        folds, sizes = folds_of(stage), list(map(len, initial))
+
+        def join(x: list[Value], y: list[Value]) -> list[Value]:
+            parts = zip(folds, _parted(x, sizes), _parted(y, sizes), strict=True)
+            return [value for fold, own, other in parts for value in fold.join(self.b, own, other)]
+
+        totals = line.fold([number for part in initial for number in part], step, join, in_blocks=adds)
+        for result, fold, values in zip(stage.results, folds, _parted(totals, sizes), strict=False):
+            scalars[result] = fold.result(self.b, values)
 
     def counted(self, line: Line, stage: StageOp) -> Value:
         """How many indices a stage counts, as a number of its type, for each lane."""
@@ -267,12 +291,6 @@ class Emission(ABC):
         count = self.b.cast(times, value.type) * emit_scalar_body(self.b, stage.body.block, [], [value], 1)[0]
         return self.b.splat(count, line.lanes * line.count)
 
-    def _taken(self, word: str, before: Value, group: Sequence[Value]) -> Value:
-        """A fold with an element more: a sum of a product takes its factors at once."""
-        if len(group) == 2:
-            return self.b.fma(group[0], group[1], before)
-        return COMBINE[word][1](self.b, before, group[0])
-
     def run(self, line: Line, stage: Callable[[StageOp, dict[SSAValue, Value]], None]) -> None:
         """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
         scalars: dict[SSAValue, Value] = {}
@@ -280,7 +298,7 @@ class Emission(ABC):
         for op in own_operations(self.program.block):
             if isinstance(op, StageOp):
                 stage(op, scalars)
-            elif op.results:
+            elif op.results and not isinstance(op, IndicesOp):
                 emit_scalar_ops(self.b, [op], scalars, line.lanes * line.count)
         result = self.program.result
         if not isinstance(result.type, RowType):
@@ -361,7 +379,14 @@ class AtPoints(Emission):
         """Which of what is walked a stage reads or writes."""
         values = [value for value in (*stage.inputs, *stage.results) if value in self.places]
         numbers = {self.places[value].number for value in values}
+        numbers |= set(self.indices.values())
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
+
+
+def _parted(values: Sequence[Value], sizes: Sequence[int]) -> list[Sequence[Value]]:
+    """Values of several folds, those of each, of which it carries so many."""
+    ends = list(accumulate(sizes))
+    return [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
 def _nothing(values: Sequence[Value]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith
@@ -11,11 +11,10 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from glow_mlir.codegen.access import computed, lanes_for
-from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.reductions import highest, lowest
+from glow_mlir.codegen.kernels.folds import Fold, fold_for
 from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
 from glow_mlir.codegen.lines import Lines
 from glow_mlir.codegen.scalar_body import can_emit, count_chains
@@ -34,38 +33,22 @@ from glow_mlir.dialects.glow_low.body import Body
 from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, split_strides
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
+from glow_mlir.dialects.stages import (
+    POSITION_FOLDS,
+    IndicesOp,
+    RowType,
+    StageOp,
+    dimensions_of,
+    element_at,
+    scalar_ops_of,
+    stages_of,
+)
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 LINES = "lines"
 """The tile that says how many lines are taken side by side."""
-
-Combine = Callable[[Builder, Value, Value], Value]
-
-
-def _select(predicate: str) -> Combine:
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
-COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
-    "add": (lambda _: 0, lambda b, x, y: x + y),
-    "mul": (lambda _: 1, lambda b, x, y: x * y),
-    "maximumf": (lowest, lambda b, x, y: b.maximum(x, y)),
-    "minimumf": (highest, lambda b, x, y: b.minimum(x, y)),
-    "maxnumf": (lowest, lambda b, x, y: b.max(y, x)),
-    "minnumf": (highest, lambda b, x, y: b.min(y, x)),
-    "maxsi": (lowest, _select("sgt")),
-    "minsi": (highest, _select("slt")),
-    "maxui": (lambda _: 0, _select("ugt")),
-    "minui": (lambda _: -1, _select("ult")),
-    "and": (lambda _: -1, lambda b, x, y: x & y),
-    "or": (lambda _: 0, lambda b, x, y: x | y),
-    "xor": (lambda _: 0, lambda b, x, y: x ^ y),
-}
-"""Word of a fold → what it starts from, for an element type, and how it takes in an element, the second one."""
-
 
 MAX_FORMS = 1 << 8
 """Of how many different operators the form is kept."""
@@ -193,6 +176,22 @@ class Program:
             for affine, value, view in zip((last, *maps), values, views, strict=True)
         ]
 
+    @property
+    def indices(self) -> list[IndicesOp]:
+        """The rows of indices."""
+        return [op for op in self.block.ops if isinstance(op, IndicesOp)]
+
+    @property
+    def indexed(self) -> list[int]:
+        """The dimensions whose indices are read, or folded into positions."""
+        positions = [stage.folded[0] for stage in self.stages if has_positions(stage)]
+        return sorted({*(op.dimension for op in self.indices), *positions})
+
+    def index_strides(self) -> list[Shape]:
+        """By how much each dimension moves the indices of those that are indexed."""
+        dimensions = range(len(self.form.kinds))
+        return [tuple(int(number == own) for number in dimensions) for own in self.indexed]
+
     def plane_strides(self, planes: Sequence[Shape]) -> list[Shape]:
         """By how many elements each dimension moves planes that move with the axes of the result."""
         return self._split(planes, self.op.outputs()[0], self.result_view, self.form.maps[-1])
@@ -224,8 +223,9 @@ class Program:
 
     @property
     def element(self) -> Attribute:
-        """The type that decides how many lanes there are: that of the first operand."""
-        return computed(element_of(self.op.inputs()[0]))
+        """The type that decides how many lanes there are: the widest of the first operand and of what is folded."""
+        folded = [element for stage in self.stages for part in initial_of(stage) for _, element in part]
+        return max((computed(element_of(self.op.inputs()[0])), *folded), key=lambda element: type_info(element).bits)
 
     def alone(self, target: Target) -> Alone:
         """When a line is taken alone: functions take long enough for others beside it to hide more."""
@@ -250,13 +250,15 @@ class Program:
         costs = kernel_costs(target)
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         vectors = costs.independent_sums if self.is_reduction else costs.independent_vectors // count
+        if any(map(has_positions, self.stages)):
+            vectors = costs.independent_vectors // 2  # A step is several instructions, and carries two vectors.
         return lanes_for(target, self.element, (0,), vectors)
 
     def planned_lines(self) -> Lines:
         """The lines as machine code has them: with sizes in the place of what they are when it runs."""
         behind, before = (plane_strides_of(body) for body in (self.op.epilogue, self.op.prologue))
         planes = [*self.plane_strides(behind), *self.prologue_strides(before)]
-        return self.lines(self.space, [*self.operand_strides(), *planes])
+        return self.lines(self.space, [*self.operand_strides(), *planes, *self.index_strides()])
 
     def elements_a_line(self, target: Target) -> int:
         """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
@@ -319,7 +321,16 @@ def lines_over(
     return Lines.of(extents, [order.index(dimension) for dimension in inner], picked)
 
 
-def initial_of(stage: StageOp) -> list[tuple[float, Attribute]]:
-    """What the folds of a stage start from, and their element types."""
-    elements = [value.type for value in stage.yielded[: len(stage.words)]]
-    return [(COMBINE[word][0](element), element) for word, element in zip(stage.words, elements)]
+def initial_of(stage: StageOp) -> list[list[tuple[float, Attribute]]]:
+    """What the values that each fold of a stage carries start from, and their element types."""
+    return [fold.initial(value.type) for fold, value in zip(folds_of(stage), stage.yielded, strict=False)]
+
+
+def folds_of(stage: StageOp) -> list[Fold]:
+    """How machine code folds what a stage yields."""
+    return [fold_for(word, value.type) for word, value in zip(stage.words, stage.yielded, strict=False)]
+
+
+def has_positions(stage: StageOp) -> bool:
+    """Whether a stage folds elements into the index of one."""
+    return any(word in POSITION_FOLDS for word in stage.words)

@@ -18,7 +18,8 @@ from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, ne
 from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
-from glow_mlir.codegen.kernels.reductions import Choose, add, is_computed_as_stored, largest_of, multiply, smallest_of
+from glow_mlir.codegen.kernels.folds import combined
+from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
@@ -171,18 +172,6 @@ class GatherNDKernel(Kernel[ops.GatherNDOp]):
         nest(b, indices.extents[:-1], take)
 
 
-def combination(reduction: str, operand: Operand) -> Choose | None:
-    """How an update meets the element that it replaces, `None` where it overwrites it."""
-    table = {
-        "none": None,
-        "add": add,
-        "mul": multiply,
-        "max": largest_of(operand.element),
-        "min": smallest_of(operand.element),
-    }
-    return table[reduction]
-
-
 @dataclass(frozen=True)
 class Slices:
     """The indices along the first axis of the result to which one part of a scatter writes."""
@@ -230,12 +219,13 @@ FEWEST_MOVED = 64
 def update_element(call: KernelCall[ops.Scatter], into: Index, out_of: Index) -> None:
     """Let one update meet one element of the result."""
     b, result, updates = call.b, call.result, call.one("updates")
-    combine = combination(text(call.op.reduction), result)
-    if combine is None:
+    reduction = text(call.op.reduction)
+    if reduction == "none":
         value = load_raw(b, updates, out_of, 1, 1)
         result.pointer.at(into, value.type).store(value)
     else:
-        store(b, result, into, combine(b, load(b, result, into, 1, 1), load(b, updates, out_of, 1, 1)))
+        before, update = load(b, result, into, 1, 1), load(b, updates, out_of, 1, 1)
+        store(b, result, into, combined(reduction, result.element).combine(b, before, update))
 
 
 def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update: Callable[[], None]) -> None:

@@ -9,9 +9,9 @@ from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers, product, vector_loop
 from glow_mlir.codegen.builder.types import i64, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.folds import combined
 from glow_mlir.codegen.kernels.indexing import as_i64
 from glow_mlir.codegen.kernels.pooling import Image, Taps
-from glow_mlir.codegen.kernels.reductions import lowest
 from glow_mlir.codegen.kernels.top_k import goes_before
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
@@ -79,7 +79,7 @@ class _Pixels:
         steps = (self.source.strides[-1], self.values.strides[-1], self.indices.strides[-1])
 
         def channels(channel: Index, lanes: int) -> None:
-            best = b.constant(lowest(call.one("input").element), vector(element, lanes))
+            best = b.constant(combined("max", call.one("input").element).initial(element)[0][0], vector(element, lanes))
             nowhere = b.constant(-1, vector(i64, lanes))
             offset = moved_by(start, channel, steps[0])
             value, index = self._window(taps, offset, b.cast(first, i64), [best, nowhere])

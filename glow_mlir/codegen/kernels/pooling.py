@@ -21,7 +21,8 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
+from glow_mlir.codegen.kernels.folds import combined
+from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
@@ -395,10 +396,10 @@ class MaxPoolKernel(PoolKernel[MaxPoolOp]):
     FLOATS_ONLY = False
 
     def initial(self, element: Attribute) -> float:
-        return lowest(element)
+        return combined("max", element).initial(element)[0][0]
 
     def take(self, call: KernelCall[MaxPoolOp], total: Value, x: Value) -> Value:
-        return largest_of(call.one("input").element)(call.b, total, x)
+        return combined("max", call.one("input").element).combine(call.b, total, x)
 
     def total(self, call: KernelCall[MaxPoolOp], elements: Elements, start: Value) -> Value:
         """

@@ -1,82 +1,22 @@
-"""Kernels of reductions along axes, of positions of extremes, and of running totals."""
+"""The kernel of running totals."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index
-from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.types import f64, vector
+from glow_mlir.codegen.kernels.folds import combined
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
+from glow_mlir.dialects.element_types import is_float, signless
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
-
-Choose = Callable[[Builder, Value, Value], Value]
-
-
-def spread_strides(of_result: Shape, rank: int, axes: Sequence[int], keepdims: bool) -> Shape:
-    """Strides over the index space of an operand that has `of_result` over the result, whose `axes` went or are 1."""
-    kept = iter(of_result)
-    strides: list[int] = []
-    for axis in range(rank):
-        if axis in axes:
-            strides.append(0)
-            if keepdims:
-                next(kept)
-        else:
-            strides.append(next(kept))
-    return tuple(strides)
-
-
-def add(b: Builder, x: Value, y: Value) -> Value:
-    """Sum."""
-    return x + y
-
-
-def multiply(b: Builder, x: Value, y: Value) -> Value:
-    """Product."""
-    return x * y
-
-
-def largest_of(element: Attribute) -> Choose:
-    """The larger of two values that are read as `element`; NaN if either is."""
-    if is_float(element):
-        return lambda b, x, y: b.maximum(x, y)
-    predicate = "ugt" if is_unsigned(element) else "sgt"
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
-def smallest_of(element: Attribute) -> Choose:
-    """The smaller of two values that are read as `element`; NaN if either is."""
-    if is_float(element):
-        return lambda b, x, y: b.minimum(x, y)
-    predicate = "ult" if is_unsigned(element) else "slt"
-    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
-
-
-def lowest(element: Attribute) -> float:
-    """The smallest value of an element type, minus infinity for floats."""
-    if is_float(element):
-        return -math.inf
-    return 0 if is_unsigned(element) else -(1 << (type_info(computed(element)).bits - 1))
-
-
-def highest(element: Attribute) -> float:
-    """The largest value of an element type, infinity for floats."""
-    bits = type_info(signless(element)).bits
-    if is_float(element):
-        return math.inf
-    return (1 << bits) - 1 if is_unsigned(element) else (1 << (bits - 1)) - 1
 
 
 def is_computed_as_stored(op: Operation) -> bool:
@@ -84,73 +24,8 @@ def is_computed_as_stored(op: Operation) -> bool:
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 
-def exceeds(element: Attribute, largest: bool) -> Choose:
-    """Whether x goes before y: it is larger (or smaller), or it is NaN and y is not."""
-    if is_float(element):
-        predicate = "ugt" if largest else "ult"
-        return lambda b, x, y: b.compare(predicate, x, y) & b.compare("ord", y, y)
-    sign = "u" if is_unsigned(element) else "s"
-    return lambda b, x, y: b.compare(f"{sign}{'gt' if largest else 'lt'}", x, y)
-
-
-PREFERS_LARGE: dict[type[Operation], bool] = {ops.ArgMaxOp: True, ops.ArgMinOp: False}
-"""Operator that looks for an extreme → whether for the largest."""
-
-
-@kernel("position")
-class PositionKernel(Kernel[ops.ArgMaxOp | ops.ArgMinOp]):
-    """One pass that keeps the best element and its position, for each lane."""
-
-    name = "position"
-    AXES = ("lines",)
-    RUN_TIME_SIZES = True
-
-    def emit(self, call: KernelCall[ops.ArgMaxOp | ops.ArgMinOp]) -> None:
-        op = call.op
-        b, source, result = call.b, call.one("input"), call.result
-        rank = len(source.sizes)
-        axis = normalize_axis(integer(op.axis), rank)
-        target_strides = spread_strides(result.strides, rank, (axis,), flag(op.keepdims))
-        lines = Lines.of(source.extents, (axis,), [source.strides, target_strides])
-        # Positions are as wide as the elements, so that both fill the same registers.
-        type_ = computed(source.element)
-        position_type = i64 if type_info(type_).bits == 64 else i32
-        largest = PREFERS_LARGE[kind_of(call.op)]
-        better = exceeds(source.element, largest)
-        last = flag(op.select_last_index)
-        width = lanes_for(call.target, position_type, (0,), 2)
-
-        def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-            best, place = values
-            x = load(b, source, offsets[0], lines.innermost(0), lanes)
-            replaces = ~better(b, best, x) if last else better(b, x, best)
-            here = b.splat(b.cast(b.index(position), position_type), lanes)
-            if not lines.across and lanes > 1:
-                here = here + b.iota(position_type, lanes)
-            # The first element always replaces what the fold starts from, which may be better than it.
-            replaces = replaces | (place < 0)
-            return [b.select(replaces, x, best), b.select(replaces, here, place)]
-
-        def join(x: list[Value], y: list[Value]) -> list[Value]:
-            after, before = better(b, y[0], x[0]), better(b, x[0], y[0])
-            further = (y[1] > x[1]) if last else (y[1] < x[1])
-            take = (after | (~before & further) | (x[1] < 0)) & (y[1] >= 0)
-            return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
-
-        def body(line: Line) -> None:
-            _, place = line.fold([(0, type_), (-1, position_type)], step, join)
-            if not isinstance(source.extents[axis], int):
-                place = b.select(place < 0, 0, place)
-            store(b, result, line.starts[1], b.cast(place, i64))
-
-        lines.each(b, width, body, call.share("lines"))
-
-    def cuts(self, op: ops.ArgMaxOp | ops.ArgMinOp, target: Target) -> Mapping[str, int]:
-        return {"lines": lines_along_axis(shape_of(op.input), integer(op.axis))}
-
-
-RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}
-"""Running total → its start and how it takes in an element."""
+RUNNING: dict[type[Operation], str] = {ops.CumSumOp: "add", ops.CumProdOp: "mul"}
+"""Running total → how it folds."""
 
 
 @kernel("running")
@@ -171,8 +46,8 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
         rank = len(source.sizes)
         axes = (normalize_axis(integer(op.axis), rank),) if rank else ()
         lines = Lines.of(source.extents, axes, [source.strides, result.strides])
-        start, combine = RUNNING[kind_of(call.op)]
         element = computed(source.element)
+        fold = combined(RUNNING[kind_of(call.op)], element)
         carrier = f64 if is_float(source.element) and call.target.doubles else element
         last = lines.along[-1] - 1
         exclusive, backwards = flag(op.exclusive), flag(op.reverse)
@@ -180,7 +55,7 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
 
         def body(line: Line) -> None:
             lanes = line.lanes
-            total = b.constant(start, vector(carrier, lanes))
+            total = b.constant(fold.initial(carrier)[0][0], vector(carrier, lanes))
             with b.loop(0, last + 1, 1, carried=[total]) as loop:
                 place = last - loop.index if backwards else loop.index
                 into, out_of = (
@@ -188,7 +63,7 @@ class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
                     for steps, first in zip(lines.along_steps[::-1], line.starts[::-1], strict=True)
                 )
                 x = load(b, source, out_of, lines.innermost(0) if lines.across else 1, lanes)
-                following = combine(b, loop.values[0], b.cast(x, carrier))
+                following = fold.combine(b, loop.values[0], b.cast(x, carrier))
                 store(b, result, into, b.cast(loop.values[0] if exclusive else following, element))
                 loop.set(following)
 

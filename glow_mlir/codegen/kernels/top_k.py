@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load, raw, store
@@ -10,7 +12,6 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.nests import Index, linear, nest
 from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.reductions import Choose
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned
@@ -18,6 +19,9 @@ from glow_mlir.dialects.glow_high.reductions import TopKOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.support.dataclass import dataclass
+
+Choose = Callable[[Builder, Value, Value], Value]
+"""A comparison of two elements."""
 
 
 def goes_before(element: Attribute, largest: bool) -> Choose:

@@ -26,9 +26,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.llvm.attributes import quoted
 from glow_mlir.codegen.llvm.text import EmissionError, fast_math_text
+from glow_mlir.dialects.llvm_ops.access import ORDERING_NAMES
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY
 from glow_mlir.dialects.llvm_ops.memory import GEP_FLAGS, gep_flag_names
-from glow_mlir.dialects.llvm_ops.ordering import ORDERING_NAMES
 from glow_mlir.support.identity import kept_by_identity
 
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.element_types import is_bool, numpy_dtype
 from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.folds import known_fold
 from glow_mlir.dialects.generic_form import operand_tensors, rounded
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
 from glow_mlir.dialects.glow_high.activations import TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.reductions import (
+    ArgMaxOp,
+    ArgMinOp,
     ReduceMaxOp,
     ReduceMinOp,
     ReduceProdOp,
@@ -26,6 +30,8 @@ from glow_mlir.dialects.glow_high.reductions import (
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.stages import POSITION_FOLDS
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.symbols import Size, Sizes
@@ -70,10 +76,12 @@ LOGICAL: Mapping[str, type[HighOp]] = {"and": binary.AndOp, "or": binary.OrOp, "
 FOLDS: Mapping[str, type[Reduction]] = {
     "add": ReduceSumOp,
     "mul": ReduceProdOp,
-    **dict.fromkeys(("maximumf", "maxsi", "maxui", "or"), ReduceMaxOp),
-    **dict.fromkeys(("minimumf", "minsi", "minui", "and"), ReduceMinOp),
+    "max": ReduceMaxOp,
+    "min": ReduceMinOp,
+    "or": ReduceMaxOp,
+    "and": ReduceMinOp,
 }
-"""Word of a fold → the reduction; `or` and `and` are those of truth values."""
+"""Fold → the reduction; `or` and `and` are those of truth values."""
 
 
 def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
@@ -103,11 +111,17 @@ def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
     return value if sizes_of(value) == shape else emit(ReshapeOp, value, shape=shape)
 
 
+def _fold_name(part: Tensor) -> str:
+    """How a part folds, by the name for elements of any type."""
+    return "" if part.word in POSITION_FOLDS else known_fold(part.word, part.element).name
+
+
 def _is_known(part: Tensor) -> bool:
     """Whether there is an operator for a part of an expression."""
     if part.along:
-        return part.word in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
-    words = (*UNARY, *BINARY, "fma", "ne", "convert", "size")
+        is_fold = _fold_name(part) in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
+        return is_fold or part.word in POSITION_FOLDS
+    words = (*UNARY, *BINARY, "fma", "ne", "convert", "size", "index")
     return part.operand is not None or part.word in words
 
 
@@ -124,9 +138,13 @@ class Lowering:
             self.made[part] = self.arranged(values[part.operand], accesses[part.operand].axes, self.order)
         elif part.word == "size":
             self.made[part] = self._count(part)
+        elif part.word == "index":
+            self.made[part] = self._indices(part)
+        elif part.word in POSITION_FOLDS:
+            self.made[part] = self._position(part)
         elif part.along:
             axes = sorted(self.order.index(name) for name in part.along)
-            self.made[part] = self.emit(FOLDS[part.word], self.made[part.parts[0]], axes=axes, keepdims=True)
+            self.made[part] = self.emit(FOLDS[_fold_name(part)], self.made[part.parts[0]], axes=axes, keepdims=True)
         else:
             self.made[part] = self._operation(part)
 
@@ -147,6 +165,22 @@ class Lowering:
             return self.emit.splat(math.prod(size for size in sizes if isinstance(size, int)), part.element, ones)
         counted = self.emit(ReduceProdOp, self.emit(ShapeOp, sizes=tuple(sizes)), axes=(0,))
         return _shaped(self.emit(unary.CastOp, counted, to=part.element), ones, self.emit)
+
+    def _indices(self, part: Tensor) -> SSAValue:
+        """The indices of a dimension."""
+        (name,) = part.dimensions
+        shape = tuple(self.sizes[own] if own == name else 1 for own in self.order)
+        every = np.arange(largest(self.sizes[name]), dtype=numpy_dtype(part.element))
+        found = self.emit.constant(every.reshape([-1 if own == name else 1 for own in self.order]), "indices")
+        return found if sizes_of(found) == shape else self.emit(SliceOp, found, starts=(0,) * len(shape), ends=shape)
+
+    def _position(self, part: Tensor) -> SSAValue:
+        """The index of an extreme."""
+        (name,), (extreme, is_last) = part.along, POSITION_FOLDS[part.word]
+        operator = ArgMaxOp if extreme.startswith("max") else ArgMinOp
+        axis = self.order.index(name)
+        found = self.emit(operator, self.made[part.parts[0]], axis=axis, select_last_index=is_last)
+        return self.emit(unary.CastOp, found, to=part.element)
 
     def _operation(self, part: Tensor) -> SSAValue:
         """An operation on elements."""

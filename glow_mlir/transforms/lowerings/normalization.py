@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import normalization as ops
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, PowOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp, ExpOp, LogOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, PowOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import ExpOp, LogOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
-from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceMaxOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceSumOp
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import element_of, normalize_axis, sizes_of
-from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.shapes import normalize_axis, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 from glow_mlir.support.symbols import product_of
@@ -37,20 +35,6 @@ def log_softmax(op: ops.LogSoftmaxOp, emit: Emitter) -> SSAValue:
     shifted = _shifted(op, emit)
     total = emit(ReduceSumOp, emit(ExpOp, shifted), axes=(integer(op.axis),))
     return emit(SubOp, shifted, emit(LogOp, total))
-
-
-@lowering(ops.HardmaxOp)
-def hardmax(op: ops.HardmaxOp, emit: Emitter) -> SSAValue:
-    """Whether each position is that of the maximum, as a number."""
-    shape = sizes_of(op.input)
-    axis = normalize_axis(integer(op.axis), len(shape))
-    sizes = (shape[axis], *(1,) * (len(shape) - axis - 1))
-    places = np.arange(largest(shape[axis]), dtype=np.int64).reshape(-1, *sizes[1:])
-    positions = emit.constant(places, "positions")
-    if places.shape != sizes:
-        positions = emit(SliceOp, positions, starts=(0,) * len(sizes), ends=sizes)
-    peak = emit(ArgMaxOp, op.input, axis=axis)
-    return emit(CastOp, emit(EqualOp, peak, positions), to=element_of(op.input))
 
 
 @lowering(ops.LrnOp)

@@ -1,7 +1,9 @@
 // Structured functions are one block each, whose loops and branches fit together.
 
-// RUN: glow-opt %s --split-input-file -p verify-structured --verify-diagnostics
+// RUN: glow-opt %s --split-input-file -p verify-structured --verify-diagnostics | filecheck %s
 
+// CHECK-LABEL: llvm.func @right(
+// CHECK:         glow.return_if
 llvm.func @right(%n: i64, %c: i1) -> i64 {
   %last = scf.while (%a = %n) : (i64) -> (i64) {
     scf.condition(%c) %a : i64

@@ -21,80 +21,10 @@ glow_low.func @sound(@x) attributes {activations = 128, activations_bound = 0, c
 
 // -----
 
-// expected-error@+1 {{there is no size of its activations}}
-glow_low.func @no_size() {
-}
-
-// -----
-
-// expected-error@+1 {{there is no size of its constants}}
-glow_low.func @no_constants() attributes {activations = 0, activations_bound = 0} {
-}
-
-// -----
-
-// expected-error@+1 {{there is no bound of its activations}}
-glow_low.func @no_bound() attributes {activations = 64, constants = 0} {
-}
-
-// -----
-
-// expected-error@+1 {{no 64 bytes of activations can be bounded by 128}}
-glow_low.func @bound() attributes {activations = 64, activations_bound = 128, constants = 0} {
-}
-
-// -----
-
-// expected-error@+1 {{-64 is no size of its activations}}
-glow_low.func @negative_activations() attributes {activations = -64, activations_bound = 0, constants = 0} {
-}
-
-// -----
-
-// expected-error@+1 {{the buffers take 0 of the 2147483648 bytes of constants}}
-glow_low.func @unused_constants() attributes {activations = 0, activations_bound = 0, constants = 2147483648} {
-}
-
-// -----
-
-// expected-error@+1 {{9223372036854775807 is no size of its constants}}
-glow_low.func @endless_constants() attributes {activations = 0, activations_bound = 0, constants = 9223372036854775807} {
-}
-
-// -----
-
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_low.func @input_among_constants(@x) attributes {activations = 0, activations_bound = 0, constants = 64} {
   // expected-error@+1 {{@x is a binding, and no constant}}
   %x = glow_low.weight @x {region = "constants", offset = 0} : memref<4xf32>
-}
-
-// -----
-
-glow_low.func @no_offset() attributes {activations = 64, activations_bound = 0, constants = 0} {
-  // expected-error@+1 {{there is no offset}}
-  %0 = glow_low.alloc : memref<4xf32>
-}
-
-// -----
-
-glow_low.func @misaligned() attributes {activations = 64, activations_bound = 0, constants = 0} {
-  // expected-error@+1 {{offset 4 is misaligned}}
-  %0 = glow_low.alloc {offset = 4} : memref<4xf32>
-}
-
-// -----
-
-glow_low.func @outside() attributes {activations = 64, activations_bound = 0, constants = 0} {
-  // expected-error@+1 {{offset 64 is outside the 64 bytes of activations}}
-  %0 = glow_low.alloc {offset = 64} : memref<4xf32>
-}
-
-// -----
-
-glow_low.func @negative() attributes {activations = 64, activations_bound = 0, constants = 0} {
-  // expected-error@+1 {{offset -64 is outside the 64 bytes of activations}}
-  %0 = glow_low.alloc {offset = -64} : memref<4xf32>
 }
 
 // -----

@@ -37,11 +37,7 @@ glow_low.func @one_region(@x, @flag, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @undefined_condition(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @undefined_condition(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %go = glow_low.alloc : memref<i1>
   // expected-error@+1 {{glow_low.if reads @in condition before anything writes it}}
   glow_low.if @in %go {

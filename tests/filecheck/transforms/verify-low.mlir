@@ -120,9 +120,7 @@ glow_low.func @mutable_input(@x) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_low.func @constant(@x) {
-  %x = glow_low.weight @x : memref<4xf32>
+glow_low.func @constant(@in %x: memref<4xf32>) {
   %view = glow_low.view %x : memref<4xf32> to memref<2x2xf32>
   %0 = glow_low.alloc : memref<2x2xf32>
   glow_low.splat @out %0 {value = 1.0}
@@ -132,9 +130,7 @@ glow_low.func @constant(@x) {
 
 // -----
 
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @undefined(@y) {
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @undefined(@out %y: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   // expected-error@+1 {{glow_low.neg reads @in input before anything writes it}}
   glow_low.neg @out %y, @in %0
@@ -143,9 +139,7 @@ glow_low.func @undefined(@y) {
 
 // -----
 
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @dead(@y) {
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @dead(@out %y: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   %view = glow_low.view %0 : memref<4xf32> to memref<4xf32>
   glow_low.splat @out %0 {value = 1.0}
@@ -215,9 +209,7 @@ glow_low.func @declared_twice(@s) {
 
 // Inside loops the same holds.
 
-glow_high.placeholder @y : tensor<8xf32> {output}
-glow_low.func @undefined_in_loop(@y) {
-  %y = glow_low.weight @y {mutable} : memref<8xf32>
+glow_low.func @undefined_in_loop(@out %y: memref<8xf32>) {
   %0 = glow_low.alloc : memref<8xf32>
   glow_low.loop %i = 2 {
     %a = glow_low.window %0[%i by 4] : memref<8xf32> to memref<4xf32>
@@ -230,9 +222,7 @@ glow_low.func @undefined_in_loop(@y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<8xf32> {input}
-glow_low.func @constant_in_loops(@x) {
-  %x = glow_low.weight @x : memref<8xf32>
+glow_low.func @constant_in_loops(@in %x: memref<8xf32>) {
   glow_low.loop %i = 2 {
     glow_low.loop %j = 2 {
       %a = glow_low.window %x[%i by 4, %j by 2] : memref<8xf32> to memref<2xf32>
@@ -244,9 +234,7 @@ glow_low.func @constant_in_loops(@x) {
 
 // -----
 
-glow_high.placeholder @y : tensor<8xf32> {output}
-glow_low.func @dead_in_loop(@y) {
-  %y = glow_low.weight @y {mutable} : memref<8xf32>
+glow_low.func @dead_in_loop(@out %y: memref<8xf32>) {
   %0 = glow_low.alloc : memref<8xf32>
   glow_low.splat @out %0 {value = 1.0}
   glow_low.dealloc @out %0
@@ -294,20 +282,14 @@ glow_low.func @half_of_an_output(@x, @y) {
 
 // -----
 
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @output_read_first(@y) {
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @output_read_first(@out %y: memref<4xf32>) {
   // expected-error@+1 {{glow_low.relu reads @in input before anything writes it}}
   glow_low.relu @out %y, @in %y
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<8xf32> {output}
-glow_low.func @half_of_an_allocation(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<8xf32>
+glow_low.func @half_of_an_allocation(@in %x: memref<4xf32>, @out %y: memref<8xf32>) {
   %0 = glow_low.alloc : memref<8xf32>
   %half = glow_low.view %0 : memref<8xf32> to memref<4xf32, strided<[2]>>
   glow_low.copy @out %half, @in %x
@@ -318,11 +300,7 @@ glow_low.func @half_of_an_allocation(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<8xf32> {output}
-glow_low.func @window_ahead(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<8xf32>
+glow_low.func @window_ahead(@in %x: memref<4xf32>, @out %y: memref<8xf32>) {
   %0 = glow_low.alloc : memref<12xf32>
   glow_low.loop %i = 2 {
     %part = glow_low.window %0[%i by 4] : memref<12xf32> to memref<4xf32>

@@ -48,6 +48,34 @@ glow_high.func @softmax(%x: tensor<8x16xf32>) {
   } : tensor<8x16xf32>
 }
 
+// The index of the first largest element, and all indices beside it.
+
+// CHECK-LABEL: glow_high.func @hardmax(
+// CHECK:           %place = glow.stage(%row) over [1] fold [first_maximumf] along [1] {
+// CHECK:           } : i32
+// CHECK-NEXT:      %at = glow.indices : !glow.row<i32, [1]>
+// CHECK-NEXT:      %ones = glow.stage(%at) over [1] {
+
+// LOW-LABEL: glow_low.func @hardmax(
+// LOW:           %{{.*}} = glow.indices : !glow.row<i32, [1]>
+glow_high.func @hardmax(%x: tensor<8x16xf32>) {
+  %0 = glow_high.generic %x {maps = [#ij, #ij], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    %place = glow.stage(%row) over [1] fold [first_maximumf] along [1] {
+    ^bb1(%e: f32):
+      glow.yield %e : f32
+    } : i32
+    %at = glow.indices : !glow.row<i32, [1]>
+    %ones = glow.stage(%at) over [1] {
+    ^bb1(%index: i32):
+      %is_place = arith.cmpi eq, %index, %place : i32
+      %one = arith.uitofp %is_place : i1 to f32
+      glow.yield %one : f32
+    } : !glow.row<f32, [1]>
+    glow.yield %ones : !glow.row<f32, [1]>
+  } : tensor<8x16xf32>
+}
+
 // A scalar for each point, an operand that broadcasts, and a row of which there are no elements before run time.
 
 // CHECK-LABEL: glow_high.func @dot(

@@ -8,20 +8,14 @@ glow_high.placeholder @right : tensor<1xf32> {input}
 
 // -----
 
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@y) {
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@out %y: memref<4x6xf32>) {
   // expected-error @+2 {{operand '@in source' of glow_low.copy is missing}}
   glow_low.copy @out %y
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @+2 {{glow_low.copy has too many operands behind @in}}
   glow_low.copy @out %y, @in %x, @in %x
 }
@@ -36,11 +30,7 @@ glow_low.func @wrong() {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @right(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @right(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // An axis of one element has any stride; what is only read may repeat.
   %a = glow_low.alloc : memref<4x1x6xf32, strided<[6, 0, 1]>>
   %b = glow_low.alloc : memref<4x6xf32, strided<[1, 4]>>
@@ -51,9 +41,7 @@ glow_low.func @right(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_low.func @wrong(@x) {
-  %x = glow_low.weight @x : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>) {
   %a = glow_low.alloc : memref<24xf32>
   %v = glow_low.view %a : memref<24xf32> to memref<4x6xf32, strided<[0, 1]>>
   // expected-error @below {{@out target is written, and its elements share places}}
@@ -62,9 +50,7 @@ glow_low.func @wrong(@x) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_low.func @wrong(@x) {
-  %x = glow_low.weight @x : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>) {
   %a = glow_low.alloc : memref<24xf32>
   %v = glow_low.view %a : memref<24xf32> to memref<4x6xf32, strided<[2, 1]>>
   // expected-error @below {{@out result is written, and its elements share places}}

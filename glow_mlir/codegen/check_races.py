@@ -1,0 +1,260 @@
+"""`check-races`: threads of emulated blocks at one place of shared memory without a barrier between them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.llvm import GEP_USE_SSA_VAL, AllocaOp, CallIntrinsicOp, FuncOp, GlobalOp, LLVMArrayType
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import TRIPLE, ModuleBuilder
+from glow_mlir.codegen.builder.types import array, i64, ptr, type_info
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.dialects.llvm_ops.memory import GEPOp, LoadOp, StoreOp
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.dialects.target import Target
+from glow_mlir.errors import ModelError
+from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.traversal import all_operations, own_operations
+from glow_mlir.support.dataclass import dataclass
+
+BLOCKS, THREADS = "glow.blocks", "glow.threads"
+"""Attributes of loops whose trips are blocks, and the threads of one between two barriers."""
+
+SHARED = "glow.shared"
+"""The attribute of a buffer that the threads of a block share: the bytes of a unit, of which accesses are multiples."""
+
+BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
+"""The intrinsic that lets threads wait for each other."""
+
+RACE = "race"
+"""The global that says whether there was a race, at which byte of shared memory, and between which threads."""
+
+RACE_WORDS = 4
+
+THREAD_BITS = 12
+"""A tag is the number of a phase, and in so many low bits that of a thread and one; all of them set for several."""
+
+SEVERAL = (1 << THREAD_BITS) - 1
+
+
+@dataclass(frozen=True)
+class CheckRacesPass(ModulePass):
+    """
+    Let structured functions that emulate blocks of threads note races in the global `race`, whose address a function
+    `races` gives.
+
+    A race is two threads at one unit of a buffer with `glow.shared`, of which one writes, without a barrier between.
+    Each access of such a buffer calls a function that knows who was there, by tags of each unit; barriers, and the next
+    block, begin a new phase. Barriers go: the loops with `glow.threads` around accesses say which thread it is.
+    """
+
+    name = "check-races"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [
+            inner for inner in own_operations(op.body.block) if isinstance(inner, FuncOp) and inner.body.blocks
+        ]
+        added = ModuleBuilder(_target_of(op, functions))
+        _add_race(added)
+        for function in functions:
+            _Checking(function, added).run()
+        for new in list(own_operations(added.module.body.block)):
+            new.detach()
+            op.body.block.add_op(new)
+
+
+def _target_of(module: ModuleOp, functions: Sequence[FuncOp]) -> Target:
+    """For what machine the functions are, as far as it is said."""
+    cpu = next((function.properties.get("target_cpu") for function in functions), None)
+    return Target(DEFAULT_BACKEND, triple=_text(module.attributes.get(TRIPLE)), cpu=_text(cpu))
+
+
+def _text(attribute: Attribute | None) -> str:
+    return attribute.data if isinstance(attribute, StringAttr) else ""
+
+
+def _add_race(module: ModuleBuilder) -> None:
+    """Add what is said of a race, and the function that gives the address of that."""
+    zeros: TensorType[Any] = TensorType(i64, [RACE_WORDS])
+    content = DenseIntOrFPElementsAttr.from_list(zeros, [0] * RACE_WORDS)
+    module.module.body.block.add_op(GlobalOp(array(i64, RACE_WORDS), RACE, "internal", value=content, alignment=8))
+    with define_function(module, "races", [], result=ptr) as (b, _):
+        b.give_back(b.symbol(RACE))
+
+
+@dataclass
+class _Access:
+    """A load or store of shared memory, with what leads to its address from the begin of the buffer."""
+
+    op: Operation
+    steps: tuple[GEPOp, ...]
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a store."""
+        return isinstance(self.op, StoreOp)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it reads or writes."""
+        info = type_info((self.op.operands[0] if self.writes else self.op.results[0]).type)
+        return info.lanes * info.bytes_in_memory
+
+    def offset(self, b: Builder) -> Index:
+        """How many bytes behind the begin of the buffer it is."""
+        total: Index = 0
+        for step in self.steps:
+            info = type_info(step.elem_type)
+            size = info.lanes * info.bytes_in_memory
+            (number,) = step.rawConstantIndices.get_values()
+            index = b.index(Value(b, step.operands[1])) * size if number == GEP_USE_SSA_VAL else number * size
+            total = index + total
+        return total
+
+
+class _Checking:
+    """Insertion of checks into one function."""
+
+    def __init__(self, function: FuncOp, module: ModuleBuilder) -> None:
+        self._ops = all_operations(function.body.block)
+        self._b = Builder(module, function.body.block)
+
+    def run(self) -> None:
+        """Check all accesses of shared memory, and take barriers away."""
+        buffers = [op for op in self._ops if isinstance(op, AllocaOp) and SHARED in op.attributes]
+        phases = self._first_phase() if buffers else None
+        for buffer in buffers:
+            unit = buffer.attributes.pop(SHARED)
+            assert isinstance(unit, IntegerAttr)
+            self._check_all(buffer, unit.value.data, phases)
+        for op in self._ops:
+            if isinstance(op, ForOp) and BLOCKS in op.attributes and phases is not None:
+                first = op.body.block.first_op
+                assert first is not None
+                self._next_phase(phases, first)
+            elif isinstance(op, CallIntrinsicOp) and op.intrin.data == BARRIER:
+                if phases is not None:
+                    self._next_phase(phases, op)
+                op.detach()
+                op.erase()
+        self._b.finish()
+
+    def _first_phase(self) -> Value:
+        """Where the number of the phase is, which is 1 at first: tags of 0 are of none."""
+        b = self._b
+        phases = b.stack(i64, 1)
+        with b.into(b.at_top):
+            phases.store(b.constant(1, i64))
+        return phases
+
+    def _next_phase(self, phases: Value, op: Operation) -> None:
+        """Begin a new phase in front of an operation."""
+        with self._before(op):
+            phases.store(phases.load(i64) + 1)
+
+    @contextmanager
+    def _before(self, op: Operation) -> Generator[None]:
+        """Emit in front of an operation."""
+        inside, block = Block(), op.parent_block()
+        assert block is not None
+        with self._b.into(inside):
+            yield
+        for new in list(own_operations(inside)):
+            new.detach()
+            block.insert_op_before(new, op)
+
+    def _check_all(self, buffer: AllocaOp, unit: int, phases: Value | None) -> None:
+        """Call a check in front of each access of a buffer."""
+        assert phases is not None
+        b, tags_of_none = self._b, 2 * -(-_nbytes(buffer) // unit)
+        tags = b.stack(i64, tags_of_none)
+        with b.into(b.at_top), b.loop(0, tags_of_none) as number:
+            tags.at(number, i64).store(b.constant(0, i64))
+        for access in _accesses(buffer.results[0], ()):
+            thread = _thread_of(access.op)
+            with self._before(access.op):
+                self._check(access, unit, tags, phases.load(i64), Value(b, thread))
+
+    def _check(self, access: _Access, unit: int, tags: Value, phase: Value, thread: Value) -> None:
+        b, writes = self._b, access.writes
+        name = b.module.shared(("race", writes), lambda name: _define(b.module, name, writes), "check_race")
+        first = access.offset(b) // unit
+        b.call(name, [tags, first, max(1, access.nbytes // unit), phase, b.cast(thread, i64), unit])
+
+
+def _nbytes(buffer: AllocaOp) -> int:
+    """The size of a buffer, which is known."""
+    count, element, total = buffer.operands[0].owner, buffer.elem_type, 1
+    number = count.properties.get("value") if isinstance(count, Operation) else None
+    if not isinstance(number, IntegerAttr):
+        raise _refusal(buffer, "shared memory has a size that is a constant")
+    if isinstance(element, LLVMArrayType):
+        element, total = element.type, element.size.data
+    info = type_info(element)
+    return number.value.data * total * info.lanes * info.bytes_in_memory
+
+
+def _refusal(op: Operation, reason: str) -> ModelError:
+    return ModelError(reason, file=place_of(op), hint="docs/ir.md says what 'check-races' takes")
+
+
+def _accesses(pointer: SSAValue, steps: tuple[GEPOp, ...]) -> Generator[_Access]:
+    """The loads and stores at a pointer, and at those computed from it; raises `ModelError` for other uses."""
+    for use in list(pointer.uses):
+        op = use.operation
+        if isinstance(op, GEPOp):
+            yield from _accesses(op.results[0], (*steps, op))
+        elif isinstance(op, LoadOp) or (isinstance(op, StoreOp) and use.index == 1):
+            yield _Access(op, steps)
+        else:
+            raise _refusal(op, f"a pointer to shared memory is for loads, stores and addresses, not for {op.name}")
+
+
+def _thread_of(op: Operation) -> SSAValue:
+    """The number of the thread that an operation is of; raises `ModelError` where no loop says it."""
+    around = op.parent_op()
+    while around is not None:
+        if isinstance(around, ForOp) and THREADS in around.attributes:
+            return around.body.block.args[0]
+        around = around.parent_op()
+    raise _refusal(op, f"shared memory is read and written in loops with {THREADS} alone")
+
+
+def _define(module: ModuleBuilder, name: str, writes: bool) -> None:
+    """The function that checks an access of some units, and notes it."""
+    parameters = [ptr, i64, i64, i64, i64, i64]
+    names = ("tags", "first", "count", "phase", "thread", "unit")
+    with define_function(module, name, parameters, internal=True, inline=False, names=names) as (c, given):
+        tags, first, count, phase, thread, unit = given
+        own = (phase << THREAD_BITS) + (thread + 1)
+        begin = phase << THREAD_BITS
+        with c.loop(0, c.index(count)) as step:
+            number = c.index(first) + step
+            writer, reader = tags.at(number * 2, i64), tags.at(number * 2 + 1, i64)
+            wrote, read = writer.load(i64), reader.load(i64)
+            others = [wrote, read] if writes else [wrote]
+            for other in others:
+                with c.when((other > begin) & other.ne(own)):
+                    _note(c, number * c.index(unit), own - begin, other - begin)
+            if writes:
+                writer.store(own)
+            else:
+                alone = (read <= begin) | read.eq(own)
+                reader.store(c.select(alone, own, begin + SEVERAL))
+
+
+def _note(b: Builder, offset: Value, first: Value, other: Value) -> None:
+    """Keep a race, if it is the first."""
+    race = b.symbol(RACE)
+    with b.when(race.load(i64).eq(0)):
+        for word, value in enumerate((b.constant(1, i64), b.cast(offset, i64), first - 1, other - 1)):
+            race.at(word, i64).store(value)
