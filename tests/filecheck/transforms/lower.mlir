@@ -81,7 +81,7 @@ glow_high.func @sparse(%x: tensor<1x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<
 // CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0} : tensor<2x0xf32>
 // CHECK-NEXT:    glow_high.return %[[NONE]]
 glow_high.func @empty(%x: tensor<2x0xf32>) -> tensor<2x0xf32> {
-  %1 = glow_high.hardmax %x {axis = 1} : tensor<2x0xf32>
+  %1 = glow_high.lrn %x {size = 3, axis = 1} : tensor<2x0xf32>
   glow_high.return %1
 }
 
