@@ -26,42 +26,41 @@ MACHINE = "avx2"
 
 INTRODUCTION = """# Memory
 
-All activations of a function lie in one region, the arena. Three passes decide how large it is; every other pass
-helps by not making tensors at all.
+All activations of a function lie in one region, the arena. Three passes plan the arena: `schedule`,
+`shorten-lifetimes` and `allocate`. Other passes reduce it by removing tensors.
 
-- `schedule` orders the operators so that least memory is live at once. The graph falls apart at operators that all
-  others come before or after; of the segments in between only those that decide the peak are searched, over the sets
-  of operators that can be done (Ahn et al., MLSys 2020): exactly while they are small, else over the most promising
-  sets. The result is never worse than Glow's two orders, which the options `order=child-size` and `order=topological`
-  give, and it is the best there is for segments of about 20 operators. `glow_mlir/analysis/activations.py` states
-  which operators share a buffer.
-- `shorten-lifetimes` lets every buffer live from its first to its last use.
-- `allocate` places the buffers at multiples of 64 bytes. It tries eight orders of placement, two of them Glow's, and
-  improves the best one by search where it is above the lower bound: the most bytes that are live at one instruction.
-  The function keeps both as `activations` and `activations_bound`; `glow-run --stats` prints them, and their
-  quotient, the efficiency.
+- `schedule` orders the operators to minimize peak live memory. It divides the graph at operators that all others
+  precede or follow. Only the segments that determine the peak are searched, over the sets of executable operators
+  (Ahn et al., MLSys 2020): small segments exactly, larger ones over the most promising sets. The result is never
+  worse than Glow's two orders, which the options `order=child-size` and `order=topological` select. It is optimal
+  for segments of about 20 operators. `glow_mlir/analysis/activations.py` defines which operators share a buffer.
+- `shorten-lifetimes` limits the lifetime of every buffer to its first and last use.
+- `allocate` assigns offsets to the buffers, at multiples of 64 bytes. It tries eight placement orders, two of them
+  Glow's. If the best one exceeds the lower bound, the most bytes that are live at one instruction, a search
+  improves it. The function records both as `activations` and `activations_bound`. `glow-run --stats` prints them
+  and their quotient, the efficiency.
 
 ## Limits
 
-`--ram-limit BYTES` (256K, 1M; `ram_bytes` of sessions and targets) is what activations, inputs, outputs and state may
-take together; in a bundle, the stack as well, and `--flash-limit` is for code and constants. The functions of a module
-share that memory: each leaves room for the state of all, and for inputs and outputs of the one that has most.
+`--ram-limit BYTES` (256K, 1M; `ram_bytes` of sessions and targets) limits activations, inputs, outputs and state
+together; in a bundle, also the stack. `--flash-limit` limits code and constants in a bundle. The functions of a
+module share that memory. Each one leaves space for the state of all, and for the inputs and outputs of the function
+that has most.
 
-`tile-lines` then cuts chains of convolutions into blocks of lines until most that lives at once is within the limit,
-and no further: each time the chain that leaves least beyond it, at the end with the largest blocks that there is room
-for. Each line is computed once; a convolution that is cut is computed by a kernel that can do lines, also where one
-that cannot (Winograd's) would be faster. `select` gives a kernel only scratch that fits beside the buffers that live
-where it runs. A bundle whose stack alone is too much is compiled again with activations that make room for it. Whatever
-does not fit is an error in one line, which names the layer at which most is live. No region may be larger than pointers
-of the target span (2 GB of 32 bits).
+With a limit, `tile-lines` cuts chains of convolutions into blocks of lines until peak live memory is within the
+limit, and no further. In each step it cuts the chain that leaves the least memory beyond the limit. The last chain
+gets the largest blocks that fit. Each line is computed once. A convolution that is cut uses a kernel that supports
+lines, even if another kernel (Winograd's) would be faster. `select` gives a kernel only scratch that fits beside
+the buffers that are live at its instruction. If only its stack makes a bundle exceed the limit, the bundle is
+compiled again with smaller activations. A model that does not fit is rejected with an error that names the layer
+with the peak live memory. No region may be larger than the range of the target's pointers (2 GB for 32 bits).
 
 ## Bytes by model
 
-*live* is the most that is live at once, in the order of `schedule` and in Glow's two, by the model that `schedule`
-uses. *arena* is the region that compiled code takes, for the target {machine}; *efficiency* is its lower
-bound divided by its size. *graph* is what the scheduled graph needs at least, counted by
-`tests/support/memory_bound.py`, which knows nothing of the compiler; fused operators may need less. This page is
-written by `python docs/generate_memory.py`.
+*live* is the peak live memory, in the order of `schedule` and in Glow's two orders, by the model that `schedule`
+uses. *arena* is the region that compiled code takes, for the target {machine}. *efficiency* is its lower bound divided
+by its size. *graph* is the minimum that the scheduled graph needs, computed by `tests/support/memory_bound.py`,
+independently of the compiler; fused operators may need less. `python docs/generate_memory.py` writes this page.
 
 | model | live | child size | topological | arena | efficiency | graph | arena / graph |
 |---|---|---|---|---|---|---|---|
