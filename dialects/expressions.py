@@ -239,6 +239,16 @@ def position(x: Tensor, along: str, is_largest: bool = True, is_last: bool = Fal
     return Tensor(index_type(x.element), x.dimensions - names, word, (x,), along=names)
 
 
+def running(name: str, x: Tensor, along: str, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    """
+    The fold `add` or `mul` of all elements up to each one along a dimension, of floats in f64, rounded once.
+
+    `exclusive` is without the element itself, `reverse` from the end.
+    """
+    word = f"{'before' if exclusive else 'running'}_{name}{'_back' if reverse else ''}"
+    return Tensor(x.element, x.dimensions, word, (x,), along=_names(x, along))
+
+
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """
     How many elements `x` has along dimensions, as a number of its element type.

@@ -71,9 +71,12 @@ def _shape(type_: Attribute) -> Shape:
 def split_axes(sizes: Sizes, viewed: Sizes) -> list[Sizes]:
     """The sizes of the axes of a view that each axis is split into, one or several."""
     left, groups = list(viewed), list[Sizes]()
-    for size in sizes:
+    for axis, size in enumerate(sizes):
         group = [left.pop(0)]
         while group != [size] and product_of(group) != size:
+            group.append(left.pop(0))
+        # Of which axis one of size 1 is a part makes no difference.
+        while len(left) > len(sizes) - 1 - axis and left[0] == 1:
             group.append(left.pop(0))
         groups.append(tuple(group))
     return groups

@@ -52,6 +52,18 @@ Folds of elements into the index of the first or last extreme along one dimensio
 """
 
 
+RUNNING_FOLDS = {
+    f"{'before' if exclusive else 'running'}_{word}{'_back' if reverse else ''}": (word, exclusive, reverse)
+    for word in ("add", "mul")
+    for exclusive in (False, True)
+    for reverse in (False, True)
+}
+"""
+Folds of all elements up to each one along one dimension, which gives a row, carried in f64 where they are floats
+→ how they fold, whether without the element itself, and whether from the end.
+"""
+
+
 def index_type(element: Attribute) -> Attribute:
     """The type of indices beside elements of a type, so that both fill the same registers."""
     return i64 if number_width(element) == 64 else i32
@@ -178,7 +190,10 @@ class StageOp(LeanOperation):
         """A stage with that body, whose result types follow."""
         left = [dimension for dimension in over if dimension not in along]
         yielded = cast("Operation", body.last_op).operands
-        types = [RowType.over(folded_type(value.type, word), left) for value, word in zip(yielded, folds, strict=False)]
+        types = [
+            RowType.over(folded_type(value.type, word), over if word in RUNNING_FOLDS else left)
+            for value, word in zip(yielded, folds, strict=False)
+        ]
         types += [RowType.over(value.type, sorted(over)) for value in yielded[len(folds) :]]
         return cls.create(
             operands=inputs,
@@ -272,14 +287,18 @@ class StageOp(LeanOperation):
         left = [dimension for dimension in over if dimension not in along]
         for place, (value, result) in enumerate(zip(self.yielded, self.results, strict=False)):
             is_folded = place < len(words)
-            if is_folded:
+            word = words[place] if is_folded else ""
+            is_running = word in RUNNING_FOLDS
+            if is_folded and not is_running:
                 known = folds_of(value.type)
                 require(bool(known), f"elements of {value.type} are not folded: convert them")
-                require(words[place] in known, f"{value.type} is folded by {', '.join(known)}, not '{words[place]}'")
-            element = folded_type(value.type, words[place]) if is_folded else value.type
-            wanted = RowType.over(element, left if is_folded else over)
-            is_position = is_folded and words[place] in POSITION_FOLDS
+                require(word in known, f"{value.type} is folded by {', '.join(known)}, not '{word}'")
+            element = folded_type(value.type, word)
+            wanted = RowType.over(element, left if is_folded and not is_running else over)
+            is_position = word in POSITION_FOLDS
             require(not is_position or len(along) == 1, f"positions are along one dimension, not {list(along)}")
+            is_alone = len(over) == 1 and len(words) == len(self.results) == 1
+            require(not is_running or is_alone, "a running fold has a stage over one dimension to itself")
             require(result.type == wanted, f"result {place} is {wanted}, not {result.type}")
         require(len(self.yielded) == len(self.results), f"{len(self.yielded)} elements give as many results")
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
-from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp
+from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, RowType, StageOp, YieldOp
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
@@ -54,7 +54,9 @@ def parallel_dimensions(root: Tensor, axes: Sequence[str], sizes: Mapping[str, S
     counted = {name for part in parts for name in part.counted if not isinstance(sizes[name], int)}
     counted |= {name for part in parts if part.word == "index" for name in part.dimensions}
     folds = [part for part in parts if part.along]
-    return [axis for axis in axes if axis not in counted and all(axis in part.dimensions for part in folds)]
+    return [
+        axis for axis in axes if axis not in counted and all(axis in part.dimensions - part.along for part in folds)
+    ]
 
 
 @dataclass
@@ -117,7 +119,8 @@ class Staging:
     def _joins(self, fold: Tensor, first: Tensor) -> bool:
         """Whether a fold can be taken in the stage of another one."""
         is_alike = fold.along == first.along and self._space(fold) == self._space(first)
-        return is_alike and self._is_ready(fold)
+        is_running = fold.word in RUNNING_FOLDS or first.word in RUNNING_FOLDS
+        return is_alike and not is_running and self._is_ready(fold)
 
     def _space(self, part: Tensor) -> frozenset[str]:
         """The dimensions over which the stage of a fold runs."""
@@ -126,7 +129,12 @@ class Staging:
     def _fold(self, folds: Sequence[Tensor]) -> None:
         """The stage of some folds, which keeps what later stages need."""
         space = self._space(folds[0])
-        kept = [part for part in self._kept if self.rows(part) == space and part not in self.made and _in(part, folds)]
+        is_running = folds[0].word in RUNNING_FOLDS
+        kept = [
+            part
+            for part in self._kept
+            if not is_running and self.rows(part) == space and part not in self.made and _in(part, folds)
+        ]
         stage = self._stage([part.parts[0] for part in folds], kept, space, folds)
         self.made |= dict(zip((*folds, *kept), stage.results, strict=True))
 

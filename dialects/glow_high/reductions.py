@@ -25,10 +25,12 @@ from glow_mlir.dialects.expressions import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+    running,
     size_along,
     sqrt,
     where,
 )
+from glow_mlir.dialects.folds import NEUTRAL
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
@@ -326,8 +328,11 @@ class ArgMinOp(_Position):
     IS_LARGEST: ClassVar[bool] = False
 
 
-class _Running(HighOp):
+class _Running(Expressed):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
+
+    FOLD: ClassVar[str]
+    """How totals take in an element."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
@@ -341,6 +346,23 @@ class _Running(HighOp):
         rank = rank_of(self.input)
         return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        normalize_axis(integer(self.axis), rank_of(self.input))
+        return (tensor(sizes_of(self.input), element_of(self.input)),)
+
+    def notation(self) -> Signature:
+        names = axis_names(rank_of(self.input))
+        return Signature((Access("input", names),), Access("result", names))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        x = x.parts[0] if x.word == "convert" else x  # Half floats are carried in f64, and rounded once, as all are.
+        names, exclusive = axis_names(rank_of(self.input)), flag(self.exclusive)
+        if not names:
+            return converted(equal(x, x), x.element) * 0 + NEUTRAL[self.FOLD] if exclusive else x
+        axis = names[normalize_axis(integer(self.axis), len(names))]
+        return running(self.FOLD, x, axis, exclusive, flag(self.reverse))
+
 
 @op_definition
 class CumSumOp(_Running):
@@ -353,6 +375,7 @@ class CumSumOp(_Running):
     """
 
     name = "glow_high.cum_sum"
+    FOLD: ClassVar[str] = "add"
 
 
 @op_definition
@@ -360,6 +383,7 @@ class CumProdOp(_Running):
     """The product of all elements up to each one along `axis` (ONNX CumProd); wraps for integers."""
 
     name = "glow_high.cum_prod"
+    FOLD: ClassVar[str] = "mul"
 
 
 @op_definition

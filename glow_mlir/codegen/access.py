@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i8, integer_of_width, vector
@@ -13,6 +13,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.math.half import is_half, narrow, widen
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
 
 
@@ -35,6 +36,11 @@ def computed(element: Attribute) -> Attribute:
     if is_half(element):
         return f32
     return i8 if is_bool(element) else signless(element)
+
+
+def is_computed_as_stored(op: Operation) -> bool:
+    """Whether memory holds the elements of an instruction in the type that they are computed in."""
+    return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 
 def load_as(

@@ -15,7 +15,7 @@ from glow_mlir.dialects.expressions import Number, Tensor, converted
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.scalar_builder import BINARY, UNARY_MATH
-from glow_mlir.dialects.stages import IndicesOp, StageOp, YieldOp, element_at
+from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, StageOp, YieldOp, element_at
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
 
@@ -139,6 +139,8 @@ def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dic
 
 def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) -> Part:
     """A value folded along dimensions, of which it may lack some: a sum then is a product with their sizes."""
+    if word in RUNNING_FOLDS:
+        raise UnsupportedError(f"'{word}' has no derivative")
     own = part.dimensions if isinstance(part, Tensor) else frozenset[str]()
     if missing := along - own:
         if word == "mul":

@@ -77,7 +77,11 @@ def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAVal
 
 def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> SSAValue:
     """Emit an expression as `generic`, whose result has its dimensions in that order."""
-    used = [part for part in postorder(root) if part.operand is not None]
+    parts = list(postorder(root))
+    used = [part for part in parts if part.operand is not None]
+    present = {name for part in used for name in part.dimensions}
+    for name in sorted({name for part in parts for name in part.counted} - present):
+        used.append(next(part for part in known if name in part.dimensions))  # It says how long the dimension is.
     numbered = {part: replace(part, operand=place) for place, part in enumerate(used)}
     sources = [known[part][0] for part in used]
     signature = Signature(tuple(known[part][1] for part in used), Access("gradient", tuple(axes)))

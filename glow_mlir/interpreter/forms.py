@@ -11,14 +11,14 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from glow_mlir.dialects.affine_maps import dimensions_in
-from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.element_types import is_float, numpy_dtype
 from glow_mlir.dialects.folds import UNSIGNED, Fold, known_fold
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.stages import POSITION_FOLDS, IndicesOp, StageOp, element_at
+from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, StageOp, element_at
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
-from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op
+from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op, round_float
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dtypes import unsigned_dtype
 
@@ -36,16 +36,36 @@ def _position(word: str, element: Attribute, x: Array, along: int) -> Array:
     return x.shape[along] - 1 - found if is_last else found
 
 
+def _running(word: str, element: Attribute, x: Array, along: int) -> Array:
+    """Running totals along an axis."""
+    name, exclusive, reverse = RUNNING_FOLDS[word]
+    fold = known_fold(name, element)
+    wide = x.astype(np.float64) if is_float(element) else x
+    ordered = np.flip(wide, along) if reverse else wide
+    found = _function(fold).accumulate(ordered, axis=along, dtype=ordered.dtype)
+    if exclusive:
+        found = np.roll(found, 1, along)
+        np.moveaxis(found, along, 0)[:1] = fold.neutral(element)
+    found = np.flip(found, along) if reverse else found
+    return round_float(found, x.dtype) if is_float(element) else found
+
+
+def _function(fold: Fold) -> np.ufunc:
+    """The function of numpy by which a fold combines two elements."""
+    return cast(np.ufunc, FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation])
+
+
 def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
     """An array folded along axes, which stay with size 1; sums and products of floats in f64, rounded once."""
     if word in POSITION_FOLDS:
         return _position(word, element, x, along[0])
+    if word in RUNNING_FOLDS:
+        return _running(word, element, x, along[0])
     fold = known_fold(word, element)
     if fold.name in ("add", "mul") and x.dtype.kind == "f":
         x = x.astype(np.float64)
     initial = np.asarray(fold.neutral(element)).astype(x.dtype)
-    reduce = FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation].reduce  # pyright: ignore[reportFunctionMemberAccess]
-    found = reduce(_read(x, fold), axis=along, keepdims=True, initial=_read(initial, fold)[()])
+    found = _function(fold).reduce(_read(x, fold), axis=along, keepdims=True, initial=_read(initial, fold)[()])
     return found.view(x.dtype) if fold.variant == UNSIGNED else found
 
 

@@ -18,30 +18,6 @@ def bounds(dtype: np.dtype) -> tuple[float, float]:
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
-def _running(op: ops.CumSumOp | ops.CumProdOp, x: np.ndarray, ufunc: np.ufunc) -> np.ndarray:
-    axis = integer(op.axis)
-    if x.ndim == 0:
-        return x if not flag(op.exclusive) else np.full_like(x, ufunc.identity)
-    ordered = np.flip(wide(x), axis) if flag(op.reverse) else wide(x)
-    result = ufunc.accumulate(ordered, axis=axis, dtype=ordered.dtype)
-    if flag(op.exclusive):
-        result = np.roll(result, 1, axis)
-        np.moveaxis(result, axis, 0)[:1] = ufunc.identity
-    return (np.flip(result, axis) if flag(op.reverse) else result).astype(x.dtype)
-
-
-@semantics(ops.CumSumOp)
-def cum_sum(op: ops.CumSumOp, x: np.ndarray) -> np.ndarray:
-    """Running sums."""
-    return _running(op, x, np.add)
-
-
-@semantics(ops.CumProdOp)
-def cum_prod(op: ops.CumProdOp, x: np.ndarray) -> np.ndarray:
-    """Running products."""
-    return _running(op, x, np.multiply)
-
-
 @semantics(ops.TopKOp)
 def top_k(op: ops.TopKOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """

@@ -252,6 +252,21 @@ def softmaxes() -> Cases:
         for shape in ((4, 37), (2, 6, 100), (8, 1), (12, 16), (4, 2100), (4, 256), (8, 64)):
             yield case(operator, 5 * sample(shape), axis=-1)
     yield case("hardmax", sample((3, 17)), axis=1)
+    ties = np.repeat(sample((2, 3, 7)), 5, axis=2)
+    ties[0, 1, [20, 30]], ties[1, 2] = np.nan, -np.inf
+    for axis, dtype in combinations((0, 1, 2), FLOATS):
+        yield case("hardmax", ties.astype(dtype), axis=axis)
+
+
+@ELEMENTS.add(1e-4)
+def normalizations_of_images() -> Cases:
+    """Channels that lie first, last and between, alone and in groups."""
+    x = sample((3, 6, 5, 4))
+    for axis, dtype in combinations((1, 2, 3), ("f4", "f8")):
+        scale, offset = sample((x.shape[axis],), dtype), sample((x.shape[axis],), dtype, seed=1)
+        yield case("instance_normalization", x.astype(dtype), scale, offset, axis=axis)
+        for groups in (1, x.shape[axis]) if axis == 2 else (2,):
+            yield case("group_normalization", x.astype(dtype), scale, offset, axis=axis, groups=groups)
 
 
 @ELEMENTS.add()

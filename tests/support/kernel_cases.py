@@ -42,7 +42,6 @@ CASES: dict[str, OperatorCase] = {
     "copy": BY_OPERATOR["transpose"],
     "determinant": BY_OPERATOR["det"],
     "generic": BY_OPERATOR["reduce_sum"],
-    "running": BY_OPERATOR["cum_sum"],
     "trees": BY_OPERATOR["tree_ensemble"],
     "binned-trees": BY_OPERATOR["binned_tree_ensemble"],
     "ngrams": BY_OPERATOR["tf_idf_vectorizer"],

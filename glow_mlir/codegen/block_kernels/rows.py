@@ -79,7 +79,7 @@ class BlockRowsKernel(GenericKernel):
         program = Program.of(op)
         stages = list(stages_of(program.block))
         folds = [element for stage in stages for part in initial_of(stage) for _, element in part]
-        able = program.runs_along_lines and folds and not any(map(has_positions, stages))
+        able = program.runs_along_lines and folds and not program.runs and not any(map(has_positions, stages))
         able = able and all(type_info(element).bits == WORD_BITS for element in folds)
         return ({},) if able and BlockRow.of(program, target).suits else ()
 

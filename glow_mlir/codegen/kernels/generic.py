@@ -20,9 +20,10 @@ from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.bodies import Plane, Prologue, Sink, prologue_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, product
+from glow_mlir.codegen.builder.types import f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.folds import Position
+from glow_mlir.codegen.kernels.folds import Combined, Position
 from glow_mlir.codegen.kernels.generic_program import (
     LINES,
     Program,
@@ -33,7 +34,7 @@ from glow_mlir.codegen.kernels.generic_program import (
     lines_over,
 )
 from glow_mlir.codegen.lines import Line, Lines, Step, concatenated, moved_by
-from glow_mlir.codegen.math.narrow import from_memory, in_memory, to_memory
+from glow_mlir.codegen.math.narrow import from_memory, held, in_memory, to_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body, emit_scalar_ops
 from glow_mlir.codegen.selection.kernel import (
     Buffer,
@@ -46,6 +47,7 @@ from glow_mlir.codegen.selection.kernel import (
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.folds import known_fold
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
@@ -53,7 +55,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.sizes import static
-from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, element_at, index_type
+from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, RowType, StageOp, element_at, index_type
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
@@ -264,10 +266,14 @@ class Emission(ABC):
 
     def stage(self, line: Line, stage: StageOp, scalars: dict[SSAValue, Value]) -> None:
         """Run a stage along a line; folds of it that are scalars then are among the scalars."""
-        words, step = stage.words, self.step(line, stage, scalars)
+        words = stage.words
         if is_count(stage):
             scalars[stage.results[0]] = self.counted(line, stage)
             return
+        if words and words[0] in RUNNING_FOLDS:
+            self.run_totals(line, stage, scalars)
+            return
+        step = self.step(line, stage, scalars)
         if not words:
             line.each(lambda position, offsets, lanes: _nothing(step(position, offsets, lanes, [])))
             return
@@ -282,6 +288,28 @@ class Emission(ABC):
         totals = line.fold([number for part in initial for number in part], step, join, in_blocks=adds)
         for result, fold, values in zip(stage.results, folds, _parted(totals, sizes), strict=False):
             scalars[result] = fold.result(self.b, values)
+
+    def run_totals(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> None:
+        """Store the running totals of a line, or of one in each lane; those of floats are carried in f64."""
+        b, block, lanes = self.b, stage.body.block, line.lanes
+        (value,), (result,) = stage.yielded, stage.results
+        word, exclusive, reverse = RUNNING_FOLDS[stage.words[0]]
+        element = held(value.type)
+        carrier = f64 if type_info(element).is_float and self.call.target.doubles else element
+        fold = Combined(known_fold(word, carrier))
+        around = {used: line.spread(scalars[used], lanes) for used in _captured(stage, scalars)}
+        (extent,), steps = line.lines.along, [step for (step,) in line.lines.along_steps]
+        start = b.constant(fold.initial(carrier)[0][0], vector(carrier, lanes))
+        with b.loop(0, extent, 1, carried=[start]) as loop:
+            place = extent - 1 - loop.index if reverse else loop.index
+            offsets = [moved_by(first, place, step) for first, step in zip(line.starts, steps, strict=True)]
+            inputs = [self.read(line, source, offsets, lanes) for source in stage.inputs]
+            (stored,) = emit_scalar_body(b, block, inputs, [value], lanes, around)
+            (total,) = loop.values
+            following = fold.combine(b, total, b.cast(from_memory(b, stored, value.type), carrier))
+            found = b.cast(total if exclusive else following, element)
+            self.keep(line, result, offsets, to_memory(b, found, value.type))
+            loop.set(following)
 
     def counted(self, line: Line, stage: StageOp) -> Value:
         """How many indices a stage counts, as a number of its type, for each lane."""
@@ -327,7 +355,7 @@ class AlongLines(Emission):
         space = call.extents(program.space)
         lines = program.lines(space, self.strides)
         count = program.count(lines, call.target)
-        lines.each(self.b, program.width(call.target, count), self._line, call.share("lines"), count)
+        lines.each(self.b, program.width(call.target, count, lines.across), self._line, call.share("lines"), count)
 
     def _line(self, line: Line) -> None:
         """Run the chain along a line, or along some side by side."""
@@ -363,7 +391,7 @@ class AtPoints(Emission):
         strides = [steps if number in walked else nothing for number, steps in enumerate(self.strides)]
         lines = lines_over(space, stage.space, stage.folded or stage.space, strides)
         vectors = kernel_costs(target).independent_vectors
-        count = lines.side_by_side(vectors)
+        count = 1 if self.program.runs else lines.side_by_side(vectors)
         width = lanes_for(target, self.program.element, (0,), 2 * vectors if lines.across else vectors // count)
         folded = stage.results[: len(stage.words)]
 

@@ -12,11 +12,12 @@ from xdsl.ir.affine import AffineMap
 
 from glow_mlir.codegen.access import computed, lanes_for
 from glow_mlir.codegen.builder.nests import Extents
-from glow_mlir.codegen.builder.types import type_info
+from glow_mlir.codegen.builder.types import f64, type_info
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import Fold, fold_for
 from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
 from glow_mlir.codegen.lines import Lines
+from glow_mlir.codegen.math.narrow import held
 from glow_mlir.codegen.scalar_body import can_emit, count_chains
 from glow_mlir.codegen.selection.kernel import (
     Tiles,
@@ -24,7 +25,7 @@ from glow_mlir.codegen.selection.kernel import (
     tiles_of,
 )
 from glow_mlir.dialects.affine_maps import strides_over
-from glow_mlir.dialects.element_types import is_narrow
+from glow_mlir.dialects.element_types import is_float, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -35,6 +36,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, split_strides
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import (
     POSITION_FOLDS,
+    RUNNING_FOLDS,
     IndicesOp,
     RowType,
     StageOp,
@@ -44,6 +46,7 @@ from glow_mlir.dialects.stages import (
     stages_of,
 )
 from glow_mlir.dialects.target import Target
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -179,7 +182,7 @@ class Program:
     @property
     def indices(self) -> list[IndicesOp]:
         """The rows of indices."""
-        return [op for op in self.block.ops if isinstance(op, IndicesOp)]
+        return [op for op in own_operations(self.block) if isinstance(op, IndicesOp)]
 
     @property
     def indexed(self) -> list[int]:
@@ -243,11 +246,19 @@ class Program:
 
     def best_count(self, lines: Lines, target: Target) -> int:
         """How many lines should pay to take side by side: one of a reduction, so that its sums have one order."""
-        return 1 if self.is_reduction else side_by_side(lines, self.element, target, self.alone(target))
+        return 1 if self.is_reduction or self.runs else side_by_side(lines, self.element, target, self.alone(target))
 
-    def width(self, target: Target, count: int) -> int:
-        """How many lanes a line has at once, where so many lines are taken side by side."""
+    @property
+    def runs(self) -> bool:
+        """Whether a stage has running totals, whose lines are in order."""
+        return any(word in RUNNING_FOLDS for stage in self.stages for word in stage.words)
+
+    def width(self, target: Target, count: int, is_across: bool) -> int:
+        """How many lanes a line, or some lines across, have at once, where so many lines are taken side by side."""
         costs = kernel_costs(target)
+        if self.runs:
+            carrier = f64 if is_float(self.element) and target.doubles else self.element
+            return lanes_for(target, carrier, (0,), costs.independent_vectors // 2) if is_across else 1
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         vectors = costs.independent_sums if self.is_reduction else costs.independent_vectors // count
         if any(map(has_positions, self.stages)):
@@ -266,11 +277,11 @@ class Program:
             return 1
         lines = self.planned_lines()
         count = self.count(lines, target)
-        return self.width(target, count) if lines.across else count
+        return self.width(target, count, True) if lines.across else count
 
     def candidates(self, target: Target) -> list[Tiles]:
         """How many lines can be taken side by side, the best guess first; empty tiles where there is no choice."""
-        if self.is_reduction or not self.runs_along_lines:
+        if self.is_reduction or self.runs or not self.runs_along_lines:
             return [{}]
         lines = self.planned_lines()
         most = lines.side_by_side(kernel_costs(target).independent_vectors)
@@ -323,6 +334,8 @@ def lines_over(
 
 def initial_of(stage: StageOp) -> list[list[tuple[float, Attribute]]]:
     """What the values that each fold of a stage carries start from, and their element types."""
+    if any(word in RUNNING_FOLDS for word in stage.words):
+        return [[(0, held(stage.yielded[0].type))]]
     return [fold.initial(value.type) for fold, value in zip(folds_of(stage), stage.yielded, strict=False)]
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, read_index, store
+from glow_mlir.codegen.access import computed, is_computed_as_stored, lanes_for, load, load_raw, read_index, store
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, vector_nest
@@ -19,7 +19,6 @@ from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.folds import combined
-from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops

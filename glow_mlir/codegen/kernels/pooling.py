@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from typing_extensions import TypeVar
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.codegen.access import computed, lanes_for, load
+from glow_mlir.codegen.access import computed, is_computed_as_stored, lanes_for, load
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, numbers, vector_loop
@@ -22,7 +22,6 @@ from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import combined
-from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH

@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.stages import POSITION_FOLDS
+from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.symbols import Size, Sizes
@@ -113,7 +113,7 @@ def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
 
 def _fold_name(part: Tensor) -> str:
     """How a part folds, by the name for elements of any type."""
-    return "" if part.word in POSITION_FOLDS else known_fold(part.word, part.element).name
+    return "" if part.word in (*POSITION_FOLDS, *RUNNING_FOLDS) else known_fold(part.word, part.element).name
 
 
 def _is_known(part: Tensor) -> bool:

@@ -7,27 +7,27 @@
 // RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},lower' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // CHECK-LABEL: glow_high.func @main(
-// CHECK-NOT:     glow_high.{{batch_normalization|hardmax}}
+// CHECK-NOT:     glow_high.{{batch_normalization|lrn}}
 // CHECK:         glow_high.sqrt
-// CHECK-NOT:     glow_high.{{batch_normalization|hardmax}}
+// CHECK-NOT:     glow_high.{{batch_normalization|lrn}}
 // CHECK:         %[[Y:.*]] = glow_high.add %{{.*}}, %{{.*}} : tensor<1x3x2xf32>
-// CHECK:         glow_high.arg_max
-// CHECK:         glow_high.equal
-// CHECK:         %[[Z:.*]] = glow_high.cast
+// CHECK:         glow_high.avg_pool
+// CHECK:         glow_high.pow
+// CHECK:         %[[Z:.*]] = glow_high.div
 // CHECK-NEXT:    %[[R:.*]] = glow_high.relu %[[Z]]
 // CHECK-NEXT:    glow_high.return %[[Y]], %[[R]]
 
 // LOCATIONS: glow_high.sqrt {{.*}} loc("norm")
 // LOCATIONS: glow_high.add {{.*}} : tensor<1x3x2xf32> loc("norm")
-// LOCATIONS: glow_high.arg_max {{.*}} loc("decision")
-// LOCATIONS: glow_high.cast {{.*}} loc("decision")
+// LOCATIONS: glow_high.avg_pool {{.*}} loc("response")
+// LOCATIONS: glow_high.div {{.*}} loc("response")
 // LOCATIONS: glow_high.relu {{.*}} loc("relu")
 
 // INTERPRETER: glow_high.batch_normalization
-// INTERPRETER: glow_high.hardmax
+// INTERPRETER: glow_high.lrn
 glow_high.func @main(%s: tensor<2xf32>, %x: tensor<1x3x2xf32>) -> (tensor<1x3x2xf32>, tensor<1x3x2xf32>) {
   %1 = glow_high.batch_normalization %x, %s, %s, %s, %s : tensor<1x3x2xf32> loc("norm")
-  %2 = glow_high.hardmax %1 : tensor<1x3x2xf32> loc("decision")
+  %2 = glow_high.lrn %1 {size = 3} : tensor<1x3x2xf32> loc("response")
   %3 = glow_high.relu %2 : tensor<1x3x2xf32> loc("relu")
   glow_high.return %1, %3
 }
@@ -78,10 +78,10 @@ glow_high.func @sparse(%x: tensor<1x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<
 // What has no elements becomes a splat, whatever its lowering would have done.
 
 // CHECK-LABEL: glow_high.func @empty(
-// CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0} : tensor<2x0xf32>
+// CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0} : tensor<0x21x16xf32>
 // CHECK-NEXT:    glow_high.return %[[NONE]]
-glow_high.func @empty(%x: tensor<2x0xf32>) -> tensor<2x0xf32> {
-  %1 = glow_high.hardmax %x {axis = 1} : tensor<2x0xf32>
+glow_high.func @empty(%x: tensor<0x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<0x21x16xf32> {
+  %1 = glow_high.conv_transpose %x, %w {pads = [1, 0], strides = [5]} : tensor<0x21x16xf32>
   glow_high.return %1
 }
 

@@ -76,6 +76,24 @@ glow_high.func @hardmax(%x: tensor<8x16xf32>) {
   } : tensor<8x16xf32>
 }
 
+// Sums of all elements behind each one.
+
+// CHECK-LABEL: glow_high.func @sums_behind(
+// CHECK:           %sums = glow.stage(%row) over [1] fold [before_add_back] along [1] {
+// CHECK:           } : !glow.row<f32, [1]>
+
+// LOW-LABEL: glow_low.func @sums_behind(
+glow_high.func @sums_behind(%x: tensor<8x16xf32>) {
+  %0 = glow_high.generic %x {maps = [#ij, #ij], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    %sums = glow.stage(%row) over [1] fold [before_add_back] along [1] {
+    ^bb1(%e: f32):
+      glow.yield %e : f32
+    } : !glow.row<f32, [1]>
+    glow.yield %sums : !glow.row<f32, [1]>
+  } : tensor<8x16xf32>
+}
+
 // A scalar for each point, an operand that broadcasts, and a row of which there are no elements before run time.
 
 // CHECK-LABEL: glow_high.func @dot(
