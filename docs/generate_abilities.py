@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path += [str(ROOT / "docs"), str(ROOT / "tests" / "support")]
 
-from abilities import HOW, Cell, matrix, reason  # noqa: E402
+from abilities import AS_ONE, HOW, Cell, matrix, reason  # noqa: E402
 from generated_page import write_or_check  # noqa: E402
 from kernel_cases import ABILITIES, CASES  # noqa: E402
 
@@ -33,8 +33,8 @@ result before it is stored (**epilogue**), or to each element of the first opera
 [fusion.md](fusion.md)); take **run-time sizes**, here a batch of 1 to 7 ([sizes.md](sizes.md)); and be cut into parts
 for several **threads** ([threads.md](threads.md)). It does so *itself*, or *by tiles*: the kernel `K-tiled` runs the
 kernel `K` for some indices of the operator's leading axes at a time, with bodies in front and behind on scratch memory
-([tile.py](../glow_mlir/codegen/tile.py)). Without such axes the whole is *one tile*: it is executed, but no pass gives
-it a body, which would gain nothing. What is missing has its reason.
+([tile.py](../glow_mlir/codegen/tile.py)). Without such axes the whole is *one tile*: the kernel runs with bodies in
+front and behind, but no pass fuses them, because nothing would be gained. A cell without an ability has its reason.
 
 The table has what is selected for the target `avx2` and one small case of each kernel
 ([kernel_cases.py](../tests/support/kernel_cases.py)), where no other kernel is there for it. A test runs each cell, and
@@ -56,10 +56,12 @@ def cells(kernel: str, found: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
 
 
 def totals(found: Sequence[Cell], noun: str) -> str:
-    """How many of some cells are there, and how."""
+    """How many of some cells are there, and how; those that nothing is fused in are counted apart."""
     count = {how: sum(cell.how == how for cell in found) for how in HOW}
-    there = sum(count.values())
-    return f"{there} of {len(found)} {noun}: {', '.join(f'{number} {how}' for how, number in count.items())}"
+    unfused = count.pop(AS_ONE)
+    ways = ", ".join(f"{number} {how}" for how, number in count.items())
+    said = f"{sum(count.values())} of {len(found)} {noun}: {ways}"
+    return f"{said}; {unfused} more {AS_ONE}, unfused" if unfused else said
 
 
 def page() -> str:

@@ -46,7 +46,8 @@ class AccessMap:
     """
     The dimensions of the axes of all operands that there are, and of all results.
 
-    A tile of the first result has one index of each of its first `tiled` axes, as far as they are independent.
+    A tile of the first result has one index of each of its first `tiled` axes, as far as they are independent, and the
+    properties of the whole, so that there are none where these say how long results are.
     """
 
     operands: tuple[Axes, ...]

@@ -257,6 +257,23 @@ def test_loops_and_branches_are_regions() -> None:
     assert "glow." not in flat
 
 
+def test_loops_that_run_once_or_never_are_none() -> None:
+    module = ModuleBuilder(HOST)
+    with define_function(module, "f", [ptr], i64) as (b, (p,)):
+        with b.loop(4, 4) as i:
+            p.at(i, i64).store(i)
+        one = b.constant(1, i64)
+        with b.loop(0, 0, carried=[one]) as loop:
+            loop.set(loop.values[0] + 1)
+        with b.loop(0, 5, 8, carried=loop.results) as once:
+            once.set(once.values[0] + 2)
+        b.give_back(once.results[0])
+    text = str(module.module)
+    assert "scf.for" not in text
+    assert text.count("llvm.add") == 1
+    assert "llvm.store" not in text
+
+
 def test_returns_inside_of_loops_say_so() -> None:
     module = ModuleBuilder(HOST)
     with (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import share
 from execute import Case, assert_same
 from operator_case import OperatorCase
 from operator_cases import CASES
@@ -20,6 +21,7 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.access import UNKNOWN, access_map, is_free, is_starred, plain, result_sizes
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -28,7 +30,10 @@ from glow_mlir.dialects.glow_high.transposition import inverse
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import shape_of
 
-ROWS = {**CASES, **FORMS}
+ELEMENTWISE = [name for name, case in CASES.items() if issubclass(case.operator, Elementwise)]
+"""Operators whose maps are of one rule."""
+
+ROWS = {name: CASES[name] for name in CASES if name not in ELEMENTWISE or name in share(ELEMENTWISE, "maps")} | FORMS
 
 PRODUCT = "left[..., i, *k], right[..., *k, j], bias[j] -> result[...; i, j]"
 

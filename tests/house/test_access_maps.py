@@ -7,6 +7,7 @@ from operator_parts import operator_of
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.dialect import operators
+from glow_mlir.dialects.glow_high.transposition import PerAxis
 
 DATA = "data decide how many elements there are, and where"
 GRAPHS = "a pass replaces it before anything asks"
@@ -36,3 +37,11 @@ def test_operators_without_independent_axes_are_listed() -> None:
         if issubclass(kind, HighOp) and not kind.HAS_INSTRUCTION
     }
     assert mixed | replaced == WITHOUT.keys()
+
+
+def test_what_properties_say_the_size_of_has_no_tiles() -> None:
+    """A tile has the properties of the whole, and would be as large."""
+    sized = [case for case in CASES.values() if PerAxis.EXTENT in case.operator.LIST_PROPERTIES.values()]
+    assert len(sized) > 1
+    for case in sized:
+        assert operator_of(case.cases()[0]).parallel_axes().count == 0, case.operator.name

@@ -91,7 +91,7 @@ class Builder(Atomics):
         Run the block for `start`, `start + step`, … below `stop`; the step is positive.
 
         Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. A loop that Python knows to run
-        once leaves no loop behind. A `role` is an attribute that tells passes what its trips are, as `glow.threads`.
+        once, or never, leaves no loop behind. A `role` is an attribute that says what its trips are, as `glow.threads`.
         """
         if carried is None:
             return self._indexed(start, stop, step, role)
@@ -117,6 +117,11 @@ class Builder(Atomics):
         with self.into(body):
             yield loop
             self.perform(scf.YieldOp, loop.passed_on())
+        if _never_runs(start, stop):
+            for op in reversed(list(body.ops)):
+                body.erase_op(op, safe_erase=False)
+            loop.results = list(carried)
+            return
         loop.results = self._structured(scf.ForOp, [*bounds, *carried], types, body, role=role)
 
     def repeat(
@@ -257,6 +262,11 @@ class Builder(Atomics):
 
     def _values(self, values: Sequence[SSAValue]) -> list[Value]:
         return [Value(self, value) for value in values]
+
+
+def _never_runs(start: Index, stop: Index) -> bool:
+    """Whether Python knows that a loop never runs."""
+    return isinstance(start, int) and isinstance(stop, int) and start >= stop
 
 
 def _runs_once(start: Index, stop: Index, step: Index) -> bool:

@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s --stop-after structured --target avx2 | filecheck %s
 
-// CHECK-LABEL: llvm.func internal @position.3x1(%result: !llvm.ptr, %input: !llvm.ptr)
+// CHECK-LABEL: llvm.func internal @arg_max.3x1(%result: !llvm.ptr, %input: !llvm.ptr)
 // CHECK:         scf.for %[[ROW:.*]] = %c0 to %c3 step %c1 : i64 {
 // CHECK:           llvm.select %[[MORE:.*]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 // CHECK-NEXT:      llvm.select %[[MORE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xi32>

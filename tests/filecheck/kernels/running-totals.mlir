@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s --stop-after structured --target avx2 | filecheck %s
 
-// CHECK-LABEL: llvm.func internal @running.3x20(%result: !llvm.ptr, %input: !llvm.ptr)
+// CHECK-LABEL: llvm.func internal @cum_sum.3x20(%result: !llvm.ptr, %input: !llvm.ptr)
 // CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1 : i64 {
 // CHECK:           scf.for %{{.*}} = %c0 to %c20 step %c1 iter_args(%[[TOTAL:.*]] = %cst) -> (f64) : i64 {
 // CHECK:             %[[NEXT:.*]] = llvm.fadd %[[TOTAL]], %{{.*}} : f64
