@@ -258,11 +258,11 @@ class Program:
         costs = kernel_costs(target)
         if self.runs:
             carrier = f64 if is_float(self.element) and target.doubles else self.element
-            return lanes_for(target, carrier, (0,), costs.independent_vectors // 2) if is_across else 1
+            return lanes_for(target, carrier, (0,), max(1, costs.independent_vectors // 2)) if is_across else 1
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         vectors = costs.independent_sums if self.is_reduction else costs.independent_vectors // count
         if any(map(has_positions, self.stages)):
-            vectors = costs.independent_vectors // 2  # A step is several instructions, and carries two vectors.
+            vectors = max(1, costs.independent_vectors // 2)  # A step is several instructions, and carries two vectors.
         return lanes_for(target, self.element, (0,), vectors)
 
     def planned_lines(self) -> Lines:
