@@ -1,1 +1,1 @@
-"""What passes share: formulas and their search, quantized values, runs, buffers, operands of bodies."""
+"""Shared by passes: formulas and their search, quantized values, elementwise runs, buffers, epilogue operands."""

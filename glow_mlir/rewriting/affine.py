@@ -1,4 +1,4 @@
-"""Arithmetic with constants as one factor and one addend: sums, products, negations and batch-norm."""
+"""Affine form of arithmetic with constants: sums, products, negations and batch-norms as one factor and one addend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 
 AffineOp = AddOp | SubOp | MulOp | DivOp | NegOp | BatchNormalizationOp
-"""Operators that may be a factor and an addend."""
+"""Operators that may have an affine form."""
 
 ONE, ZERO = np.ones(()), np.zeros(())
 
@@ -32,7 +32,7 @@ class Affine:
     addend: np.ndarray
 
     def then(self, after: Affine) -> Affine:
-        """First this, then `after`."""
+        """Compose: apply this function, then `after`."""
         with np.errstate(all="ignore"):
             return Affine(self.factor * after.factor, self.addend * after.factor + after.addend)
 
@@ -41,12 +41,12 @@ class Affine:
         return bool((self.factor == 1.0).all())
 
     def per_channel(self, channels: int) -> Affine | None:
-        """The same with one element for each place along the last axis; `None` where they vary along others."""
+        """Expand factor and addend to one element per channel of the last axis; `None` if they vary along others."""
         parts = [_vector(part, channels) for part in (self.factor, self.addend)]
         return None if parts[0] is None or parts[1] is None else Affine(parts[0], parts[1])
 
     def is_safe(self, element: Attribute) -> bool:
-        """Whether all its numbers are finite in that element type, and no factor gets lost by underflow."""
+        """Whether factor and addend are finite in the element type `element`, and no factor underflows."""
         _, tiny, largest = float_limits(numpy_dtype(element))
         for part in (self.factor, self.addend):
             if not np.isfinite(part).all() or (np.abs(part) > largest).any():
@@ -69,11 +69,14 @@ _BY_CONSTANT: Mapping[tuple[type[Operation], str], Callable[[np.ndarray], Affine
     (MulOp, "right"): lambda constant: Affine(constant, ZERO),
     (DivOp, "right"): lambda constant: Affine(1.0 / constant, ZERO),
 }
-"""Operator, and the side on which it has a constant → what it does to its other operand."""
+"""(Operator, side of its constant) → affine function of the other operand."""
 
 
 def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | None:
-    """What `op` does to its operand `data`; `None` where that is more than a factor and an addend of constants."""
+    """
+    The affine function that `op` applies to its operand `data`; `None` if `op` is not affine with constant
+    coefficients.
+    """
     if not isinstance(op, AffineOp) or op.results[0].type != data.type or not isinstance(element_of(data), AnyFloat):
         return None
     if isinstance(op, BatchNormalizationOp):
@@ -89,7 +92,7 @@ def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | No
 
 
 def data_operand(op: Operation, storage: Storage) -> SSAValue | None:
-    """The operand of an operator that is no constant; `None` where that is not exactly one."""
+    """The only non-constant operand of an affine operator; `None` unless there is exactly one."""
     if isinstance(op, NegOp | BatchNormalizationOp):
         return op.input
     if not isinstance(op, AffineOp):

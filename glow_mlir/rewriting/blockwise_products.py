@@ -1,4 +1,4 @@
-"""What reads numbers that blocks of codes stand for reads the codes."""
+"""Let products and gathers read block-quantized weights directly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.ir.rewriter import Rewriter
 
 
 class MultiplyBlocks(Pattern):
-    """A product with numbers that blocks of constant codes stand for reads the codes."""
+    """Replace a product with a dequantized constant matrix by a blockwise product that reads the quantized blocks."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
@@ -32,7 +32,7 @@ class MultiplyBlocks(Pattern):
 
 
 def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
-    """The numbers [N, K] of which a product has the right operand [K, N], which `is_turned` where it is that itself."""
+    """The dequantized [N, K] behind a right operand: the operand itself if `is_turned`, else its transpose."""
     value = right
     if not is_turned:
         if not isinstance(right.owner, TransposeOp) or ints(right.owner.permutation) != (1, 0):
@@ -43,7 +43,7 @@ def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
 
 
 class GatherBlocks(Pattern):
-    """Rows of numbers that blocks of codes stand for are the numbers of rows of codes."""
+    """Gather rows of quantized blocks, then dequantize them, instead of gathering dequantized rows."""
 
     @rooted
     def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:

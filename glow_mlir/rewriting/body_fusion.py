@@ -1,4 +1,4 @@
-"""What the fusion of stacks with the instructions in front of them and behind them has in common."""
+"""Shared by epilogue and prologue fusion: move a stack into the body of an instruction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glow_mlir.support.symbols import Sizes
 
 @dataclass(frozen=True)
 class Planes:
-    """The further operands of a body: buffers over an index space, and the map of each."""
+    """The additional operands of a body: buffers over an index space, and the map of each."""
 
     buffers: Sequence[SSAValue]
     maps: Sequence[AffineMap]
@@ -43,10 +43,10 @@ class Fusion(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Make the stack a body of an instruction, if one takes it."""
+        """Make the stack a body of an instruction, if one accepts it."""
 
     def planes(self, operands: Sequence[SSAValue], sizes: Sizes, op: DerivedInstruction) -> Planes | None:
-        """Operands of the stack as those of a body of `op` over these sizes; `None` where they do not fit."""
+        """Convert operands of the stack to operands of a body of `op` over `sizes`; `None` if strides are uneven."""
         steps = [steps_over(self.stack, operand, sizes) for operand in operands]
         if any(step is None for step in steps):
             return None
@@ -55,7 +55,10 @@ class Fusion(ABC):
         return Planes([buffer for buffer, _ in found], [affine for _, affine in found])
 
     def finish(self, op: DerivedInstruction, is_behind: bool, counted: str) -> None:
-        """Erase the stack, which is `counted` as a body of `op` now; `is_behind` says whether it was behind that."""
+        """
+        Erase the stack after its fusion into `op`, and add one to the statistic `counted`; `is_behind`: the stack
+        followed `op`.
+        """
         self.accesses.forget(self.stack)
         places = [op.location, self.stack.location] if is_behind else [self.stack.location, op.location]
         op.location = fuse_locations(places)
@@ -66,7 +69,7 @@ class Fusion(ABC):
 
 
 def fuse_stacks(module: ModuleOp, kind: type[Fusion]) -> None:
-    """Let each stack of a module be a body of an instruction, in one way."""
+    """Run the fusion `kind` on each stack of a module."""
     storage = Storage(module)
     for function in low_functions(module):
         backend, target = get_backend(function.target.backend), function.target

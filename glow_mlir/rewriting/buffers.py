@@ -1,4 +1,4 @@
-"""What passes do to allocations that become part of others: move declarations, join lives, erase what is gone."""
+"""Edits of buffers when one becomes part of another: hoist declarations, join lifetimes, erase dead views."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, Buffer, Weigh
 
 def view_of(place: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
     """
-    What takes the place of the buffer `old` in the memory behind `place`, not inserted yet: a view, a window where
-    `place` is one, or the allocation itself where the types agree.
+    Build the value that replaces the buffer `old` by the memory of `place`, not inserted yet: a view, a window if
+    `place` is one, or the allocation itself if the types agree.
     """
     root = root_of(place)
     if root.type == type_ and not moves_of(place):
@@ -26,17 +26,17 @@ def view_of(place: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
 
 
 def hoist_declaration(block: Block, accesses: Accesses, root: SSAValue, anchor: Operation) -> None:
-    """Move the declaration of an allocation or weight in front of `anchor`, if it is behind."""
+    """Move the declaration of an allocation or weight in front of `anchor`, if it comes later."""
     declaration, positions = root.owner, accesses.positions
     assert isinstance(declaration, AllocOp | WeightOp)
-    if positions.get(declaration, -1) > positions[anchor]:  # What is declared around the block comes before all of it.
+    if positions.get(declaration, -1) > positions[anchor]:  # Declarations of enclosing blocks dominate this block.
         declaration.detach()
         block.insert_op_before(declaration, anchor)
         positions[declaration] = positions[anchor]
 
 
 def join_lives(block: Block, accesses: Accesses, root: SSAValue, gone: SSAValue) -> None:
-    """Let the life of `root` end no earlier than that of `gone`, whose own dealloc is erased."""
+    """Extend the lifetime of `root` to cover that of `gone`, and erase the dealloc of `gone`."""
     deallocs, positions = accesses.deallocs, accesses.positions
     end, other = deallocs.get(root), deallocs.pop(gone, None)
     if end is not None and other is None:
@@ -52,7 +52,7 @@ def join_lives(block: Block, accesses: Accesses, root: SSAValue, gone: SSAValue)
 
 
 def keep_until(accesses: Accesses, values: Iterable[SSAValue], last: Operation) -> None:
-    """Let the lives of the allocations behind `values` end no earlier than `last`."""
+    """Extend the lifetimes of the allocations of `values` to `last` at least."""
     block, positions = last.parent_block(), accesses.positions
     assert block is not None
     for root in dict.fromkeys(map(root_of, values)):
@@ -64,7 +64,7 @@ def keep_until(accesses: Accesses, values: Iterable[SSAValue], last: Operation) 
 
 
 def erase_with_views(buffer: SSAValue) -> None:
-    """Erase the op behind a buffer, and all views of it; nothing else may use them."""
+    """Erase the op that declares a buffer, and all views of it; they must have no other uses."""
     for use in list(buffer.uses):
         erase_with_views(use.operation.results[0])
     assert isinstance(buffer.owner, Operation)
@@ -73,7 +73,7 @@ def erase_with_views(buffer: SSAValue) -> None:
 
 
 def erase_unused_views(buffer: SSAValue) -> None:
-    """Erase the view or window behind a buffer if nothing uses it, and so on for what it is a view of."""
+    """Erase a view or window without uses, then its source if that is an unused view, and so on."""
     while isinstance(view := buffer.owner, AddressOp) and view.parent is not None and not buffer.uses:
         buffer = view.source
         view.detach()

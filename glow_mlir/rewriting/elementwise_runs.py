@@ -1,4 +1,4 @@
-"""Runs: elementwise instructions that become one stack, and what is known of the buffers they meet."""
+"""Runs: elementwise instructions that become one stack, and cached facts about their buffers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 MAX_MEMBERS = 128
-"""Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
+"""Maximum number of instructions in one stack; a longer run is split to bound the size of its code."""
 
 MAX_BUFFERS = 64
 """Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
@@ -28,9 +28,9 @@ MAX_BUFFERS = 64
 @dataclass(frozen=True, eq=False)
 class Place:
     """
-    An allocation or weight, type and motion of a buffer of it: two values with one place are one buffer.
+    The allocation or weight, type and motion of a buffer: values with equal ones denote the same buffer.
 
-    `Buffers` makes one of each, so that they are told by identity: types take long to hash.
+    `Buffers` interns these, so that they compare by identity: hashing types is slow.
     """
 
     root: SSAValue
@@ -43,13 +43,13 @@ Use = tuple[SSAValue, bool]
 
 
 def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
-    """The splat that alone writes the buffer `value`, or `None`."""
+    """The splat that is the only writer of the buffer `value`, or `None`."""
     root = root_of(value)
     return None if bytes_of(root) < bytes_of(value) else splats.get(root)
 
 
 class Buffers:
-    """What is asked of buffers again and again; each answer is kept, since their types stay as they are."""
+    """Cached queries about buffers; answers stay valid because the types of buffers do not change."""
 
     def __init__(self) -> None:
         self._places: dict[SSAValue, Place] = {}
@@ -57,7 +57,7 @@ class Buffers:
         self._regions: dict[SSAValue, Region] = {}
 
     def place(self, value: SSAValue) -> Place:
-        """The place of a buffer."""
+        """The interned `Place` of a buffer."""
         found = self._places.get(value)
         if found is None:
             key = root_of(value), value.type, frozenset(motion_of(value).items())
@@ -65,14 +65,14 @@ class Buffers:
         return found
 
     def region(self, value: SSAValue) -> Region:
-        """The elements of a buffer."""
+        """The region of memory that a buffer covers."""
         found = self._regions.get(value)
         if found is None:
             found = self._regions[value] = region_of(value)
         return found
 
     def meet(self, one: SSAValue, other: SSAValue) -> bool:
-        """Whether two buffers of one allocation have elements in common."""
+        """Whether two buffers of one allocation overlap."""
         return regions_overlap(self.region(one), self.region(other))
 
 
@@ -81,8 +81,8 @@ class ElementwiseRun:
     """
     Elementwise instructions over one index space; `splats` has the known contents of the block.
 
-    Each member comes with its time, the number of instructions before it. Nothing between the members stands against
-    moving them all to the last one.
+    Each member is stored with its time: the number of instructions before it. No instruction between the members
+    prevents moving all of them to the last one.
     """
 
     block: Block
@@ -92,7 +92,7 @@ class ElementwiseRun:
     buffers: Buffers = field(default_factory=Buffers)
     members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
     sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
-    """The buffers that the members read from outside, in order."""
+    """The buffers that the members read from outside the run, in order."""
     written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
     """The buffers that the members write, in order."""
     touched: dict[SSAValue, list[Use]] = field(default_factory=dict[SSAValue, list["Use"]])
@@ -104,7 +104,7 @@ class ElementwiseRun:
         return self.members[-1][0]
 
     def accepts(self, op: DerivedInstruction, time: int, most: int) -> bool:
-        """Whether `op` may join and the cost rule is for it: see `is_profitable`."""
+        """Whether `op` may join, and the cost model approves (`is_profitable`)."""
         return (
             sizes_of(op.outputs()[0]) == self.space
             and len(self.members) < most
@@ -115,13 +115,13 @@ class ElementwiseRun:
         )
 
     def may_grow(self, most: int) -> bool:
-        """Whether any instruction may join the run, but the one right behind it; if not, none ever may."""
-        # What joins reads a buffer and writes one.
+        """Whether instructions other than the next one may still join; once false, this stays false."""
+        # A new member reads at least one buffer and writes one.
         has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
         return has_room and self._may_wait()
 
     def saved_bytes(self, op: DerivedInstruction) -> int:
-        """The traffic that `op` has no more where it joins: loads of what is loaded anyway, or was written."""
+        """The bytes of memory traffic saved if `op` joins: loads of buffers that the run loads or has written."""
         places = [(self.buffers.place(value), byte_size(value)) for value in op.inputs()]
         return sum(
             size * ((place in self.written) + (place in self.written or place in self.sources))
@@ -129,7 +129,7 @@ class ElementwiseRun:
         )
 
     def _is_even(self, op: DerivedInstruction) -> bool:
-        """Whether `op` meets what the run wrote, and overwrites what it read, only element by element."""
+        """Whether `op` accesses buffers that the run wrote, and overwrites buffers that it read, only elementwise."""
         output = op.outputs()[0]
         for value in (*op.inputs(), output):
             for other, written in self.touched.get(root_of(value), ()):
@@ -139,12 +139,12 @@ class ElementwiseRun:
         return True
 
     def _may_wait(self) -> bool:
-        """Whether running later needs no more memory: what the run reads is no larger than what it stores."""
+        """Whether delaying the run needs no more memory: the buffers it reads are not larger than those it stores."""
         read = sum(byte_size(value) for value in self.sources.values() if isinstance(root_of(value).owner, AllocOp))
         return read <= sum(map(byte_size, self.targets()))
 
     def conflicts(self, uses: Iterable[Use]) -> bool:
-        """Whether an instruction that uses buffers in this way must come behind the members."""
+        """Whether an instruction with these uses must come after the members."""
         return any(
             (writes or written) and self.buffers.meet(other, value)
             for value, writes in uses
@@ -153,9 +153,9 @@ class ElementwiseRun:
 
     def add(self, time: int, op: DerivedInstruction) -> tuple[list[Use], list[Place]]:
         """
-        Append `op`; what it reads comes from outside unless an earlier member wrote it.
+        Append `op`; its inputs are sources of the run unless an earlier member wrote them.
 
-        Gives the uses of `op`, and the places of those of its buffers that the run writes or has from outside.
+        Returns the uses of `op`, and the places of its buffers that the run writes or reads from outside.
         """
         for value in op.inputs():
             if self.buffers.place(value) not in self.written and splat_behind(value, self.splats) is None:
@@ -170,11 +170,11 @@ class ElementwiseRun:
         return uses, [place for place in places if place in self.written or place in self.sources]
 
     def uses(self) -> Iterator[Use]:
-        """How the members use buffers."""
+        """All uses of buffers by members."""
         return chain.from_iterable(self.touched.values())
 
     def targets(self) -> list[SSAValue]:
-        """The buffers that the run must store: those used by anything else, or by the members when they run again."""
+        """The buffers that the run must store: those with other users, or used by the members when they run again."""
         members = {op for _, op in self.members}
         return [
             value
@@ -186,7 +186,7 @@ class ElementwiseRun:
 
 
 def merged(runs: Sequence[ElementwiseRun], most: int) -> ElementwiseRun | None:
-    """One run of the members of several; `None` where it would be too large."""
+    """Merge several runs into one; `None` if it would exceed the limits."""
     first = runs[0]
     if len(runs) == 1:
         return first

@@ -1,4 +1,4 @@
-"""Operands of bodies in other index spaces: their strides there, and the views that have them."""
+"""Epilogue operands: strides of an operand in another index space, and views with these strides."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from glow_mlir.support.symbols import Size, Sizes
 
 def reshaped_strides(extents: Sizes, steps: Shape, sizes: Sizes) -> Shape | None:
     """
-    The strides of an operand over the index space of `sizes`, where it has `steps` over that of `extents`.
+    Convert the strides `steps` of an operand over the index space `extents` to strides over the index space `sizes`.
 
-    Both spaces have the same elements in the same order; axes of size 1 get stride 0. `None` where an axis of `sizes`
-    would not move the operand evenly, or where there are no elements. A size that is known at run time only is that of
-    one axis of either space.
+    Both spaces have the same elements in the same order; axes of size 1 get stride 0. `None` if the stride along an
+    axis of `sizes` would not be uniform, or if there are no elements. A size known only at run time must be the size of
+    one axis in both spaces.
     """
     if 0 in extents:
         return None
@@ -37,7 +37,7 @@ def reshaped_strides(extents: Sizes, steps: Shape, sizes: Sizes) -> Shape | None
 
 
 def _step_along(size: Size, pending: list[tuple[Size, int]]) -> int | None:
-    """The step of an axis of this size, made of the last of the sizes and steps in `pending`, which it takes away."""
+    """The stride along an axis of this size, composed of the last entries of `pending`, which it removes."""
     if not isinstance(size, int):
         return pending.pop()[1] if pending and pending[-1][0] == size else None
     step, covered = 0, 1
@@ -59,13 +59,13 @@ def _step_along(size: Size, pending: list[tuple[Size, int]]) -> int | None:
 
 
 def steps_over(stack: StackOp, operand: SSAValue, sizes: Sizes) -> Shape | None:
-    """The strides of an operand of a stack over the index space `sizes`; `None` where they are uneven."""
+    """The strides of an operand of a stack over the index space `sizes`; `None` if they are not uniform."""
     position = next(index for index, value in enumerate(stack.operands) if value is operand)
     return reshaped_strides(stack.space(), stack.steps()[position], sizes)
 
 
 def has_plain_operands(stack: StackOp) -> bool:
-    """Whether each operand of a stack has one map, also where it occurs twice, and none is a window, which moves."""
+    """Whether each operand of a stack has one map, even if it occurs twice, and none is a moving window."""
     once = len(set(zip(stack.operands, stack.maps.data, strict=True))) == len(set(stack.operands))
     return once and not any(map(moves_of, stack.operands))
 
@@ -79,9 +79,10 @@ def plane(
     value: SSAValue, space: Sizes, steps: Shape, anchor: Operation, accesses: Accesses
 ) -> tuple[SSAValue, AffineMap]:
     """
-    The memory of `value` as an operand with `steps` over the index space `space`, and its map.
+    The memory of `value` as an operand with strides `steps` over the index space `space`, and its map.
 
-    A view is made in front of `anchor`, and the declaration behind the buffer moved there where it comes later.
+    Inserts a view in front of `anchor` where the type differs, and hoists the declaration of the buffer there if it
+    comes later.
     """
     sizes = tuple(size if step else 1 for size, step in zip(space, steps, strict=True))
     strides = list(steps)

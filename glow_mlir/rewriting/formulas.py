@@ -1,9 +1,9 @@
 """
-Formulas that are patterns: `0.5 * X * (1 + erf(X / sqrt(2)))` finds that computation in a graph, however it is written.
+Formulas as patterns: `0.5 * X * (1 + erf(X / sqrt(2)))` matches that computation in a graph, however it is written.
 
-Products and sums are compared in a normal form — a number times powers of values, a number plus values — so that the
-order and grouping of operands, `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`, and `1 / sqrt(x)`,
-`reciprocal(sqrt(x))` or `pow(x, -0.5)` make no difference.
+Products and sums are compared in a normal form: a number times powers of values, a number plus values. The order and
+grouping of operands make no difference, nor do `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`, and `1 / sqrt(x)`,
+`reciprocal(sqrt(x))` or `pow(x, -0.5)`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.support.dataclass import dataclass
 
 Needed = frozenset[type[Operation]]
-"""Operators at least one of which must be there."""
+"""Alternatives: a match needs at least one of these operators."""
 
 ROOTS: Needed = frozenset((math.SqrtOp, binary.PowOp))
-"""Operators that take roots."""
+"""Operators that compute roots."""
 
 
 class Formula:
-    """A pattern of a value. Python's arithmetic on formulas and numbers makes larger ones."""
+    """A pattern that matches a value. Python arithmetic on formulas and numbers builds larger formulas."""
 
     def roots(self) -> tuple[type[Operation], ...]:
         """The types of the operators whose result the formula may match."""
         return ()
 
     def needs(self) -> tuple[Needed, ...]:
-        """Sets of operators of which a graph where the formula matches has one each."""
+        """Sets of operators: a graph in which the formula matches has one operator of each set."""
         return ()
 
     def __mul__(self, other: Formula | float) -> Product:
@@ -61,28 +61,28 @@ class Formula:
 
 @dataclass(frozen=True)
 class Variable(Formula):
-    """Any value; the same one wherever the variable stands in a formula."""
+    """Any value; all occurrences of one variable in a formula match the same value."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Number(Formula):
-    """Any constant number: a factor of a product, the addend of a sum, or an operand."""
+    """Any constant number: a factor of a product, an addend of a sum, or an operand."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Constant(Formula):
-    """An operand that is that number."""
+    """An operand equal to this number."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class Shared(Formula):
-    """What `formula` matches; where the name stands again, the same value."""
+    """A match of `formula`; further occurrences of the name match the same value."""
 
     name: str
     formula: Formula
@@ -97,9 +97,9 @@ class Shared(Formula):
 @dataclass(frozen=True)
 class Apply(Formula):
     """
-    An operator applied to operands, whose properties have the given values.
+    An operator applied to operands, with the given property values.
 
-    Those of a commutative one come in either order; sums and products have formulas of their own.
+    Operands of commutative operators match in either order; sums and products have formulas of their own.
     """
 
     operator: type[HighOp]
@@ -115,7 +115,7 @@ class Apply(Formula):
 
 @dataclass(frozen=True)
 class Reduced(Formula):
-    """A reduction that keeps its axes; all reductions of one formula have the same axes, which the match knows."""
+    """A reduction that keeps its axes; all reductions of one formula share the axes, which the match records."""
 
     operator: type[HighOp]
     operand: Formula
@@ -146,7 +146,7 @@ class Product(Formula):
 
 @dataclass(frozen=True)
 class Sum(Formula):
-    """A number plus formulas; a formula that is subtracted is a product with -1."""
+    """A number plus formulas; a subtracted formula is a product with -1."""
 
     number: float | Number
     terms: tuple[Formula, ...]

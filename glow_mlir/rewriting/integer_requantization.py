@@ -1,4 +1,4 @@
-"""Changes of scale of sums of codes by integers alone: multiplication, addition, and a shift that rounds."""
+"""Requantization of integer accumulators in integer arithmetic: multiplication, addition and a rounding shift."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MAX_SHIFT = 62
 """The largest shift of `integer_rescale`."""
 
 SUM_BITS = 30
-"""Bits of sums of codes in a common scale."""
+"""Number of bits of sums in the common scale."""
 
 
 def rescaled_by_integers(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
     """
-    The codes of a sum of codes, whose factors are relative to their scale; `None` where a factor is out of reach.
+    Requantize a combination of quantized values in integers; its factors are relative to the scale of `to`.
 
-    A sum of products takes its constant as an integer in its own scale. Several terms, or codes with a constant, are
-    added in a common scale that is a power of two.
+    A single accumulator takes its constant as an integer offset in its own scale. Several terms, or narrow quantized
+    values with a constant, are added in a common power-of-two scale. `None` if a factor cannot be represented.
     """
     number = np.asarray(0.0 if found.offset is None else found.offset, np.float64)
     if len(found.terms) == 1 and (byte_width(element_of(found.terms[0][0])) > 2 or not number.any()):
@@ -58,7 +58,10 @@ def rescaled_by_integers(found: Combination, to: UniformQuantizedType, emit: Emi
 def _rescaled(
     value: SSAValue, factor: np.ndarray, offset: np.ndarray, to: UniformQuantizedType | None, emit: Emitter
 ) -> SSAValue | None:
-    """Integers, and an offset, times a factor of 31 bits; `None` where it is too large. Without a type, i32."""
+    """
+    Multiply integers plus an offset by a factor of 31 bits; `None` if it is too large. The result is i32 if `to` is
+    `None`.
+    """
     fraction, exponent = np.frexp(factor.astype(np.float64))
     shift = np.minimum(31 - exponent, MAX_SHIFT)
     multiplier = np.rint(np.ldexp(fraction, exponent + shift))
@@ -72,21 +75,21 @@ def _rescaled(
 
 
 def _common_places(found: Combination, number: np.ndarray) -> int:
-    """How many binary places a sum has in 32 bits, if narrow codes are as large as they may be."""
+    """The number of fraction bits for which the sum fits 32 bits, with narrow values at their largest."""
     largest = float(np.abs(number).max())
     for value, factor in found.terms:
         bits = 8 * byte_width(element_of(value))
-        # A sum of products counts as codes of 16 bits: it ends as codes that are no wider.
+        # An accumulator counts as a 16-bit value: its result is requantized to at most that width.
         largest += float(np.abs(factor).max()) * 2.0**bits if bits <= 16 else 2.0**16
     return min(SUM_BITS, SUM_BITS - math.ceil(math.log2(max(largest, 2.0**-20))))
 
 
 def _in_common_scale(value: SSAValue, factor: np.ndarray, places: int, emit: Emitter) -> SSAValue | None:
-    """Codes, without their zero point where they are narrow, times a factor, in i32 with so many binary places."""
+    """Multiply quantized values by a factor, in i32 with `places` fraction bits; narrow ones keep their zero point."""
     scaled = factor.astype(np.float64) * 2.0**places
     if byte_width(element_of(value)) > 2:
         product = _rescaled(value, scaled, np.asarray(-float(zero_point_of(element_of(value)))), None, emit)
-        # No more than codes of 16 bits, as which it counts in the sum: that does not wrap.
+        # Clip to 16 bits, the width that the sum assumes, so that it does not wrap.
         limits = [emit.splat(sign * 2.0 ** (places + 16), i32) for sign in (-1, 1)]
         return product and emit(ClipOp, product, *limits)
     wide = emit(CastOp, stored_integers(value, emit), to=i32)

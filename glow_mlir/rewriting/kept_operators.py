@@ -1,4 +1,4 @@
-"""Operators that users keep as they are: by names of ONNX nodes or by kind, with wildcards."""
+"""Operators that users exclude from a rewrite: by names of ONNX nodes or by kind, with wildcards."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from glow_mlir.ir.locations import location_names
 
 def kept_operators(ops: Iterable[Operation], patterns: Sequence[str], purpose: str = "to keep") -> set[Operation]:
     """
-    Those of some operators that are of these nodes or kinds.
+    The operators whose node names or kinds match a pattern.
 
-    Raises `OptionError` for a pattern that none fits, about a node that is there for a `purpose`.
+    Raises `OptionError` for a pattern without a match, about a node that is there for a `purpose`.
     """
     unused, found = set(patterns), set[Operation]()
     for op in ops:

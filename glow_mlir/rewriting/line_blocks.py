@@ -1,4 +1,4 @@
-"""What the pass `tile-lines` writes: the instructions of a chain on blocks of lines."""
+"""Code of the pass `tile-lines`: the instructions of a chain on blocks of lines."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """A buffer that one instruction writes and another alone reads, as its first operand."""
+    """A buffer that one instruction writes and only one other reads, as its first operand."""
 
     root: SSAValue
     writer: DerivedInstruction
     reader: DerivedInstruction
     fills: tuple[Operation, ...]
-    """What writes the border."""
+    """The instructions that fill the border."""
     top: int
     left: int
     value: Attribute | None
-    """What the border holds."""
+    """The value of the border."""
 
 
 def write_chain(ops: Sequence[DerivedInstruction], links: Sequence[Link], schedule: Schedule) -> None:
@@ -55,7 +55,7 @@ def write_chain(ops: Sequence[DerivedInstruction], links: Sequence[Link], schedu
 
 @dataclass(frozen=True)
 class Lines:
-    """The first of some lines, how many, and how many further they begin with each trip over blocks."""
+    """A range of lines: first line, count, and the step of the first line per trip of the loop over blocks."""
 
     first: int
     count: int
@@ -64,7 +64,7 @@ class Lines:
 
 @dataclass
 class ChainWriter:
-    """Writes the blocks of one chain: into the block of the last instruction, or into loops in front of it."""
+    """Writes the blocks of one chain: into the block of its last instruction, or into loops in front of it."""
 
     ops: Sequence[DerivedInstruction]
     links: Sequence[Link]
@@ -72,15 +72,15 @@ class ChainWriter:
     buffers: list[SSAValue] = field(default_factory=list[SSAValue])
     """The buffers of lines."""
     image: SSAValue | None = None
-    """The number of the image, inside the loop over images, if there are several."""
+    """The index of the image, inside the loop over images, if there are several."""
     trip: SSAValue | None = None
-    """The number of the block, inside the loop over blocks."""
+    """The index of the block, inside the loop over blocks."""
     inside: Block | None = None
-    """The body of the loop that is written, `None` outside of loops."""
+    """The body of the loop under construction, `None` outside of loops."""
 
     @cached_property
     def location(self) -> LocationAttr:
-        """That of the whole chain."""
+        """The fused location of the chain."""
         return fuse_locations(op.location for op in self.ops)
 
     def run(self) -> None:
@@ -111,7 +111,7 @@ class ChainWriter:
 
     @contextmanager
     def _loop(self, trips: int) -> Generator[SSAValue]:
-        """Write a loop; yields the number of the trip."""
+        """Write a loop; yields its induction variable."""
         loop = LoopOp.of(trips, self.location)
         self._add(loop)
         outside, self.inside = self.inside, loop.block
@@ -139,7 +139,7 @@ class ChainWriter:
             self._stages(tail, moving=False)
 
     def _sides(self) -> None:
-        """Fill the border to the left and to the right."""
+        """Fill the border left and right of the lines."""
         for link, buffer in zip(self.links, self.buffers, strict=True):
             _, height, width, _ = shape_of(buffer)
             inner = shape_of(link.writer.outputs()[0])[2]
@@ -148,7 +148,7 @@ class ChainWriter:
             self._fill(link, [self._part(buffer, (0, height), part) for part in columns if part[1]])
 
     def _border(self, i: int, lines: tuple[int, int]) -> None:
-        """Fill lines of a buffer, first and number, as the border."""
+        """Fill a range of lines of a buffer, first line and count, with the border value."""
         if lines[1] > 0:
             self._fill(self.links[i], [self._part(self.buffers[i], lines)])
 
@@ -157,7 +157,7 @@ class ChainWriter:
             self._add(FillOp.of(targets, properties={"value": link.value}, location=link.reader.location))
 
     def _keep(self, block: LineBlock) -> None:
-        """Move the lines that the next block needs to the front of their buffers."""
+        """Move the lines that the next block reads again to the front of their buffers."""
         for i, buffer in enumerate(self.buffers):
             first, last = block.ranges[i + 1]
             used, kept = (last - first) * self.schedule.stages[i + 1].stride, self.schedule.kept[i]
@@ -172,7 +172,7 @@ class ChainWriter:
         columns: tuple[int, int] | None = None,
         element: Attribute | None = None,
     ) -> SSAValue:
-        """Some lines, and of these some columns, of a buffer: first and number, as elements of a type."""
+        """A slice of lines and columns of a buffer: each given as first index and count."""
         _, _, width, channels = shape_of(buffer)
         first, count = columns or (0, width)
         strides = strides_of(buffer)
@@ -181,7 +181,7 @@ class ChainWriter:
         return self._view(buffer, type_)
 
     def _stages(self, block: LineBlock, moving: bool) -> None:
-        """The instructions of the chain on the lines of a block; where `moving`, in the trips of a loop over blocks."""
+        """Write the instructions of the chain for the lines of a block; `moving`: inside the loop over blocks."""
         for i, op in enumerate(self.ops):
             first, last = block.ranges[i]
             if first < last:
@@ -190,12 +190,12 @@ class ChainWriter:
                 images, lines = shape_of(op.outputs()[0])[:2]
                 piece.image_lines = IntegerAttr(lines, i64)
                 if piece.samples is not None:
-                    # Lines of one image are of one sample, unless not even the images are.
+                    # Lines of one image belong to one sample, unless images do not either.
                     piece.samples = IntegerAttr(1, i64) if images % integer(piece.samples) == 0 else None
                 self._add(piece)
 
     def _operands(self, i: int, block: LineBlock, moving: bool) -> Iterator[SSAValue]:
-        """The operands of instruction `i` on the lines of a block."""
+        """The operands of instruction `i` for the lines of a block."""
         op, schedule = self.ops[i], self.schedule
         (first, last), stage = block.ranges[i], schedule.stages[i]
         step = schedule.steps[i] if moving else 0
@@ -207,16 +207,16 @@ class ChainWriter:
                 columns = (self.links[i].left, shape_of(value)[2])
                 yield self._part(self.buffers[i], (schedule.place(block, i), made.count), columns, element_of(value))
             elif name == op.FIRST_INPUT and i:
-                # Codes are read as the integers that they are.
+                # Quantized values are read as their stored integers.
                 yield self._part(self.buffers[i - 1], (0, read.count), element=element_of(value))
             elif name == op.FIRST_INPUT:
                 yield self._lines(value, (0, 1), read)
             else:
-                # Filter and bias are the same for all lines.
+                # All lines share filter and bias.
                 yield self._lines(value, axes.get(position, (None, None)), made)
 
     def _lines(self, value: SSAValue, axes: tuple[int | None, int | None], lines: Lines) -> SSAValue:
-        """Some lines of the present image of a buffer that has images and lines along `axes`, if it has them."""
+        """The given lines of the current image of a buffer; `axes` are its axes of images and lines, if any."""
         shape, strides = list(shape_of(value)), strides_of(value)
         offset, moves = offset_of(value), list[tuple[SSAValue, int]]()
         images, height = axes
@@ -237,7 +237,7 @@ class ChainWriter:
         return window.result
 
     def _view(self, value: SSAValue, type_: Buffer) -> SSAValue:
-        """A view of the memory of a buffer; the buffer itself where it has the type."""
+        """A view of the memory of a buffer; the buffer itself if it has this type already."""
         if type_ == value.type:
             return value
         view = ViewOp.of(root_of(value), type_, self.location)
@@ -247,7 +247,7 @@ class ChainWriter:
 
 
 def _axes(op: DerivedInstruction) -> dict[int, tuple[int | None, int | None]]:
-    """The axes of images and lines of the result and of what the epilogue has of its own, by number of operand."""
+    """Axes of images and lines of the result and of the epilogue operands, by operand number."""
     names = [name for name, _, _ in op.named_uses()]
     found: dict[int, tuple[int | None, int | None]] = {}
     maps = iter(op.epilogue.maps if op.epilogue is not None else ())

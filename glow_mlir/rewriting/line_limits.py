@@ -1,4 +1,4 @@
-"""Which chains of convolutions `tile-lines` cuts so that a function stays within its memory."""
+"""Selection of the chains that `tile-lines` tiles so that a function respects its memory limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """A buffer of so many bytes that lives from one position in a block to another, both included."""
+    """A buffer of `size` bytes, live from one position in a block to another, both included."""
 
     first: int
     last: int
@@ -27,7 +27,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A chain that may be cut: from where to where it runs, what becomes of buffers, and its schedules, least first."""
+    """A candidate chain: its range of positions, its effect on buffers, and its schedules, least memory first."""
 
     ops: Sequence[DerivedInstruction]
     links: Sequence[Link]
@@ -35,22 +35,22 @@ class Piece:
     last: int
     gone: frozenset[SSAValue]
     around: frozenset[SSAValue]
-    """What the chain reads and writes besides, which lives as long as the chain runs."""
+    """The other buffers that the chain accesses: they live throughout the chain."""
     schedules: Sequence[Schedule]
 
     def overlaps(self, other: Piece) -> bool:
-        """Whether an instruction is in both."""
+        """Whether the two chains share an instruction."""
         return self.first <= other.last and other.first <= self.last
 
 
 def line_bytes(schedule: Schedule) -> int:
-    """The bytes that the buffers of lines take in the arena."""
+    """The arena bytes of the line buffers."""
     pairs = zip(schedule.heights(), schedule.buffers, strict=True)
     return sum(aligned_size(height * buffer.pitch) for height, buffer in pairs)
 
 
 def spans_of(accesses: Accesses) -> dict[SSAValue, Span]:
-    """Allocation of a block → from where to where it is used."""
+    """Lifetimes: allocation of a block → its first and last use."""
     found: dict[SSAValue, Span] = {}
     for root, uses in accesses.by_root.items():
         if isinstance(root.owner, AllocOp) and accesses.is_local(root):
@@ -62,10 +62,9 @@ def spans_of(accesses: Accesses) -> dict[SSAValue, Span]:
 @dataclass
 class LinePlan:
     """
-    A choice of chains, each with one of its schedules, that grows until at most `limit` bytes live at once.
+    A selection of chains, each with a schedule, extended until at most `limit` bytes are live at once.
 
-    What lives is counted as `allocate` finds it where nothing but the cuts changes: the most that is live at one
-    instruction.
+    Live bytes are counted as `allocate` would find them if nothing else changed: the maximum over instructions.
     """
 
     spans: dict[SSAValue, Span]
@@ -75,7 +74,7 @@ class LinePlan:
     chosen: dict[Piece, Schedule] = field(default_factory=dict[Piece, Schedule])
 
     def live(self, chosen: dict[Piece, Schedule]) -> list[int]:
-        """The bytes that live at each position."""
+        """The live bytes at each position."""
         changes = [0] * (self.length + 1)
         for span in self._spans(chosen):
             changes[span.first] += span.size
@@ -83,7 +82,7 @@ class LinePlan:
         return list(accumulate(changes))
 
     def _spans(self, chosen: dict[Piece, Schedule]) -> Iterator[Span]:
-        """The lives of all buffers where those chains are cut."""
+        """The lifetimes of all buffers once these chains are tiled."""
         spans = dict(self.spans)
         for piece, schedule in chosen.items():
             for root in piece.gone:
@@ -95,20 +94,20 @@ class LinePlan:
         yield from spans.values()
 
     def excess(self, chosen: dict[Piece, Schedule]) -> tuple[int, int]:
-        """The most bytes beyond the limit that live at once, and their sum over all positions."""
+        """The maximum excess over the limit, and the sum of the excess over all positions."""
         beyond = [max(0, size - self.limit) for size in self.live(chosen)]
         return max(beyond), sum(beyond)
 
     @property
     def peak(self) -> int:
-        """The most bytes that live at once."""
+        """The maximum number of live bytes."""
         return max(self.live(self.chosen))
 
     def grow(self, pieces: Sequence[Piece]) -> None:
         """
-        Choose chains, each time the one that leaves least beyond the limit, and then the largest blocks.
+        Add chains greedily by least excess, then enlarge their blocks as long as the excess does not grow.
 
-        A chain takes the place of those that it shares instructions with.
+        A chain replaces the selected chains that share instructions with it.
         """
         excess = self.excess(self.chosen)
         while any(excess):
@@ -125,6 +124,6 @@ class LinePlan:
                     break
 
     def _with(self, piece: Piece) -> dict[Piece, Schedule]:
-        """The choice with one more chain, in its smallest blocks."""
+        """The selection with one more chain, in its smallest blocks."""
         others = {other: schedule for other, schedule in self.chosen.items() if not piece.overlaps(other)}
         return {**others, piece: piece.schedules[0]}

@@ -1,4 +1,4 @@
-"""Functions of one code of 8 bits: tables of what they are of each."""
+"""Replace unary functions of 8-bit quantized values by 256-entry lookup tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from glow_mlir.rewriting.rescaled_values import limited
 from glow_mlir.support.dataclass import dataclass
 
 MAX_OPERATORS = 64
-"""How many operators of a function are looked at."""
+"""Maximum number of operators of a function that are visited."""
 
 CHEAP = (
     binary.AddOp,
@@ -51,11 +51,11 @@ CHEAP = (
     RescaleOp,
     StorageCastOp,
 )
-"""Operators that are as fast as a table."""
+"""Operators that are as fast as a lookup."""
 
 
 class TabulateCodes(Pattern):
-    """What elementwise operators make of one code of 8 bits is in a table (Glow's IntLookupTable)."""
+    """Replace elementwise operators on one 8-bit quantized value by a lookup table (Glow's IntLookupTable)."""
 
     @rooted
     def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
@@ -76,16 +76,16 @@ class TabulateCodes(Pattern):
 
 @dataclass
 class OriginSearch:
-    """Looks for the one value of 8 bits from which elementwise operators compute others."""
+    """Searches for the single 8-bit value that elementwise operators compute others from."""
 
     storage: Storage
     origins: dict[SSAValue, SSAValue | None] = field(default_factory=dict[SSAValue, "SSAValue | None"])
-    """Value → the code that it is a function of; `None` for one that is computed from other things."""
+    """Value → its 8-bit origin; `None` if it depends on anything else."""
 
     def origin(self, value: SSAValue) -> SSAValue | None:
-        """The code that a value is a function of, the earliest one; the value itself where it is a code of its own."""
+        """The earliest 8-bit value that `value` is a function of; `value` itself if it is 8-bit and has no other."""
         if value not in self.origins:
-            self.origins[value] = None  # Until it is known, and for good where there are too many.
+            self.origins[value] = None  # Until the result is known; final if the limit is reached.
             if len(self.origins) <= MAX_OPERATORS:
                 self.origins[value] = self._origin(value)
         return self.origins[value]
@@ -104,7 +104,7 @@ class OriginSearch:
         return (has_one_element(value) or is_table) and self.storage.is_constant(value)
 
     def between(self, value: SSAValue, code: SSAValue) -> list[Operation]:
-        """The operators that compute a value from a code, each once."""
+        """The operators between a value and its origin, each once."""
         found: dict[Operation, None] = {}
         pending = [value]
         while pending:
@@ -117,7 +117,7 @@ class OriginSearch:
 
 
 def tabulated(value: SSAValue, code: SSAValue, storage: Storage) -> np.ndarray:
-    """What a value is for each of the codes of a byte, in the order of their bits."""
+    """Evaluate a value for all 256 values of its origin, in the order of their bits."""
     known: dict[SSAValue, np.ndarray] = {
         code: np.arange(CODES_OF_A_BYTE).astype(np.uint8).view(numpy_dtype(element_of(code)))
     }

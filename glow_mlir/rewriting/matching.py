@@ -1,4 +1,4 @@
-"""The search for formulas: which values and numbers of a graph stand for their variables."""
+"""Matcher of formulas: binds variables to values and numbers of a graph."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 
 MAX_PARTS = 6
-"""Factors or terms beyond which no formula goes, so that the search ends early in long chains."""
+"""Maximum number of factors or terms of a formula, which ends the search in long chains."""
 
 MAX_LEVELS = 8
-"""How often the members of a product or sum are split, so that the search in long chains takes no longer either."""
+"""Maximum number of times that members of a product or sum are expanded, which bounds the search."""
 
 ROUNDINGS = 4
-"""Units in the last place by which a number may miss that of a formula: it may be the product of several."""
+"""Tolerance in units in the last place for a number of a formula: it may be the product of several."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """How a formula matches so far."""
+    """A partial match of a formula."""
 
     values: Mapping[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
     axes: Shape | None = None
     """The axes of the reductions, counted from the front."""
     ops: tuple[Operation, ...] = ()
-    """The operators that the formula covers, its root first."""
+    """The operators that the formula covers, root first."""
 
     def covering(self, *ops: Operation) -> Match:
-        """This match with further operators."""
+        """Extend this match by further operators."""
         return replace(self, ops=(*self.ops, *ops))
 
     def is_alone(self) -> bool:
-        """Whether nothing but the root's result is used outside: otherwise the rest would be computed twice."""
+        """Whether only the root's result is used outside the match: other operators would be computed twice."""
         covered = set(self.ops)
         inner = (result for op in self.ops[1:] for result in op.results)
         return all(use.operation in covered for result in inner for use in result.uses)
@@ -67,7 +67,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Parts:
-    """A value in normal form: `number` times powers of `weights`' keys, or plus multiples of them."""
+    """A value in normal form: `number` times powers, or plus multiples, of the keys of `weights`."""
 
     number: float
     weights: Mapping[SSAValue, float]
@@ -91,7 +91,7 @@ FACTORS: dict[type[Operation], Split] = {
     math.ReciprocalOp: lambda op, _: [(op.operands[0], -1.0)],
     math.SqrtOp: lambda op, _: [(op.operands[0], 0.5)],
 }
-"""Operator → its factors and their powers; a negation is a factor of -1 besides."""
+"""Operator → its factors and their powers; a negation also is a factor of -1."""
 
 TERMS: dict[type[Operation], Split] = {
     binary.AddOp: lambda op, _: [(op.operands[0], 1.0), (op.operands[1], 1.0)],
@@ -107,14 +107,14 @@ class Matcher:
         self.storage = storage
 
     def find(self, formula: Formula, root: Operation) -> Match | None:
-        """The first match of `formula` with the result of `root` that leaves nothing to be computed twice."""
+        """The first match of `formula` with the result of `root` that duplicates no computation."""
         for match in self.matches(formula, root.results[0], Match()):
             if match.ops and match.ops[0] is root and match.is_alone():
                 return match
         return None
 
     def number_of(self, value: SSAValue) -> float | None:
-        """The number that a constant of one element, or a splat, is."""
+        """The number of a one-element constant or of a splat."""
         owner = value.owner
         if isinstance(owner, SplatOp):
             return float(number(owner.value))
@@ -124,7 +124,7 @@ class Matcher:
         return None
 
     def matches(self, formula: Formula, value: SSAValue, match: Match) -> Iterator[Match]:
-        """All ways in which `formula` matches `value`, as continuations of `match`."""
+        """All matches of `formula` with `value` that extend `match`."""
         if isinstance(formula, Product):
             yield from self._products(formula, value, 1.0, match)
         elif isinstance(formula, Sum):
@@ -223,7 +223,7 @@ class Matcher:
             yield from self.matches(formula, value, match)
 
     def _expansions(self, value: SSAValue, splits: dict[type[Operation], Split], parts: Parts) -> Iterator[Parts]:
-        """`parts`, and what it becomes as its members are split further and further."""
+        """`parts`, and its successive expansions as members are split."""
         for _ in range(MAX_LEVELS):
             if len(parts.weights) > MAX_PARTS:
                 return
@@ -234,7 +234,7 @@ class Matcher:
             parts = grown
 
     def _split(self, parts: Parts, splits: dict[type[Operation], Split], root: SSAValue) -> Parts | None:
-        """`parts` with each member split once; `None` where none can be."""
+        """Split each member of `parts` once; `None` if none can be split."""
         total, ops = parts.number, list(parts.ops)
         weights: dict[SSAValue, float] = {}
         for value, weight in parts.weights.items():
@@ -257,7 +257,7 @@ class Matcher:
     def _members(
         self, value: SSAValue, weight: float, splits: dict[type[Operation], Split], root: SSAValue
     ) -> list[tuple[SSAValue, float]] | None:
-        """What a member splits into, if nothing else reads it; a root of a product stays one, since (x²)^½ is |x|."""
+        """The factors or terms of a member without other readers; roots in products stay, since (x²)^½ is |x|."""
         split = splits.get(type(value.owner)) if isinstance(value.owner, HighOp) else None
         if split is None or (value is not root and not value.has_one_use()) or weight % 1:
             return None
@@ -266,7 +266,7 @@ class Matcher:
 
 
 def _combined(total: float, known: float, weight: float, splits: dict[type[Operation], Split]) -> float:
-    """The number of a normal form with one more constant."""
+    """Combine the number of a normal form with another constant."""
     if splits is TERMS:
         return total + weight * known
     if (known == 0 and weight < 0) or (known < 0 and weight % 1):
@@ -286,7 +286,7 @@ def _bound(match: Match, name: str, value: SSAValue) -> Iterator[Match]:
 
 
 def numbers_match(formula: Formula | float, found: float, value: SSAValue, match: Match) -> Iterator[Match]:
-    """`match` where `found`, computed in the element type of `value`, is the number of `formula`, or stands for it."""
+    """Extend `match` if `found`, in the element type of `value`, equals the number of `formula` or binds it."""
     if isinstance(formula, Number):
         known = match.numbers.get(formula.name)
         if known is None:
@@ -301,7 +301,7 @@ def numbers_match(formula: Formula | float, found: float, value: SSAValue, match
 
 
 def close(found: float, wanted: float, value: SSAValue) -> bool:
-    """Whether two numbers are equal but for a few roundings to the element type of `value`."""
+    """Whether two numbers are equal up to a few roundings in the element type of `value`."""
     element = element_of(value)
     if not is_float(element):
         return found == wanted

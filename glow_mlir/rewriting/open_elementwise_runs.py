@@ -1,4 +1,4 @@
-"""Runs that are still open, found by what an instruction uses without a walk over all of them."""
+"""Index of the open runs by buffer, so that an instruction need not be compared with all of them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class OpenRuns:
     """
     The open runs of one block, by the memory that their members use.
 
-    A run is joined for a buffer that it reads or writes as an instruction reads it, and stands against one whose
-    elements it meets: only those are looked at.
+    An instruction may join runs that read or write one of its buffers, and conflicts with runs whose elements it
+    overlaps: only these runs are visited.
     """
 
     def __init__(self, buffers: Buffers) -> None:
         self._buffers = buffers
         self._runs: dict[ElementwiseRun, None] = {}
         self._used: dict[tuple[SSAValue, bool], Extents[ElementwiseRun]] = {}
-        """Allocation or weight, and whether it is written → the runs that use parts of it so."""
+        """(Allocation or weight, whether it is written) → the runs with such a use."""
         self._joinable: dict[tuple[Place, Sizes], dict[ElementwiseRun, None]] = {}
-        """Buffer that is known to a run, and its space → the runs that may still be joined."""
+        """(Buffer, index space) → the runs that may still be joined through it."""
 
     def all(self) -> list[ElementwiseRun]:
-        """All of them, the one that began first in front."""
+        """All open runs, oldest first."""
         return _in_order(self._runs)
 
     def accepting(self, op: DerivedInstruction, time: int, most: int) -> list[ElementwiseRun]:
-        """Those that an instruction may join, with `most` members, the one that began first in front."""
+        """The runs that an instruction may join, up to `most` members, oldest first."""
         space = sizes_of(op.outputs()[0])
         keys = [(self._buffers.place(value), space) for value in op.inputs()]
         found = _in_order(run for key in keys for run in self._joinable.get(key, ()))
@@ -46,7 +46,7 @@ class OpenRuns:
         return accepting
 
     def conflicting(self, uses: Sequence[Use]) -> list[ElementwiseRun]:
-        """Those that come before an instruction with these uses, the one that began first in front."""
+        """The runs that must come before an instruction with these uses, oldest first."""
         near: dict[ElementwiseRun, None] = {}
         for value, writes in uses:
             root = root_of(value)
@@ -56,14 +56,14 @@ class OpenRuns:
         return [run for run in _in_order(near) if run.conflicts(uses)]
 
     def add(self, run: ElementwiseRun, time: int, op: DerivedInstruction) -> None:
-        """Let an instruction join a run, which may be a new one with members."""
+        """Add an instruction to a run, which may be a new one with members."""
         if run not in self._runs:
             self._runs[run] = None
             self._note(run, run.uses(), (*run.sources, *run.written))
         self._note(run, *run.add(time, op))
 
     def drop(self, run: ElementwiseRun) -> None:
-        """Let go of a run."""
+        """Remove a run."""
         del self._runs[run]
         for value, writes in run.uses():
             self._used[root_of(value), writes].remove(self._buffers.region(value), run)
@@ -76,11 +76,11 @@ class OpenRuns:
             self._joinable.setdefault((place, run.space), {})[run] = None
 
     def _end_joining(self, run: ElementwiseRun) -> None:
-        """A run is joined no more."""
+        """Mark a run as closed to further members."""
         for place in (*run.sources, *run.written):
             self._joinable[place, run.space].pop(run, None)
 
 
 def _in_order(runs: Iterable[ElementwiseRun]) -> list[ElementwiseRun]:
-    """Each run once, the one that began first in front."""
+    """Each run once, oldest first."""
     return sorted(dict.fromkeys(runs), key=lambda run: run.members[0][0])

@@ -1,4 +1,4 @@
-"""The policy of a function on its way through the passes in front of its target's."""
+"""The policy of a function before its target is known."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from glow_mlir.options.policy import Policy
 
 
 def policy_of(function: FunctionOp) -> Policy:
-    """What a function is made for, on any machine: the defaults as long as it has no target."""
+    """The compilation policy of a function: that of its target, or the defaults before one is assigned."""
     return Policy() if function.assigned is None else function.assigned.data.policy
 
 
 def is_strict(function: FunctionOp) -> bool:
-    """Whether each step of arithmetic rounds as the model says it (docs/floating-point.md)."""
+    """Whether each arithmetic operation rounds as in the model (docs/floating-point.md)."""
     return policy_of(function).accuracy == "strict"

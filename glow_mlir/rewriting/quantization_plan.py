@@ -1,4 +1,4 @@
-"""Which operators of a function compute on codes, which values become codes, and which of these have one scale."""
+"""Selection of the operators that compute on quantized values, the values to quantize, and groups of one scale."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from glow_mlir.quantization.histogram import Histogram
 
 
 def form_of(op: Operation) -> OnCodes | None:
-    """What an operator is where numbers are quantized."""
+    """The class of an operator under quantization."""
     if not isinstance(op, HighOp) or (isinstance(op, DataMovement) and not op.moves_only()):
         return None
     return op.ON_CODES
 
 
 def data_operands(op: Operation) -> Sequence[SSAValue]:
-    """The operands that an operator with a form on codes multiplies, moves or computes with, its first ones."""
+    """The leading operands that an operator with a quantized form multiplies, moves or computes with."""
     form = form_of(op)
     if form is OnCodes.MOVEMENT:
         return op.operands if isinstance(op, ConcatOp) else op.operands[:1]
@@ -37,12 +37,12 @@ def data_operands(op: Operation) -> Sequence[SSAValue]:
 
 class Plan:
     """
-    What of a function is quantized, given the values that a profile `known`s, and operators that are `kept` in floats.
+    The quantization plan of a function, given profiled values `known` and operators `kept` in floats.
 
-    Products are, where their operands are known; and what a chain of movement and arithmetic leads from to one that is.
-    So no number is rounded for the sake of an operator whose result goes on in floats. What an elementwise operator
-    alone reads stays a number, if that is its last operand: it is in registers where the operator joins the loop of its
-    producer, so that a bias, a residual and an activation are added and applied to sums before they are rounded once.
+    Products with known operands are quantized, and so are chains of data movement and arithmetic that lead to one. No
+    number is rounded for an operator whose result continues in floats. If an elementwise operator is the only reader of
+    its last operand, that operand stays in floats: it is in registers once the operator is fused with its producer.
+    Bias, residual and activation are then applied to accumulators before a single rounding.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Plan:
 
     @cached_property
     def operators(self) -> dict[Operation, int]:
-        """The operators that compute on codes, in order, with their positions in the program."""
+        """The operators that compute on quantized values, in order, with their positions in the program."""
         chosen: set[Operation] = set()
         for op in reversed(self._program):
             form = form_of(op) if self._is_known(op) else None
@@ -67,7 +67,7 @@ class Plan:
 
     @cached_property
     def values(self) -> list[SSAValue]:
-        """The values that become codes, each once."""
+        """The values to quantize, each once."""
         found: dict[SSAValue, None] = {}
         for op in self.operators:
             joined = self._joined(op)
@@ -75,21 +75,24 @@ class Plan:
         return list(found)
 
     def reads_codes(self, value: SSAValue, use: Use) -> bool:
-        """Whether a reader of one of `values` reads its codes: all do where there is no other buffer of it."""
+        """
+        Whether a use of one of `values` reads the quantized value: all uses do if an operator of the plan produces
+        it.
+        """
         if value.owner in self.operators:
             return True
         return use.operation in self.operators and use.index < len(data_operands(use.operation))
 
     def group(self, value: SSAValue) -> Sequence[SSAValue]:
-        """All values that have one scale with this one, itself among them: those that operators move to each other."""
+        """The values that share one scale with `value`, itself included: values connected by data movement."""
         return self._groups.get(value, (value,))
 
     def mean(self, value: SSAValue) -> float:
-        """The mean of the numbers of one of `values`."""
+        """The profiled mean of one of `values`."""
         return self._known[value].mean()
 
     def histogram(self, group: Sequence[SSAValue]) -> Histogram:
-        """How often which number occurred among some values."""
+        """The merged histogram of some values."""
         found = Histogram(self._known[group[0]].bins)
         for value in group:
             found.merge(self._known[value])
@@ -100,11 +103,11 @@ class Plan:
         return list(own_operations(self.function))
 
     def _variables(self, op: Operation) -> list[SSAValue]:
-        """The data operands that are no constants."""
+        """The non-constant data operands."""
         return [value for value in data_operands(op) if not self.storage.is_constant(value)]
 
     def _is_known(self, op: Operation) -> bool:
-        """Whether the profile has all that an operator reads and writes, constants excepted that it can take."""
+        """Whether the profile covers all operands and results, except constants that the operator accepts."""
         form = form_of(op)
         if form is None or op in self.kept or element_of(op.results[0]) != f32:
             return False
@@ -117,20 +120,20 @@ class Plan:
         return takes and all(value in self._known for value in (*variables, op.results[0]))
 
     def _leads_on(self, op: Operation, chosen: AbstractSet[Operation]) -> bool:
-        """Whether one of those chosen reads the result."""
+        """Whether a selected operator reads the result."""
         return any(
             use.operation in chosen and use.index < len(data_operands(use.operation)) for use in op.results[0].uses
         )
 
     def _joined(self, op: Operation) -> SSAValue | None:
-        """The operand that stays a number, of an elementwise operator whose loop joins that of its producer."""
+        """The operand that stays in floats because the elementwise operator is fused with its producer."""
         if not isinstance(op, Elementwise):
             return None
         alone = [value for value in self._variables(op) if _has_one_reader(value) and not self._is_moved(value)]
         return max(alone, key=lambda value: self._positions[value.owner], default=None)
 
     def _is_moved(self, value: SSAValue) -> bool:
-        """Whether an operator that moves codes gives a value."""
+        """Whether a quantized data movement produces the value."""
         owner = value.owner
         return isinstance(owner, Operation) and owner in self.operators and form_of(owner) is OnCodes.MOVEMENT
 
@@ -140,7 +143,7 @@ class Plan:
 
     @cached_property
     def _groups(self) -> dict[SSAValue, list[SSAValue]]:
-        """Value → all values with its scale, in one list."""
+        """Value → the values of its scale, in one shared list."""
         found: dict[SSAValue, list[SSAValue]] = {}
         for op in self.operators:
             if form_of(op) is OnCodes.MOVEMENT:
@@ -154,12 +157,12 @@ class Plan:
 
 
 def _has_one_reader(value: SSAValue) -> bool:
-    """Whether one operator reads a value; what saves it computes nothing."""
+    """Whether exactly one operator reads a value; saves do not count."""
     return sum(not isinstance(use.operation, SaveOp) for use in value.uses) == 1
 
 
 def floats_of(plan: Plan) -> list[Operation]:
-    """The operators that compute numbers of f32 from others and stay in floats, but for those behind the last codes."""
+    """The f32 operators that stay in floats, except those behind the last quantized value."""
     found: list[Operation] = []
     for op in own_operations(plan.function):
         computes = isinstance(op, HighOp) and any(

@@ -1,4 +1,4 @@
-"""Means of numbers that codes stand for: sums of codes, in another scale."""
+"""Means of dequantized values as sums of quantized values with another scale."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from glow_mlir.rewriting.quantized_values import codes_of
 from glow_mlir.support.symbols import Sizes
 
 LONGEST_SUM = 1 << 16
-"""How many codes of 16 bits, and more than enough of 8, are summed in 32 bits."""
+"""Maximum number of 16-bit values in an i32 sum, which is safe for 8-bit values."""
 
 MIN_IMAGE_RANK = 3
-"""Axes of an image: batch, channels, and one that is spatial."""
+"""Minimum rank of an image: batch, channels, and one spatial axis."""
 
 
 class MeanOfCodes(Pattern):
-    """A mean of numbers that codes stand for is a sum of codes, in 32 bits, in the scale of one by their count."""
+    """Replace a mean of dequantized values by an i32 sum of quantized values; the scale absorbs the count."""
 
     @rooted
     def match_and_rewrite(self, op: ReduceMeanOp, rewriter: Rewriter, /) -> None:
@@ -51,7 +51,7 @@ class MeanOfCodes(Pattern):
 
 
 class SumImages(Pattern):
-    """The sums of whole images of codes are those of windows of their size, which need no copy in 32 bits."""
+    """Replace sums over whole images by window sums of the same size, which need no i32 copy of the image."""
 
     @rooted
     def match_and_rewrite(self, op: ReduceSumOp, rewriter: Rewriter, /) -> None:
@@ -69,7 +69,7 @@ class SumImages(Pattern):
 
 
 class AverageCodes(Pattern):
-    """A mean of each window of codes is their sum by their count."""
+    """Replace an average pool of dequantized values by a window sum divided by the count."""
 
     @rooted
     def match_and_rewrite(self, op: AvgPoolOp, rewriter: Rewriter, /) -> None:
@@ -93,7 +93,7 @@ class AverageCodes(Pattern):
 
 
 def _counts(window: Window, spatial: Sizes, counts_padding: bool) -> np.ndarray:
-    """How many elements of an image each window has: a number, or one for each place."""
+    """The number of elements in each window: one number, or one per output position."""
     if counts_padding or not any(window.pads):
         return np.asarray(math.prod(window.kernel), np.float32)
     counts = np.ones((), np.float32)

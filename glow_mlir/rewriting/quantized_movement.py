@@ -1,4 +1,4 @@
-"""Movement of numbers that codes stand for, and of numbers that are quantized behind it: movement of codes."""
+"""Data movement on quantized values, below a dequantization or above a quantization."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.rewriting.quantized_values import codes_of, known_scale, reshaped_scale, transposed_scale
 
 INTEGERS_ONLY = MaxPoolOp | PadOp | ResizeOp
-"""Operators that move the integers of codes, not codes themselves."""
+"""Operators that move the stored integers, not quantized types."""
 
 
 class MoveCodes(Pattern):
     """
-    What moves numbers moves their codes, and the largest number has the largest code (Glow's sinkRescaleQuantizedNode
-    and its like).
+    Move quantized values instead of dequantized ones; max pools choose among quantized values (Glow's
+    sinkRescaleQuantizedNode and its like).
     """
 
     @rooted
@@ -54,18 +54,18 @@ class MoveCodes(Pattern):
 
 
 def _is_positive(scale: float | SSAValue, emit: Emitter) -> bool:
-    """Whether a scale is known to keep the order of codes; that of a type is."""
+    """Whether a scale is known to be positive, which preserves order; scales of types always are."""
     known = known_scale(scale, emit.storage)
     return known is not None and bool((known > 0).all())
 
 
 def moved_operands(op: HighOp) -> int:
-    """How many operands, the first ones, are moved."""
+    """The number of leading operands that are moved."""
     return len(op.operands) if isinstance(op, ConcatOp) else 1
 
 
 def _moved_scale(op: HighOp, scale: float | SSAValue, emit: Emitter) -> float | SSAValue | None:
-    """The scale of moved codes; `None` where each has one that does not move with it."""
+    """The scale of the moved values; `None` if a scale per channel cannot follow the movement."""
     if not isinstance(scale, SSAValue) or rank_of(scale) == 0:
         return scale
     if size_of(scale) == 1:
@@ -79,7 +79,7 @@ def _moved_scale(op: HighOp, scale: float | SSAValue, emit: Emitter) -> float | 
 
 
 def _reshaped(scale: Shape, before: Shape, after: Shape) -> Shape | None:
-    """The shape of a scale for each index of an axis behind a reshape; `None` where that axis does not stay one."""
+    """The shape of a per-axis scale after a reshape; `None` if the reshape does not keep that axis."""
     full = (*[1] * (len(before) - len(scale)), *scale)
     axis = next(axis for axis, size in enumerate(full) if size > 1)
     for place, size in enumerate(after):
@@ -91,7 +91,7 @@ def _reshaped(scale: Shape, before: Shape, after: Shape) -> Shape | None:
 def _moved(
     op: DataMovement | MaxPoolOp, operands: list[SSAValue], element: Attribute, emit: Emitter
 ) -> SSAValue | None:
-    """What an operator makes of codes; `None` where it adds numbers that are no codes."""
+    """The operator on quantized operands; `None` if it inserts numbers that are not quantized."""
     if isinstance(op, DataMovement) and not isinstance(op, ConcatOp | PadOp) and not op.moves_only():
         return None
     if not isinstance(op, INTEGERS_ONLY) or (isinstance(op, PadOp) and text(op.mode) != "constant"):
@@ -107,7 +107,7 @@ def _moved(
 
 
 class QuantizeMoved(Pattern):
-    """A quantization of what codes of several scales are joined to, or of codes in a border, is one of each part."""
+    """Quantize the operands of a concat or pad instead of its result, if one of them is dequantized."""
 
     @rooted
     def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:

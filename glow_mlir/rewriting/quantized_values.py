@@ -1,4 +1,4 @@
-"""What numbers are in terms of codes: codes with a scale, and sums of such."""
+"""Quantized values with their scales, and linear combinations of them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
 
 MAX_TERMS = 8
-"""How many operators of a sum are looked at."""
+"""Maximum number of operators of a sum that are visited."""
 
 
 class Codes(NamedTuple):
-    """Codes that stand for numbers: `value`, less the zero point in its type, times `scale`, a number or a value."""
+    """A quantized value: (`value` - zero point of its type) · `scale`, where the scale is a number or a value."""
 
     value: SSAValue
     scale: float | SSAValue
 
 
 def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
-    """The codes that a value of f32 is made of, where their zero point is in their type, or there is none."""
+    """The quantized operand of a dequantization to f32 whose zero point is in its type or absent; else `None`."""
     op = value.owner
     if not isinstance(op, DequantizeOp) or element_of(op.result) != f32 or sizes_of(op.input) != sizes_of(op.result):
         return None
@@ -48,13 +48,13 @@ def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
 
 
 def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
-    """Codes as the integers that store them; integers as they are."""
+    """Cast quantized values to their storage integers; other values are returned as they are."""
     element = element_of(value)
     return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
 
 
 def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:
-    """The numbers, of f32, that constant codes stand for; `None` where codes or scale are known at run time only."""
+    """Dequantize a constant to f32; `None` if value or scale is known only at run time."""
     source = codes.value.owner.input if isinstance(codes.value.owner, StorageCastOp) else codes.value
     integers, scale = storage.value_of(source), known_scale(codes.scale, storage)
     if integers is None or scale is None:
@@ -64,12 +64,12 @@ def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:
 
 
 def known_scale(scale: float | SSAValue, storage: Storage) -> np.ndarray | None:
-    """A scale as an array of f32; `None` where it is known at run time only."""
+    """A scale as an array of f32; `None` if it is known only at run time."""
     return storage.value_of(scale) if isinstance(scale, SSAValue) else np.asarray(scale, np.float32)
 
 
 def product_of_scales(left: float | SSAValue, right: float | SSAValue, emit: Emitter) -> SSAValue:
-    """The product of two scales, of f32: a constant where both are known."""
+    """The f32 product of two scales: a constant if both are known."""
     first, second = known_scale(left, emit.storage), known_scale(right, emit.storage)
     if first is not None and second is not None:
         return emit.constant(np.asarray(first * second), "scale")
@@ -78,13 +78,13 @@ def product_of_scales(left: float | SSAValue, right: float | SSAValue, emit: Emi
 
 
 def reshaped_scale(scale: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
-    """A scale in another shape: a constant where it is known."""
+    """Reshape a scale: a constant if it is known."""
     known = emit.known(scale)
     return emit(ReshapeOp, scale, shape=shape) if known is None else emit.constant(known.reshape(shape), "scale")
 
 
 def transposed_scale(scale: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
-    """A scale with its axes in another order: a constant where it is known."""
+    """Transpose a scale: a constant if it is known."""
     known = emit.known(scale)
     if known is None:
         return emit(TransposeOp, scale, permutation=permutation)
@@ -92,7 +92,7 @@ def transposed_scale(scale: SSAValue, permutation: Shape, emit: Emitter) -> SSAV
 
 
 def with_zeros(value: SSAValue, pads: Sequence[int], emit: Emitter) -> SSAValue:
-    """A tensor within a border of zeros, or of the codes of 0; `pads` are those of `PadOp`."""
+    """Pad a tensor with zeros, or with its zero point if quantized; `pads` as in `PadOp`."""
     element = element_of(value)
     if not isinstance(element, UniformQuantizedType):
         return emit(PadOp, value, pads=pads)
@@ -103,30 +103,30 @@ def with_zeros(value: SSAValue, pads: Sequence[int], emit: Emitter) -> SSAValue:
 
 @dataclass(frozen=True)
 class Combination:
-    """A sum of codes, less their zero points, each times a factor, and of a number; factors and numbers broadcast."""
+    """A linear combination: Σ factor · (quantized value - zero point) + offset; factors and offset broadcast."""
 
     terms: tuple[tuple[SSAValue, np.ndarray], ...]
     offset: np.ndarray | None = None
 
     def times(self, factor: np.ndarray) -> Combination:
-        """The sum times a factor."""
+        """The combination times a factor."""
         terms = tuple((value, np.asarray(scale * factor)) for value, scale in self.terms)
         return Combination(terms, None if self.offset is None else np.asarray(self.offset * factor))
 
     def over(self, divisor: float | np.ndarray) -> Combination:
-        """The sum divided by a number, or by numbers that broadcast."""
+        """The combination divided by a number, or by numbers that broadcast."""
         unit = np.asarray(divisor, np.float32)
         terms = tuple((value, np.asarray(factor / unit)) for value, factor in self.terms)
         return Combination(terms, None if self.offset is None else np.asarray(self.offset / unit))
 
     def plus(self, other: Combination) -> Combination:
-        """The sum of two sums."""
+        """The sum of two combinations."""
         offsets = [offset for offset in (self.offset, other.offset) if offset is not None]
         return Combination((*self.terms, *other.terms), np.asarray(sum(offsets)) if offsets else None)
 
 
 def combination_of(value: SSAValue, storage: Storage, limit: int = MAX_TERMS) -> Combination | None:
-    """What a value of f32 is as a sum of codes and a constant; `None` where it is something else."""
+    """Express an f32 value as a combination of quantized values and a constant; `None` if it has another form."""
     known = storage.value_of(value)
     if known is not None:
         return Combination((), known) if known.dtype == np.float32 else None

@@ -1,4 +1,4 @@
-"""Patterns that replace what a formula matches by one operator."""
+"""Patterns that replace a match of a formula by one operator."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Build = Callable[[Match, Emitter], SSAValue | None]
 @dataclass(frozen=True)
 class Recognition(Pattern):
     """
-    Formulas, of which the first that matches counts, and what computes the same.
+    Formulas in order of precedence, and the operator to build for a match.
 
-    `build` gives `None` where it does not after all. Applied from the first operator to the last, patterns build on one
-    another: all that an operator depends on has been rewritten when it is tried as the root of a formula.
+    `build` returns `None` to reject a match. Patterns build on one another because operators are visited first to last:
+    all operands of a root have been rewritten when it is matched.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Recognition(Pattern):
 
     @cached_property
     def _needs(self) -> tuple[tuple[Formula, tuple[Needed, ...]], ...]:
-        """With each formula, sets of operators of which a function where it matches has one each: a quick test."""
+        """Each formula with the sets of operators that a function must contain for a match: a quick test."""
         return tuple((formula, formula.needs()) for formula in self.formulas)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -56,10 +56,10 @@ class Recognition(Pattern):
                 return
 
     def _replace(self, op: Operation, match: Match, rewriter: Rewriter) -> bool:
-        """Replace the result of `op` by what is built for a match; whether that fits."""
+        """Replace the result of `op` by the operator built for a match; return whether the match was accepted."""
         try:
             value = self.build(match, rewriter.emit)
-        except VerifyException:  # The operator does not take such operands.
+        except VerifyException:  # The operator rejects such operands.
             value = None
         if value is None or value.type != op.results[0].type:
             rewriter.discard()

@@ -1,4 +1,4 @@
-"""Quantizations of sums of codes: changes of scale, limits to a part of the range, and codes that are there already."""
+"""Requantization of combinations of quantized values: rescaling, clipping to a subrange, and no-ops."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from glow_mlir.rewriting.quantized_values import Combination, combination_of, st
 
 class RescaleCodes(Pattern):
     """
-    A quantization of sums of codes, or of what sums of products stand for, changes their scale at once.
+    Requantize a combination of quantized values, or of accumulators, in one step.
 
-    Constants that are added become an offset, limits those of the codes. Of the same codes it is nothing, which is all
-    that is done for the accuracy strict: a change of scale rounds once where the model rounds several times.
+    Added constants become an offset, clips become limits of the quantized type. Requantization to the same scale is a
+    no-op. With accuracy strict only such no-ops are simplified: rescaling rounds once where the model rounds several
+    times.
     """
 
     @rooted
@@ -47,7 +48,7 @@ class RescaleCodes(Pattern):
             found = found.over(to.quantization[0][0])
             is_integer = policy_of(rewriter.function).requantization == "integer"
             result = rescaled_by_integers(found, to, emit) if is_integer else rescaled(found, to, emit)
-        # A constant that vanishes may have given the result its shape.
+        # The constant may have determined the shape of the result.
         if result is None or sizes_of(result) != sizes_of(op.result):
             rewriter.discard()
             return
@@ -56,8 +57,8 @@ class RescaleCodes(Pattern):
 
 def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue:
     """
-    The codes of a sum of codes, whose factors are relative to their scale: one is rescaled, the others are numbers in
-    its offset.
+    Requantize a combination in f32; its factors are relative to the scale of `to`. One term is rescaled, the others
+    are dequantized into its offset.
     """
     given = sorted(found.terms, key=lambda term: -byte_width(element_of(term[0])))
     terms = [(_exact(value, emit), factor) for value, factor in given]
@@ -74,9 +75,9 @@ def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSA
 
 def _exact(value: SSAValue, emit: Emitter) -> SSAValue:
     """
-    Codes, those of 16 bits less their zero point, as integers of 32 bits.
+    16-bit quantized values with their zero point subtracted, as i32; other values unchanged.
 
-    Of a large zero point in the offset, and of the product that it is to cancel, f32 would round away what is left.
+    In f32, a large zero point in the offset would cancel against the product and lose the low bits.
     """
     element = element_of(value)
     zero_point = zero_point_of(element)
@@ -86,7 +87,7 @@ def _exact(value: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
-    """Codes of the same scale and range that lie within the limits of a type, in integers; `None` for others."""
+    """Convert between types that differ only in signedness and limits, in integers; `None` for other types."""
     if len(found.terms) > 1 or found.offset is not None:
         return None
     value, factor = next(iter(found.terms))
@@ -101,7 +102,7 @@ def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> 
         return None
     codes = stored_integers(value, emit)
     if stored != wanted:
-        # Integers with a sign become those without, and back, by their highest bit.
+        # Flipping the highest bit converts between signed and unsigned.
         codes = emit(BitwiseXorOp, emit(BitCastOp, codes, to=wanted), emit.splat(_highest_bit(wanted), wanted))
     bounds = integer_bounds(wanted)
     limits = [
@@ -119,12 +120,12 @@ def _highest_bit(element: Attribute) -> int:
 
 
 def keeps_quantizations(function: FunctionOp) -> bool:
-    """Whether all roundings of a model's own quantizations stay where they are: in floats, of the accuracy strict."""
+    """Whether all quantizations of the model keep their roundings: accuracy strict with requantization in floats."""
     return is_strict(function) and policy_of(function).requantization == "float"
 
 
 def limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:
-    """What a value is limited from, and codes of a type with these limits."""
+    """Strip clips from `value`, and narrow the limits of the quantized type to theirs."""
     (scale, zero), *_ = to.quantization
     while isinstance(value.owner, ReluOp | ClipOp):
         limits = limits_of(value.owner)

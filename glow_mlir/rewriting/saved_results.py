@@ -1,4 +1,4 @@
-"""Copies of modules in which the result of every operator is an output, for comparing one layer after the other."""
+"""Copies of modules that output the result of every operator, for comparison layer by layer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.support.activity import warn
 
 Layers = dict[str, tuple[str, str]]
-"""What callers name an output → name and kind of the operator whose result it is, in the order of the program."""
+"""Name of an output → name and kind of the operator that computes it, in program order."""
 
 
 def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, Layers]]:
     """
-    A copy of a module in which each function of `glow_high` saves the results of all its operators.
+    Copy a module so that each function of `glow_high` saves the results of all its operators.
 
-    Also returned are the layers of each such function. An operator goes by its location, or else by what the text calls
-    its result. Operators inside branches and loops, which have no one result, are not saved, with a warning that counts
-    them. Functions of `glow_low` stay as they are: their memory is used again.
+    Also returns the layers of each such function. An operator is named by its location, or else by the SSA name of its
+    result. Operators inside branches and loops, which have no single result, are not saved; a warning counts them.
+    Functions of `glow_low` stay as they are: their memory is reused.
     """
     copy = module.clone()
     storage = Storage(copy)
@@ -51,7 +51,7 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, Layers]]:
 
 
 def _output_name(storage: Storage, symbol: str) -> str | None:
-    """What callers name the output of that symbol; `None` for state."""
+    """The public name of the output with that symbol; `None` for state."""
     placeholder = storage.by_name[symbol]
     if not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output":
         return None
@@ -63,7 +63,7 @@ def _label(op: Operation, result: SSAValue, position: int) -> str:
 
 
 def _save(function: FuncOp, storage: Storage, value: SSAValue, wish: str, taken: Collection[str]) -> str:
-    """Save `value` in a new output of the function, by a name that callers do not know yet; returns that."""
+    """Save `value` in a new output of the function under a new public name, and return the name."""
     while (name := storage.unique_name(wish)) in taken:
         wish += "_"
     save_as_output(function, storage, value, name)
@@ -71,7 +71,7 @@ def _save(function: FuncOp, storage: Storage, value: SSAValue, wish: str, taken:
 
 
 def save_as_output(function: FuncOp, storage: Storage, value: SSAValue, name: str, label: str | None = None) -> None:
-    """Save `value` in a new output of the function, of that unique name; callers name it `label`, if that is given."""
+    """Save `value` in a new output of the function with a unique symbol; its public name is `label`, if given."""
     type_: Attribute = value.type
     assert isa(type_, TensorType)
     producer = value.owner
@@ -85,7 +85,7 @@ def save_as_output(function: FuncOp, storage: Storage, value: SSAValue, name: st
 
 
 def warn_of_hidden(number: int) -> None:
-    """Warn of so many operations that nobody sees the values of, because they are inside branches and loops."""
+    """Warn that the results of so many operations are hidden inside branches and loops."""
     if number:
         plural = "operations inside branches and loops are" if number > 1 else "operation inside a branch or loop is"
         warn(UnsupportedError(f"{number} {plural} not shown"))
