@@ -68,7 +68,7 @@ class Plans:
         self._least = [[np.full(UNITS + 1, np.inf) for _ in range(count)] for _ in range(count)]
         self._choice = [[np.zeros(UNITS + 1, np.int64) for _ in range(count)] for _ in range(count)]
         """
-        Start of the second part, of which only the input is saved; the first stage itself if that saves everything.
+        Start of the second part, whose input alone is saved; the first stage itself if that saves everything.
         """
         for length in range(count):
             for first in range(count - length):

@@ -1,7 +1,7 @@
 """
 Deferred arrays: elements are computed on demand, in parts that fit into a cache.
 
-The weights of a model pass through several forms (transposed, scaled, packed for a kernel), only the last of which is
+The weights of a model pass through several forms (transposed, scaled, packed for a kernel); only the last one is
 kept. As deferred arrays, intermediate forms cost no memory, and the last is written directly to its destination.
 """
 

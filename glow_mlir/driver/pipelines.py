@@ -33,7 +33,7 @@ SELECT = "select"
 
 SIMPLIFY = "simplify-convolutions"
 """
-The pass in front of which graphs are profiled and quantized: constants are folded into weights, and nothing depends on
+Graphs are profiled and quantized in front of this pass: constants are folded into weights, and nothing depends on
 the machine yet.
 """
 

@@ -10,7 +10,7 @@ _LEAST = 1e-18
 
 
 class Network:
-    """Nodes, the first of which are `SOURCE` and `SINK`, and edges with capacities."""
+    """Nodes, beginning with `SOURCE` and `SINK`, and edges with capacities."""
 
     SOURCE = 0
     SINK = 1

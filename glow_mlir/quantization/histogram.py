@@ -22,7 +22,7 @@ _MANTISSA = 24
 
 class Histogram:
     """
-    Counts of numbers in bins of equal width, at least half of which are in use.
+    Counts of numbers in bins of equal width; at least half of the bins are in use.
 
     The width is a power of two, 2^`exponent`, and each bin begins at a multiple of it: bin i covers (`first` + i)·width
     up to the next one. If the range grows, bins are merged in pairs: counts stay exact, and the state depends only on

@@ -137,7 +137,7 @@ def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Products of rows with one matrix, and the operator in front of which the merged product is inserted."""
+    """Products of rows with one matrix, and the insertion point of the merged product."""
 
     products: Sequence[MatMulOp]
     place: Operation

@@ -108,7 +108,7 @@ def _summed(term: _Term, kept: Collection[str], emit: Emitter) -> _Term:
 
 
 def _ordered(term: _Term, labels: Labels, emit: Emitter) -> SSAValue:
-    """Transpose the axes to the order of `labels`, some of which may be absent."""
+    """Transpose the axes to the order of `labels`; some labels may be absent."""
     return _transposed(term.value, tuple(term.labels.index(x) for x in labels if x in term.labels), emit)
 
 
