@@ -82,7 +82,7 @@ class Extents(Generic[Item]):
                 rows.add(row, item)
 
     def remove(self, region: Region, item: Item) -> None:
-        """Let go of an item that uses a region, if it is there."""
+        """Remove an item that uses a region, if it is there."""
         if self._few is not None:
             self._few = [(where, other) for where, other in self._few if other is not item or where != region]
             return
@@ -93,7 +93,7 @@ class Extents(Generic[Item]):
             rows.remove(row, item)
 
     def near(self, region: Region) -> Iterator[Item]:
-        """The items that may use elements of a region, each once, one after the other; none may be added meanwhile."""
+        """The items that may overlap a region, lazily and each once; no item may be added during the iteration."""
         seen = set[Item]()
         for item in self._each_near(region):
             if item not in seen:
@@ -109,14 +109,14 @@ class Extents(Generic[Item]):
         stride, (begin, end) = _row_of(region)
         for other, (whole, rows) in self._by_stride.items():
             if stride and other == stride:
-                for shift in (-stride, 0, stride):  # Parts of a row may go on in the next one.
+                for shift in (-stride, 0, stride):  # A slice of a row may continue in the next row.
                     yield from rows.meeting(begin + shift, end + shift)
             else:
                 yield from whole.meeting(region.offset, region.end)
 
 
 def _row_of(region: Region) -> tuple[int, Span]:
-    """The stride of a region's rows and its span in the first; a stride of 0 where rows are not apart."""
+    """The row stride of a region and its span in the first row; stride 0 if rows are not apart."""
     if not region.axes:
         return 0, (0, 0)
     (_, stride), *inner = region.axes
