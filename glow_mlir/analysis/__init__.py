@@ -1,1 +1,1 @@
-"""Pure functions from IR to facts: liveness, ranges, cost."""
+"""Analyses: pure functions from IR to facts such as liveness, ranges and cost."""

@@ -1,9 +1,9 @@
 """
-Accesses to memory: which instruction reads and writes which allocation or weight, and when.
+Memory accesses: which instruction reads and writes which allocation or weight, and when.
 
-Time is counted in ops of one block. What happens in a region inside an op happens at the op's position: a loop may run
-its body any number of times, so that nothing inside is before or after the rest of it. Of what the block
-declares, all accesses are known; of what is declared around it, only those inside.
+Positions count the ops of one block. Accesses in a nested region have the position of the enclosing op: a loop may run
+its body any number of times, so that nothing inside is before or after the rest of it. All accesses to buffers declared
+in the block are known; of buffers declared outside, only those inside the block.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(eq=False)
 class Access:
-    """One use of memory: operand number `index` of `op`. It stays as it is made, and is told by identity."""
+    """An access to memory: operand number `index` of `op`. Immutable, and compared by identity."""
 
     op: Operation
     index: int
     position: int
-    """That of the op of the block that `op` is, or is inside."""
+    """The position of the op of the block that `op` is, or is nested in."""
     reads: bool
     writes: bool
 
     @property
     def value(self) -> SSAValue:
-        """The buffer that is used."""
+        """The accessed buffer."""
         return operands_of(self.op)[self.index]
 
     @cached_property
     def region(self) -> Region:
-        """The elements that may be touched; found once, so that a change of the operand needs a new access."""
+        """The accessed region; computed once, so that a new operand needs a new access."""
         return region_of(self.value)
 
 
 def accesses_of(op: Operation, position: int = 0) -> list[Access]:
     """
-    The accesses of one op, those in its regions included; declarations, views and deallocations have none.
+    The accesses of one op, nested regions included; declarations, views and deallocations have none.
 
-    An op that states no qualifiers is taken to read and write every buffer that it gets.
+    An op without qualifiers counts as reading and writing every buffer operand.
     """
     found: list[Access] = []
     for inner in subtree(op) if op.regions else (op,):
@@ -75,7 +75,7 @@ def accesses_of(op: Operation, position: int = 0) -> list[Access]:
 
 @cache
 def _states_uses(kind: type[Operation]) -> bool | None:
-    """Whether operations of a kind state how they use their operands; `None` where they use no content."""
+    """Whether operations of a kind declare how they use their operands; `None` if they access no content."""
     if issubclass(kind, AllocOp | WeightOp | AddressOp | DeallocOp):
         return None
     return issubclass(kind, QualifiedOp)
@@ -83,20 +83,20 @@ def _states_uses(kind: type[Operation]) -> bool | None:
 
 @dataclass
 class Accesses:
-    """All accesses of a block and of the regions inside, by the allocation or weight behind them."""
+    """All accesses of a block and its nested regions, by allocation or weight."""
 
     positions: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Op of the block → its position."""
     by_root: dict[SSAValue, list[Access]] = field(default_factory=dict[SSAValue, list[Access]])
     """Allocation or weight → its accesses, in order of position."""
     deallocs: dict[SSAValue, DeallocOp] = field(default_factory=dict[SSAValue, DeallocOp])
-    """Allocation → where its life ends."""
+    """Allocation → its deallocation."""
     _extents: dict[SSAValue, Extents[Access]] = field(default_factory=dict[SSAValue, "Extents[Access]"])
-    """Allocation or weight that was asked about → its accesses, by what they touch."""
+    """Queried allocation or weight → its accesses, indexed by region."""
 
     @staticmethod
     def of(block: Block) -> Accesses:
-        """The accesses of a block, found in one walk."""
+        """Collect the accesses of a block in one walk."""
         found = Accesses()
         for position, op in enumerate(own_operations(block)):
             found.positions[op] = position
@@ -107,7 +107,7 @@ class Accesses:
         return found
 
     def is_local(self, root: SSAValue) -> bool:
-        """Whether an allocation or weight is declared in the block, so that nothing outside of it uses it."""
+        """Whether an allocation or weight is declared in the block, so that nothing outside uses it."""
         return root.owner in self.positions
 
     def to(self, root: SSAValue) -> list[Access]:
@@ -115,16 +115,16 @@ class Accesses:
         return self.by_root.get(root, [])
 
     def meeting(self, value: SSAValue) -> list[Access]:
-        """The accesses that may touch elements of a buffer, in order of position."""
+        """The accesses that may overlap a buffer, in order of position."""
         return sorted(self.each_meeting(value), key=_position)
 
     def each_meeting(self, value: SSAValue) -> Iterator[Access]:
-        """Like `meeting`, one after the other in any order: who needs few of many does not pay for all."""
+        """Like `meeting`, but lazily and in any order, for callers that need few of many."""
         region = region_of(value)
         return (access for access in self.near(root_of(value), region) if regions_overlap(access.region, region))
 
     def is_met(self, value: SSAValue, first: int, last: int, writes: bool = False) -> bool:
-        """Whether accesses at positions from `first` up to `last`, or writes alone, may touch elements of a buffer."""
+        """Whether accesses, or only writes, at positions from `first` up to `last` may overlap a buffer."""
         accesses, region = self.to(root_of(value)), region_of(value)
         begin = bisect_left(accesses, first, key=_position)
         for access in islice(accesses, begin, bisect_right(accesses, last, begin, key=_position)):
@@ -133,7 +133,7 @@ class Accesses:
         return False
 
     def near(self, root: SSAValue, region: Region) -> Iterable[Access]:
-        """Accesses to an allocation or weight, all that may touch elements of a region among them, in any order."""
+        """A superset of the accesses that may overlap a region of an allocation or weight, in any order."""
         accesses = self.to(root)
         if len(accesses) < FEW:
             return accesses
@@ -144,18 +144,18 @@ class Accesses:
         return self._extents[root].near(region)
 
     def add(self, op: Operation) -> None:
-        """Take in the accesses of an op of the block whose operands are new."""
+        """Add the accesses of an op of the block whose operands are new."""
         for access in accesses_of(op, self.positions[op]):
             self._insert(root_of(access.value), access)
 
     def move(self, gone: SSAValue, root: SSAValue) -> None:
-        """Make the accesses to `gone` those of `root`; their operands are views of it now."""
+        """Move the accesses of `gone` to `root`; their operands are views of it now."""
         self._extents.pop(gone, None)
         for access in self.by_root.pop(gone, []):
             self._insert(root, replace(access))
 
     def forget(self, op: Operation) -> None:
-        """Drop the accesses of an op of the block that is to be erased."""
+        """Remove the accesses of an op of the block before it is erased."""
         position = self.positions[op]
         for root in {root_of(access.value) for access in accesses_of(op)}:
             accesses = self.to(root)
@@ -177,7 +177,7 @@ def _position(access: Access) -> int:
 
 
 FEW = 16
-"""Accesses up to which all are looked at."""
+"""Maximum number of accesses for a linear search."""
 
 
 def each_user(buffer: SSAValue) -> Iterator[QualifiedOp]:
@@ -197,10 +197,10 @@ def is_written(buffer: SSAValue) -> bool:
 
 def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     """
-    Whether @out operand number `output` may be the very buffer of @in operand number `input_`.
+    Whether @out operand number `output` may be the same buffer as @in operand number `input_`.
 
-    It may where the instruction declares so, and in a stack or an epilogue where both are walked alike: each element is
-    then read before it is written.
+    It may if the instruction declares so, or if a stack or an epilogue walks both alike: each element is then read
+    before it is written.
     """
     uses = op.named_uses()
     (name, qualifier, written), (other, other_qualifier, read) = uses[output], uses[input_]
@@ -215,7 +215,9 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
 
 
 def _epilogue_map(op: DerivedInstruction, index: int) -> AffineMap | None:
-    """How an epilogue walks operand number `index`: a further operand by its map, the result as it is."""
+    """
+    The map of operand number `index` in the epilogue: that of an epilogue operand, or the identity for the result.
+    """
     names = [name for name, _, _ in op.named_uses()]
     body, name = op.epilogue, names[index]
     if body is None:

@@ -1,14 +1,14 @@
 """
-Which operators of a graph share a buffer: the one model of the memory that a schedule will take.
+Memory model of schedules: predicts which operators of a graph will share a buffer.
 
-It states what the low-level passes will do, as far as an order of operators can be chosen by it:
+It predicts the low-level passes as far as the order of operators depends on them:
 
-- Constants, inputs, outputs and state lie outside of the activations. A tensor that is saved lies in its output.
-- A reshape, and a slice that walks forward, is a view of its operand.
-- Parts of a concatenation, and the input of a constant pad, lie in its result; each tensor in at most one.
-- An operator computes in place where it declares so (`INPLACE`; all elementwise ones), sizes are equal and the operand
-  dies there. If nothing else uses the operand, both are one buffer whatever the order.
-- A splat that only elementwise operators and pads read is a number in their code.
+- Constants, inputs, outputs and state lie outside of the activations. A saved tensor lies in its output.
+- A reshape, and a slice with positive steps, is a view of its operand.
+- Operands of a concatenation, and the input of a constant pad, lie in its result; each tensor in at most one.
+- An operator computes in place if it declares so (`INPLACE`; all elementwise ones), sizes are equal and the operand
+  dies there. If nothing else uses the operand, both share a buffer in every order.
+- A splat that only elementwise operators and pads read is an immediate in their code.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from glow_mlir.support.dataclass import dataclass
 
 
 def program_of(block: Block) -> Program:
-    """The operators of a block as steps, in the order of the block, with the buffers that they will use."""
+    """Convert the operators of a block to steps, in the order of the block, with the buffers they will use."""
     return _Model(list(own_operations(block))).program()
 
 
 @dataclass
 class _Model:
-    """The buffers of one block while they are joined."""
+    """The buffers of one block during their unification."""
 
     ops: list[Operation]
     place: dict[Operation, int] = field(default_factory=dict[Operation, int])
     host: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Tensor → the tensor in whose buffer it lies."""
+    """Tensor → the tensor that owns its buffer."""
     outside: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Tensors that own a buffer, but not among the activations."""
+    """Tensors that own a buffer outside the activations."""
 
     def program(self) -> Program:
         """The whole block."""
@@ -65,7 +65,7 @@ class _Model:
         )
 
     def _root(self, value: SSAValue) -> SSAValue:
-        """The tensor that owns the buffer in which `value` lies."""
+        """The tensor that owns the buffer of `value`."""
         root = value
         while root in self.host:
             root = self.host[root]
@@ -105,7 +105,7 @@ class _Model:
                 self.outside.add(root)
 
     def _place(self, value: SSAValue, target: SSAValue) -> None:
-        """Let the buffer of `value` be part of that of `target`, if it is wholly `value`'s and not placed yet."""
+        """Place `value` in the buffer of `target`, if it fills its own buffer and is not placed yet."""
         root = self._root(value)
         if root not in self.outside and bytes_of(root) == bytes_of(value) and root is not self._root(target):
             self.host[root] = target
@@ -116,7 +116,7 @@ class _Model:
         writes = [self._root(result) for result in op.results]
         reads = [self._root(value) for value in operands]
         pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
-        if op.has_trait(IsTerminator):  # What a region yields comes last.
+        if op.has_trait(IsTerminator):  # Yielded values come last.
             before += range(len(self.ops) - 1)
         return ScheduledStep(
             before=tuple(dict.fromkeys([*before, *(self.place[earlier] for earlier in first)])),
@@ -128,7 +128,7 @@ class _Model:
         )
 
     def _preferences(self, order: dict[Operation, list[Operation]]) -> Iterator[tuple[int, int]]:
-        """What reads state through views should run before it is overwritten: it need not be copied then."""
+        """Prefer to run readers of state through views before it is overwritten, which avoids a copy."""
         for save, earlier in order.items():
             if isinstance(save, SaveOp):
                 for read in earlier:
@@ -175,7 +175,7 @@ def in_place_pairs(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def operands_of(op: Operation) -> Iterator[OpResult]:
-    """The results of ops of the same block that `op` reads, also inside its regions, in the order of operands."""
+    """The results of ops of the same block that `op` reads, nested regions included, in the order of operands."""
     block = op.parent_block()
     for inner in subtree(op):
         for value in inner.operands:
@@ -184,7 +184,7 @@ def operands_of(op: Operation) -> Iterator[OpResult]:
 
 
 def symbol_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
-    """For each op that uses symbols, also inside, the ops among all that bind them."""
+    """For each op that uses symbols, nested regions included, the ops that bind them."""
     binding = {op.bound: op for op in ops if isinstance(op, SymbolBinding)}
     if not binding:
         return {}
@@ -193,7 +193,7 @@ def symbol_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
 
 
 def state_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
-    """For each access to mutable storage, the accesses to the same storage that must come before it."""
+    """For each access to mutable storage, the earlier accesses to the same storage that it must follow."""
     before: dict[Operation, list[Operation]] = {}
     saves: dict[str, SaveOp] = {}
     reads: dict[str, list[Operation]] = {}
@@ -212,9 +212,9 @@ def state_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
 
 def roots_of(ops: list[Operation]) -> list[Operation]:
     """
-    The ops that nothing depends on, in order, but saves of state at the end.
+    The ops without dependents, in order, with saves of state at the end.
 
-    The others can then read the old state where it lies.
+    The other ops can then read the old state in place.
     """
     state = {op.storage_name for op in ops if isinstance(op, GetOp) and op.mutable is not None}
     roots = [op for op in ops if isinstance(op, SaveOp) or not any(result.uses for result in op.results)]

@@ -1,9 +1,9 @@
 """
-What of a chain of stages is saved for the way back, and what is computed again, for the least work in a memory.
+Optimal checkpointing of a chain of stages: which values to save for the backward pass, and which to recompute.
 
-The dynamic programme is that of Beaumont et al., "Optimal checkpointing for heterogeneous chains: how to train deep
-neural networks with limited memory" (2019): of all ways in which a value that is saved stays until the way back has
-passed it, the plan is the one with the least work.
+Dynamic programming after Beaumont et al., "Optimal checkpointing for heterogeneous chains: how to train deep neural
+networks with limited memory" (2019): the plan of least work among those that keep a saved value until the backward pass
+has passed it.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ import numpy as np
 from glow_mlir.support.dataclass import dataclass
 
 UNITS = 256
-"""Parts in which memory is counted."""
+"""Number of units into which memory is discretized."""
 
 
 class Stage(NamedTuple):
-    """One stage of a chain, on the way there and on the way back; sizes in bytes."""
+    """One stage of a chain, forward and backward; sizes in bytes."""
 
     work: float
-    """How long the way there takes, in any unit."""
+    """Time of the forward computation, in any unit."""
     output: int
-    """What the stages behind it read of what there is at its end."""
+    """Bytes live at its end that later stages read."""
     saved: int
-    """What its way back, and the stages behind it, read of what it computes."""
+    """Bytes of its intermediate values that its backward computation, and later stages, read."""
     forward: int
-    """What the way there takes beyond what it saves."""
+    """Bytes that the forward computation needs beyond those it saves."""
     backward: int
-    """What the way back takes beyond what is saved."""
+    """Bytes that the backward computation needs beyond the saved ones."""
     arriving: int = 0
-    """What has come back from the stages behind it, when its way back begins."""
+    """Bytes of gradients from later stages when its backward computation begins."""
 
 
 class Action(Enum):
     """A step of a plan."""
 
     SAVE = "save"
-    """Compute a stage, and keep all that its way back needs."""
+    """Compute a stage, and save everything its backward computation needs."""
     PASS = "pass"
-    """Compute a stage for what the next one needs."""
+    """Compute a stage, and keep only the operands of the next one."""
     BACK = "back"
-    """The way back through a stage."""
+    """The backward computation of a stage."""
 
 
 Plan = Sequence[tuple[Action, int]]
@@ -56,8 +56,8 @@ Plan = Sequence[tuple[Action, int]]
 @dataclass
 class Plans:
     """
-    For each part of a chain of stages, and each memory of up to `memory` bytes beyond its input: the least work, and
-    the choice that leads to it.
+    For each part of a chain and each memory of up to `memory` bytes beyond its input: the least work, and the choice
+    that attains it.
     """
 
     stages: Sequence[Stage]
@@ -67,24 +67,26 @@ class Plans:
         count = len(self.stages)
         self._least = [[np.full(UNITS + 1, np.inf) for _ in range(count)] for _ in range(count)]
         self._choice = [[np.zeros(UNITS + 1, np.int64) for _ in range(count)] for _ in range(count)]
-        """Where the second part begins, whose input alone is saved; the first stage itself where that saves all."""
+        """
+        Start of the second part, whose input alone is saved; the first stage itself if that saves everything.
+        """
         for length in range(count):
             for first in range(count - length):
                 self._fill(first, first + length)
 
     def within(self, memory: int) -> Plan | None:
-        """The plan of least work for the whole chain in so many bytes; `None` if there is none."""
+        """The plan of least work for the whole chain in `memory` bytes; `None` if there is none."""
         units, last = min(memory * UNITS // max(self.memory, 1), UNITS), len(self.stages) - 1
         if units < 0 or not self.stages or not math.isfinite(self._least[0][last][units]):
             return None
         return tuple(self._actions(0, last, units))
 
     def _units(self, size: int) -> int:
-        """A size in parts of the memory, rounded up."""
+        """A size in units of memory, rounded up."""
         return min(-(-size * UNITS // max(self.memory, 1)), UNITS + 1)
 
     def _fill(self, first: int, last: int) -> None:
-        """The best of all ways through the stages from one to another, whose input is there."""
+        """Find the best plan from one stage to another, given the input of the first."""
         stage, arriving = self.stages[first], self.stages[last].arriving
         rest = 0.0 if first == last else self._behind(first + 1, last, self._units(stage.saved))
         taken = stage.saved + max(stage.forward + arriving, stage.backward)
@@ -99,14 +101,14 @@ class Plans:
             self._offer(first, last, second, found, self._units(taken))
 
     def _behind(self, first: int, last: int, kept: int) -> np.ndarray:
-        """The least work of a part in what is left of each memory, where some is kept meanwhile."""
+        """The least work of a part in the memory that is left while other bytes are kept."""
         found = np.full(UNITS + 1, np.inf)
         if kept <= UNITS:
             found[kept:] = self._least[first][last][: UNITS + 1 - kept]
         return found
 
     def _offer(self, first: int, last: int, choice: int, work: np.ndarray | float, taken: int) -> None:
-        """Take a choice where it needs less work, in each memory that has room for it."""
+        """Record a choice for each memory size that it fits, where it needs less work."""
         least = self._least[first][last]
         better = np.arange(UNITS + 1) >= taken
         better &= work < least
@@ -114,7 +116,7 @@ class Plans:
         least[better] = np.broadcast_to(work, least.shape)[better]
 
     def _actions(self, first: int, last: int, units: int) -> Iterator[tuple[Action, int]]:
-        """The plan of a part of the chain."""
+        """The actions of the best plan for a part of the chain."""
         second = int(self._choice[first][last][units])
         if second == first:
             yield Action.SAVE, first

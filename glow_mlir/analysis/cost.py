@@ -1,9 +1,9 @@
 """
-What instructions cost, and the one rule that decides what joins what.
+Cost model of instructions, and the rule that decides fusion.
 
-The rule weighs memory traffic that is saved against computation that is repeated. Joining two loops saves the bytes of
-what one stores and the other loads, and of operands that both load. It repeats work where the joined loop meets an
-element more than once. The rule holds for stacks, epilogues and prologues alike.
+The rule weighs saved memory traffic against repeated computation. Fusing two loops saves the bytes that one stores and
+the other loads, and those of operands that both load. It repeats work if the fused loop visits an element more than
+once. The rule is the same for stacks, epilogues and prologues.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import bytes_of, has_static_shape
 
 DIVISIONS = frozenset({"arith.divf", "math.sqrt", "math.rsqrt"})
-"""Operations that cost as much as a division of floats."""
+"""Operations as expensive as a float division."""
 
 INTEGER_DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remf", "arith.remsi", "arith.remui"})
-"""Operations that cost as much as a division of integers."""
+"""Operations as expensive as an integer division."""
 
 SINGLE = frozenset({"math.absf", "math.fma", "math.floor", "math.ceil", "math.trunc", "math.roundeven"})
 """Functions of `math` that are one instruction; the others are polynomials."""
 
 
 def is_profitable(saved_bytes: int) -> bool:
-    """Whether joining two loops that repeats no work is faster than leaving them apart."""
+    """Whether fusing two loops is profitable if it repeats no work."""
     return saved_bytes > 0
 
 
 def outweighs(saved_bytes: int, repeated_operations: int, costs: Costs) -> bool:
-    """Whether joining two loops is faster than leaving them apart, where it repeats operations of the one."""
+    """Whether fusing two loops is profitable if it repeats operations of one of them."""
     return saved_bytes * costs.operations_per_byte > repeated_operations
 
 
 def operations(body: Block, costs: Costs) -> int:
-    """The work of a body for one element, in additions."""
+    """The cost of a body per element, in additions."""
     return sum(_weight(op.name, costs) for op in body.ops if op.results and op.operands)
 
 
@@ -55,26 +55,26 @@ def _weight(name: str, costs: Costs) -> int:
 
 def bytes_moved(op: Instruction) -> int:
     """
-    The bytes that an instruction reads and writes, the most where symbols decide: each element of an operand once,
-    however often it is used.
+    The bytes that an instruction reads and writes, at the maximum of symbols: each element of an operand once, however
+    often it is used.
     """
     return sum((qualifier.reads + qualifier.writes) * bytes_of(value) for qualifier, value in op.uses())
 
 
 def work(op: Instruction, costs: Costs) -> int:
     """
-    How long an instruction takes on one thread, in additions, 16 to 32 of which take a cycle.
+    Time of an instruction on one thread, in additions, 16 to 32 of which take a cycle.
 
-    It is the time of its arithmetic or of its memory traffic, whichever is longer.
+    The maximum of its arithmetic and its memory traffic.
     """
     return max(_arithmetic(op, costs), bytes_moved(op) * costs.operations_per_byte)
 
 
 def operator_work(op: Operation, costs: Costs) -> int:
     """
-    How long an operator takes that is an instruction of its own, as `work`; 0 for what computes nothing.
+    Time of an operator that becomes an instruction of its own, in units of `work`; 0 if it computes nothing.
 
-    Of one whose sizes are known at run time only, it is the memory traffic that counts, at its most.
+    With run-time sizes, the maximum memory traffic counts.
     """
     if not isinstance(op, HighOp):
         return 0

@@ -1,4 +1,4 @@
-"""Which numbers decide codes, indices and truth values by their last bit."""
+"""Values whose last bit decides quantized values, indices and truth values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from glow_mlir.ir.traversal import inner_blocks, operations
 
 def decisive_values(function: FunctionOp, storage: Storage) -> frozenset[SSAValue]:
     """
-    The values of a function that discontinuous operators read, themselves or by way of elementwise operators, of moves
-    and of the largest and smallest elements.
+    The values that reach discontinuous operators of a function unrounded: directly, or through elementwise operators,
+    data movement and selection of extremes.
 
-    A number that differs in its last bit may there be another code, or lie on the other side of a limit. What is summed
-    in between, as products are, has no such bit. Through branches and loops, trip after trip, all values go that they
-    are given or yield.
+    A difference in the last bit may there change a quantized value, or the outcome of a comparison. Sums in between, as
+    in products, absorb it. Branches and loops pass on all values that they read or yield.
     """
     pending = [value for op in operations(function) if _is_discontinuous(op) for value in op.operands]
     found: set[SSAValue] = set()
@@ -46,12 +45,12 @@ def _is_discontinuous(op: Operation) -> bool:
 
 
 def _carries(op: HighOp) -> bool:
-    """Whether a last bit of an operand is one of a result."""
+    """Whether the last bit of an operand reaches a result."""
     return isinstance(op, Elementwise | DataMovement) or op.chooses_elements()
 
 
 def _carried(op: ControlFlowOp) -> Iterable[SSAValue]:
-    """What results and values inside a branch or loop may be: what it is given, and what its regions yield."""
+    """The sources of results and of values inside a branch or loop: operands and yielded values."""
     yield from op.operands
     for block in inner_blocks(op):
         if block.last_op is not None:

@@ -1,4 +1,4 @@
-"""What uses parts of one allocation, found by where these are, without a walk over all that use it."""
+"""Index of the users of slices of one allocation by position, to avoid a walk over all users."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from glow_mlir.analysis.regions import Region
 Item = TypeVar("Item")
 
 Span = tuple[int, int]
-"""The first element, and the one behind the last."""
+"""First element, and one past the last."""
 
 
 class _Spans(Generic[Item]):
-    """Items by span; those of about one length are in one list, so that a search knows how far in front to begin."""
+    """Items by span; spans of similar length share a list, which bounds the search."""
 
     def __init__(self) -> None:
         self._items: dict[Span, dict[Item, None]] = {}
         self._by_length: dict[int, list[Span]] = {}
 
     def add(self, span: Span, item: Item) -> None:
-        """Take in an item with that span."""
+        """Add an item with that span."""
         items = self._items.setdefault(span, {})
         if not items:
             insort(self._by_length.setdefault((span[1] - span[0]).bit_length(), []), span)
         items[item] = None
 
     def remove(self, span: Span, item: Item) -> None:
-        """Let go of an item, if it is there with that span."""
+        """Remove an item with that span, if present."""
         items = self._items.get(span)
         if items is None:
             return
@@ -40,7 +40,7 @@ class _Spans(Generic[Item]):
             del spans[bisect_left(spans, span)]
 
     def meeting(self, begin: int, end: int) -> Iterator[Item]:
-        """The items whose spans have something in common with this one."""
+        """The items whose spans overlap this one."""
         for bits, spans in self._by_length.items():
             first = bisect_left(spans, (begin - (1 << bits), begin))
             for place in range(first, bisect_left(spans, (end, end))):
@@ -49,25 +49,25 @@ class _Spans(Generic[Item]):
 
 
 FEW = 8
-"""Items up to which all are looked at: that is faster."""
+"""Maximum number of items for a linear search, which is faster."""
 
 
 class Extents(Generic[Item]):
     """
     Items by the regions of one allocation that they use.
 
-    `near` gives all whose regions overlap another, and few others: those between whose first and last elements it lies.
-    Columns are told apart by where they are in a row.
+    `near` returns all items whose regions overlap a given one, and few others: those whose range of elements overlaps.
+    Column slices are distinguished by their position in a row.
     """
 
     def __init__(self) -> None:
         self._few: list[tuple[Region, Item]] | None = []
-        """All of them, as long as they are few."""
+        """All items, as long as they are few."""
         self._by_stride: dict[int, tuple[_Spans[Item], _Spans[Item]]] = {}
-        """Stride from row to row → items by their elements, and by those of a row; 0 for what is no part of rows."""
+        """Row stride → items by their elements, and by those of a row; 0 for regions without rows."""
 
     def add(self, region: Region, item: Item) -> None:
-        """Take in an item that uses a region; an empty one overlaps nothing."""
+        """Add an item that uses a region; an empty one overlaps nothing."""
         if self._few is not None:
             self._few.append((region, item))
             if len(self._few) > FEW:
@@ -82,7 +82,7 @@ class Extents(Generic[Item]):
                 rows.add(row, item)
 
     def remove(self, region: Region, item: Item) -> None:
-        """Let go of an item that uses a region, if it is there."""
+        """Remove an item that uses a region, if it is there."""
         if self._few is not None:
             self._few = [(where, other) for where, other in self._few if other is not item or where != region]
             return
@@ -93,7 +93,7 @@ class Extents(Generic[Item]):
             rows.remove(row, item)
 
     def near(self, region: Region) -> Iterator[Item]:
-        """The items that may use elements of a region, each once, one after the other; none may be added meanwhile."""
+        """The items that may overlap a region, lazily and each once; no item may be added during the iteration."""
         seen = set[Item]()
         for item in self._each_near(region):
             if item not in seen:
@@ -109,14 +109,14 @@ class Extents(Generic[Item]):
         stride, (begin, end) = _row_of(region)
         for other, (whole, rows) in self._by_stride.items():
             if stride and other == stride:
-                for shift in (-stride, 0, stride):  # Parts of a row may go on in the next one.
+                for shift in (-stride, 0, stride):  # A slice of a row may continue in the next row.
                     yield from rows.meeting(begin + shift, end + shift)
             else:
                 yield from whole.meeting(region.offset, region.end)
 
 
 def _row_of(region: Region) -> tuple[int, Span]:
-    """The stride of a region's rows and its span in the first; a stride of 0 where rows are not apart."""
+    """The row stride of a region and its span in the first row; stride 0 if rows are not apart."""
     if not region.axes:
         return 0, (0, 0)
     (_, stride), *inner = region.axes

@@ -1,10 +1,10 @@
 """
-The order of steps in which least memory is live at once.
+Orders of steps that minimize peak memory.
 
 The method is that of Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks for Edge
-Devices" (MLSys 2020): a graph falls apart at steps that all others come before or after, and each segment in between is
-searched over the sets of steps that can be done. Steps that cost nothing are taken at once, and only segments that
-decide the peak are searched at all; so chains and ordinary networks take linear time.
+Devices" (MLSys 2020): the graph is cut at steps that are ordered with respect to all others, and each segment is
+searched over sets of completed steps. Steps without cost run at once, and only segments that determine the peak are
+searched: chains and ordinary networks take linear time.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from glow_mlir.analysis.order_search import Buffers, Segment, search
 from glow_mlir.analysis.program import Order, Program, ScheduledStep, child_size_order, peaks, topological_order
 
 WINDOW = 32
-"""Steps that are searched at once where a segment is too long."""
+"""Number of steps searched at once in a segment that is too long."""
 
 WORK = 100_000
-"""Transitions tried over all segments of one program; what is not searched then keeps the best order known."""
+"""Maximum number of transitions over all segments of one program; other segments keep the best order known."""
 
 
 def least_memory_order(program: Program) -> Order:
     """
-    An order whose peak is at most that of Glow's orders and of the given one, and least for small segments.
+    An order whose peak is at most that of Glow's orders and of the given one; optimal for small segments.
 
-    Among equal peaks it stays with Glow's child-size order, which keeps consumers close to producers.
+    Among equal peaks, Glow's child-size order wins, which keeps consumers close to producers.
     """
     favourite = child_size_order(program)
     program = with_preferences(program, favourite)
@@ -42,7 +42,7 @@ def least_memory_order(program: Program) -> Order:
 
 
 def with_preferences(program: Program, order: Order) -> Program:
-    """`program` with those of its preferences as orders that `order` respects; together they have no cycle."""
+    """Turn the preferences that `order` respects into dependences of `program`; together they have no cycle."""
     place = {number: position for position, number in enumerate(order)}
     steps = list(program.steps)
     for first, second in program.preferences:
@@ -52,15 +52,15 @@ def with_preferences(program: Program, order: Order) -> Program:
 
 
 def is_order(program: Program, order: Sequence[int]) -> bool:
-    """Whether `order` has every step behind those that must come before it."""
+    """Whether `order` respects all dependences."""
     place = {number: position for position, number in enumerate(order)}
     return all(place[earlier] < place[number] for number in order for earlier in program.steps[number].before)
 
 
 class Groups:
     """
-    Steps that run in a row whatever the order of the rest: a step joins the only group that it waits for when it writes
-    just where that does, since it then takes no memory. Steps without operands and buffers come before their first use.
+    Groups of steps that are consecutive in every order: a step joins the only group it depends on if it writes the same
+    buffers, which takes no memory. Steps without operands and buffers come before their first use.
     """
 
     def __init__(self, program: Program, favourite: Order) -> None:
@@ -113,7 +113,7 @@ class Groups:
 
 
 def split(program: Program, orders: list[Order]) -> list[Segment]:
-    """The segments of a program; each knows the best of `orders`, the first of which is the favourite."""
+    """The segments of a program; each knows the best of `orders`, and prefers the first."""
     ends = cuts(program, orders[0])
     home = [0] * len(program.steps)
     for index, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -129,16 +129,16 @@ def split(program: Program, orders: list[Order]) -> list[Segment]:
 
 
 def cuts(program: Program, order: Order) -> list[int]:
-    """The positions behind steps that all others come before or after; the last is the end."""
+    """The positions after steps that are ordered with respect to all others; the last is the end."""
     place = {number: position for position, number in enumerate(order)}
     count = len(order)
     change = [0] * (count + 1)
     for position, number in enumerate(order):
-        # A step other than the last is an end of each prefix until something waits for it: none is a cut until then.
+        # A step ends each prefix up to its first successor: there is no cut in between.
         first = min((place[later] for later in program.after[number]), default=count)
         change[position + 1] += 1
         change[first] -= 1
-        # And a beginning of each suffix behind the last that it waits for.
+        # Likewise, it begins each suffix from its last predecessor on.
         last = max((place[earlier] for earlier in program.steps[number].before), default=-1)
         change[last + 1] += 1
         change[position] -= 1
@@ -153,9 +153,9 @@ def cuts(program: Program, order: Order) -> list[int]:
 
 def improve(segments: list[Segment]) -> int:
     """
-    Search the segments that decide the peak, the highest first, until one cannot be improved.
+    Search the segments that determine the peak, highest first, until one cannot be improved.
 
-    Returns the work that is left.
+    Returns the remaining work.
     """
     floor = max((segment.bound for segment in segments), default=0)
     work = WORK
@@ -168,7 +168,7 @@ def improve(segments: list[Segment]) -> int:
 
 
 def improve_windows(program: Program, order: Order, floor: int, work: int) -> None:
-    """Search the steps around the peak again and again, where a segment is too long to be searched as a whole."""
+    """Repeatedly search the steps around the peak, if a segment is too long to be searched as a whole."""
     while work > 0:
         costs = peaks(program, order)
         highest = max(costs)

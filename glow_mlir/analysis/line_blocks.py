@@ -1,10 +1,10 @@
 """
-How a chain of stencils is computed block by block of lines, each line of each image once.
+Schedules of stencil chains in blocks of lines, each line of each image computed once.
 
-Stage i makes the lines of image i from those of image i - 1, with its border. The last stage makes `R` lines in each
-block; a stage before it makes as many as the next one consumes, and runs ahead by the lines that the filters of the
-later stages reach down. The first block (the head) makes these lines, too; the last (the tail) makes what is left.
-Between two stages there is a buffer of the lines that the next block still needs, and the new ones behind them.
+Stage i computes the lines of image i from those of image i - 1, with its border. The last stage computes `R` lines per
+block; an earlier stage computes as many as the next one consumes, and runs ahead by the lines that the filters of later
+stages reach down. The first block (the head) computes these lines, too; the last (the tail) computes the rest. The
+buffer between two stages holds the lines that the next block still needs, followed by the new ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class LineStage:
-    """How a stage reads lines: an output line needs `extent` lines, `stride` further on for each; it makes `lines`."""
+    """
+    The access pattern of a stage: an output line reads `extent` lines, at steps of `stride`; it computes `lines` in
+    all.
+    """
 
     extent: int
     stride: int
@@ -25,7 +28,7 @@ class LineStage:
 
 @dataclass(frozen=True)
 class LineBuffer:
-    """The image between two stages: `top` lines of border above its own, and the bytes from line to line."""
+    """The image between two stages: `top` border lines above it, and the bytes per line."""
 
     top: int
     pitch: int
@@ -33,14 +36,14 @@ class LineBuffer:
 
 @dataclass(frozen=True)
 class Block:
-    """What one block does: for each stage the lines that it makes, from a first one to behind the last."""
+    """The ranges of lines that each stage computes in one block: first, and one past the last."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A chain cut into blocks of which the last stage makes `lines` lines each."""
+    """A chain cut into blocks in which the last stage computes `lines` lines each."""
 
     stages: Sequence[LineStage]
     buffers: Sequence[LineBuffer]
@@ -48,7 +51,7 @@ class Schedule:
 
     @property
     def steps(self) -> list[int]:
-        """The lines that each stage makes in a block between the first and the last."""
+        """The number of lines that each stage computes in an inner block."""
         steps = [self.lines]
         for stage in reversed(self.stages[1:]):
             steps.insert(0, steps[0] * stage.stride)
@@ -56,7 +59,7 @@ class Schedule:
 
     @property
     def leads(self) -> list[int]:
-        """The lines that each stage has made ahead after every block."""
+        """The number of lines by which each stage is ahead after every block."""
         leads = [0]
         for stage, buffer in zip(reversed(self.stages[1:]), reversed(self.buffers), strict=True):
             leads.insert(0, max(0, leads[0] * stage.stride + stage.extent - stage.stride - buffer.top))
@@ -64,7 +67,7 @@ class Schedule:
 
     @property
     def kept(self) -> list[int]:
-        """The lines of each buffer, border included, that the next block needs again."""
+        """The number of lines of each buffer, border included, that the next block reads again."""
         leads = self.leads
         return [
             leads[i] + buffer.top - leads[i + 1] * self.stages[i + 1].stride for i, buffer in enumerate(self.buffers)
@@ -72,13 +75,13 @@ class Schedule:
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are in front of the tail."""
+        """The number of blocks in front of the tail."""
         whole = zip(self.stages, self.steps, self.leads, strict=True)
         return min((stage.lines - lead) // step for stage, step, lead in whole)
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is a head, and blocks are so large that lines can move to the front of their buffer."""
+        """Whether there is a head, and blocks are large enough that lines can move to the front of their buffer."""
         return self.blocks > 0 and all(0 <= kept <= step for kept, step in zip(self.kept, self.steps, strict=False))
 
     def head(self) -> Block:
@@ -86,33 +89,33 @@ class Schedule:
         return Block(tuple((0, step + lead) for step, lead in zip(self.steps, self.leads, strict=True)))
 
     def inner(self) -> Block:
-        """The second block; the further ones, up to the tail, are `steps` lines further each."""
+        """The second block; later ones, up to the tail, are shifted by `steps` lines each."""
         whole = zip(self.steps, self.leads, strict=True)
         return Block(tuple((step + lead, 2 * step + lead) for step, lead in whole))
 
     def tail(self) -> Block | None:
-        """The last block; `None` where the last stage has nothing left to make."""
+        """The last block; `None` if the last stage has no lines left."""
         if self.blocks * self.lines == self.stages[-1].lines:
             return None
         whole = zip(self.stages, self.steps, self.leads, strict=True)
         return Block(tuple((self.blocks * step + lead, stage.lines) for stage, step, lead in whole))
 
     def start(self, block: Block, index: int) -> int:
-        """The line of a buffer's image, border included, that lies first in it during a block."""
+        """The first line in a buffer during a block, in lines of its image with border."""
         return block.ranges[index + 1][0] * self.stages[index + 1].stride
 
     def place(self, block: Block, index: int) -> int:
-        """The line of a buffer at which a block puts its new lines."""
+        """The line of a buffer at which a block writes its new lines."""
         return block.ranges[index][0] + self.buffers[index].top - self.start(block, index)
 
     def needed(self, block: Block, index: int) -> int:
-        """How many lines of a buffer the next stage reads in a block."""
+        """The number of lines of a buffer that the next stage reads in a block."""
         first, last = block.ranges[index + 1]
         stage = self.stages[index + 1]
         return (last - first - 1) * stage.stride + stage.extent
 
     def heights(self) -> list[int]:
-        """The lines of each buffer."""
+        """The number of lines of each buffer."""
         blocks = [block for block in (self.head(), self.inner() if self.blocks > 1 else None, self.tail()) if block]
         return [
             max(max(self.place(b, i) + b.ranges[i][1] - b.ranges[i][0], self.needed(b, i)) for b in blocks)
@@ -124,7 +127,7 @@ class Schedule:
         return sum(height * buffer.pitch for height, buffer in zip(self.heights(), self.buffers, strict=True))
 
     def moved_bytes(self) -> int:
-        """What all blocks together read and write when they move lines to the front of their buffers."""
+        """The bytes read and written by moving lines to the front of their buffers, over all blocks."""
         between = self.blocks - (self.tail() is None)
         lines = zip(self.kept, self.buffers, strict=True)
         return 2 * between * sum(kept * buffer.pitch for kept, buffer in lines)

@@ -1,4 +1,4 @@
-"""Liveness of buffers: when each allocation lives, and how much memory that needs at least."""
+"""Liveness of buffers: lifetimes of allocations, and the lower bound of memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The life of one allocation: positions of its `alloc` and `dealloc`, and its size in bytes."""
+    """The lifetime of one allocation: positions of its `alloc` and `dealloc`, and its size in bytes."""
 
     allocation: AllocOp
     begin: int
@@ -31,10 +31,10 @@ class Lifetime:
 
 def lifetimes(function: FuncOp) -> list[Lifetime]:
     """
-    The lives of all allocations of a function, in order; one without `dealloc` lives to the end of its block.
+    The lifetimes of all allocations of a function, in order; without `dealloc`, to the end of the block.
 
-    Positions count the operations in the order of the program, through all regions. What lives around a loop lives in
-    all its trips; what is allocated inside lives for a part of each, and two branches have their memory in turns.
+    Positions count operations in program order, through all regions. An allocation outside a loop is live in all trips,
+    one inside for a part of each; the two regions of a branch use memory in turns.
     """
     found = spans(function)
     ends = {op.buffer.owner: span.begin for op, span in found.items() if isinstance(op, DeallocOp)}
@@ -47,7 +47,7 @@ def lifetimes(function: FuncOp) -> list[Lifetime]:
 
 @dataclass(frozen=True)
 class BindingLifetime:
-    """When the content of an input or output is needed, as that of an allocation; `binding` is its position."""
+    """The lifetime of the content of an input or output; `binding` is its position."""
 
     binding: int
     weight: WeightOp | None
@@ -57,20 +57,20 @@ class BindingLifetime:
 
 
 Life = Lifetime | BindingLifetime
-"""When memory is needed: that of an allocation, or of an input or output."""
+"""The lifetime of an allocation, or of an input or output."""
 
 
 def declaration_of(life: Life, function: FuncOp) -> Operation:
-    """Where a function declares the buffer with that life; the function itself for a binding that it does not use."""
+    """The declaration of the buffer with this lifetime; the function itself for an unused binding."""
     return life.allocation if isinstance(life, Lifetime) else life.weight or function
 
 
 def binding_lifetimes(function: FuncOp, exchanged: Mapping[int, int]) -> list[BindingLifetime]:
     """
-    When inputs and outputs are needed: an input until the last instruction that reads it has run, an output from the
-    first one that writes it. `exchanged` has their bytes by their positions among the bindings.
+    The lifetimes of inputs and outputs: an input is live up to its last reader, an output from its first writer.
+    `exchanged` has their bytes by binding position.
 
-    What a branch or loop uses is needed as long as that runs.
+    A use in a branch or loop extends over all of it.
     """
     found = spans(function)
     weights = {op.storage_name: op for op in own_operations(function) if isinstance(op, WeightOp)}
@@ -88,7 +88,7 @@ def binding_lifetimes(function: FuncOp, exchanged: Mapping[int, int]) -> list[Bi
 
 
 def _end_of_block(op: Operation, found: Mapping[Operation, Span]) -> int:
-    """The position behind the block that an operation is in."""
+    """The position after the block of an operation."""
     block = op.parent
     assert block is not None
     assert block.last_op is not None

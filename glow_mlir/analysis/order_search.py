@@ -1,4 +1,4 @@
-"""The search for the best order of one segment: exact while the work allows, else over the most promising prefixes."""
+"""Search for the best order of one segment: exact within a work limit, else a beam search."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from glow_mlir.analysis.program import Program
 from glow_mlir.support.dataclass import dataclass
 
 EXACT_WORK = 30_000
-"""Transitions that the exact search of one segment may try."""
+"""Maximum number of transitions in the exact search of one segment."""
 
 WIDTHS = (1, 4, 16, 64)
-"""Sets of steps of one size that the search behind it follows, one width after the other."""
+"""Beam widths, tried in sequence after the exact search."""
 
 LARGEST_BOUNDED = 64
-"""Steps up to which the bound of a segment looks at the buffers that must live across each step."""
+"""Maximum number of steps for which the bound of a segment considers buffers live across each step."""
 
 
 @dataclass
 class LocalBuffer:
-    """A buffer as one segment sees it; sets of steps are bit masks over the segment."""
+    """A buffer from the view of one segment; sets of steps are bit masks over the segment."""
 
     size: int
     is_open: bool
@@ -34,14 +34,14 @@ class LocalBuffer:
 
 
 class Change(NamedTuple):
-    """A buffer that a step opens unless one of `others` is done, or closes when all of `others` are."""
+    """A buffer that a step opens unless one of `others` is done, or closes once all of `others` are."""
 
     size: int
     others: int
 
 
 class Sharing(NamedTuple):
-    """A buffer that may take the place of one that closes: what must not be done, and what must be."""
+    """A buffer that may reuse a closing one: steps that must not be done, and steps that must be."""
 
     size: int
     buffer: int
@@ -51,14 +51,14 @@ class Sharing(NamedTuple):
 
 
 class Trail(NamedTuple):
-    """The steps that led to a state, the last one first."""
+    """The steps that led to a state, last first."""
 
     last: int
     before: Trail | None
 
 
 class State(NamedTuple):
-    """A set of steps that are done, in some order, and what that cost."""
+    """A set of completed steps, in some order, and its cost."""
 
     peak: int
     live: int
@@ -68,7 +68,7 @@ class State(NamedTuple):
 
 
 class Segment:
-    """Some steps of a program that run in a row, and the best order of them that is known."""
+    """Consecutive steps of a program, and the best known order of them."""
 
     def __init__(self, program: Program, orders: Sequence[Sequence[int]], live: int, buffers: Buffers, index: int):
         self.steps = orders[0]
@@ -116,7 +116,7 @@ class Segment:
             )
 
     def _lower_bound(self, program: Program) -> int:
-        """What the worst step needs in any order: what it uses, and what must live across it."""
+        """The peak of the worst step in any order: its own buffers, and those that must be live across it."""
         through = self.live - sum(buffer.size for buffer in self.buffers.values() if buffer.is_open)
         known = len(self.steps) <= LARGEST_BOUNDED
         earlier, later = self._closures() if known else ([0] * len(self.steps), [0] * len(self.steps))
@@ -135,7 +135,7 @@ class Segment:
         return highest
 
     def _closures(self) -> tuple[list[int], list[int]]:
-        """For each step all that must be done before it, and all that can only be done after it."""
+        """For each step, its predecessors and successors, transitively."""
         earlier, later = list(self.needs), [0] * len(self.steps)
         for position in range(len(self.steps)):
             for waiting in self.after[position]:
@@ -146,14 +146,14 @@ class Segment:
         return earlier, later
 
     def _others(self, position: int) -> int:
-        """The steps of which it matters whether they are done to what a step costs."""
+        """The steps whose completion affects the cost of a step."""
         others = 0
         for change in (*self.opens[position], *self.closes[position]):
             others |= change.others
         return others
 
     def cost(self, position: int, done: int) -> tuple[int, int]:
-        """What a step adds to the live bytes while it runs, and what is left of that behind it."""
+        """The live bytes that a step adds while it runs, and those left after it."""
         known, done = self._costs[position], done & self._concerned[position]
         found = known.get(done)
         if found is None:
@@ -178,12 +178,12 @@ class Segment:
         return opened - shared, opened - closed
 
     def start(self, floor: int) -> State:
-        """The state in front of the first step; peaks below `floor` do not matter."""
+        """The state in front of the first step; peaks below `floor` are ignored."""
         ready = sum(1 << position for position, needs in enumerate(self.needs) if not needs)
         return State(max(floor, self.live), self.live, 0, ready, None)
 
     def run(self, state: State, position: int, cost: tuple[int, int]) -> State:
-        """The state behind one more step."""
+        """The state after one more step."""
         done = state.done | 1 << position
         ready = state.ready & ~(1 << position)
         for waiting in self.after[position]:
@@ -195,26 +195,26 @@ class Segment:
         )
 
     def peak_of(self, order: Sequence[int]) -> int:
-        """The most bytes that are live in that order."""
+        """The peak of live bytes in that order."""
         state = self.start(0)
         for position in order:
             state = self.run(state, position, self.cost(position, state.done))
         return state.peak
 
     def best_order(self) -> list[int]:
-        """The steps of the program in the best order known."""
+        """The best known order, as steps of the program."""
         return [self.steps[position] for position in self.best]
 
 
 class Buffers:
-    """In which segments the buffers of a program live: from the first that writes one to the last that uses it."""
+    """The segments in which each buffer is live: from the first writer to the last user."""
 
     def __init__(self, program: Program, home: Sequence[int]) -> None:
         self.first = [min((home[step] for step in steps), default=0) for steps in program.writers]
         self.last = [max((home[step] for step in steps), default=0) for steps in program.users]
 
     def live_at_entry(self, sizes: Sequence[int], segments: int) -> list[int]:
-        """The bytes that are live in front of each segment."""
+        """The live bytes in front of each segment."""
         change = [0] * (segments + 1)
         for size, first, last in zip(sizes, self.first, self.last, strict=True):
             if last > first:
@@ -248,17 +248,17 @@ class OutOfWorkError(Exception):
 
 @dataclass
 class OrderSearch:
-    """One search of a segment; peaks up to `floor` are as good as any."""
+    """One search of a segment; peaks up to `floor` are considered equal."""
 
     segment: Segment
     floor: int
     ceiling: int
-    """Peaks that are no improvement."""
+    """Peaks at or above this are no improvement."""
     allowed: int
     work: int = field(default=0)
 
     def transitions(self, state: State) -> Iterator[tuple[int, tuple[int, int]]]:
-        """The steps that are ready and their cost; first those that wait for the last step."""
+        """Ready steps with their cost; steps that depend on the last one come first."""
         last = 0 if state.trail is None else sum(1 << waiting for waiting in self.segment.after[state.trail.last])
         for part in (state.ready & last, state.ready & ~last):
             rest = part
@@ -272,7 +272,7 @@ class OrderSearch:
             raise OutOfWorkError
 
     def settle(self, state: State) -> State:
-        """Take every step that raises neither the peak nor what is live behind it: to wait cannot be better."""
+        """Run every step that raises neither the peak nor the live bytes after it: waiting cannot be better."""
         while True:
             for position, cost in self.transitions(state):
                 if cost[1] <= 0 and state.live + cost[0] <= state.peak:
@@ -282,13 +282,13 @@ class OrderSearch:
                 return state
 
     def successors(self, state: State) -> Iterator[State]:
-        """The settled states behind one more step, but those that are no better than the best order known."""
+        """The settled states after one more step, without those that cannot beat the best known order."""
         for position, cost in self.transitions(state):
             if state.live + cost[0] < self.ceiling:
                 yield self.settle(self.segment.run(state, position, cost))
 
     def accept(self, state: State) -> None:
-        """Keep the order that led to a complete state."""
+        """Record the order of a complete state."""
         order: list[int] = []
         trail = state.trail
         while trail is not None:
@@ -298,7 +298,7 @@ class OrderSearch:
         self.segment.peak = self.segment.peak_of(self.segment.best)
 
     def exact(self) -> None:
-        """Follow the state of the lowest peak, of equal ones the longest, until one is complete (Dijkstra)."""
+        """Expand the state of the lowest peak, the longest on ties, until one is complete (Dijkstra)."""
         first = self.settle(self.segment.start(self.floor))
         heap = [(first.peak, 0, 0, first)]
         seen = {first.done: first.peak}
@@ -314,7 +314,7 @@ class OrderSearch:
                     heappush(heap, (following.peak, -following.done.bit_count(), len(seen), following))
 
     def beam(self, width: int) -> bool:
-        """Follow the `width` states of each length in which least is live; whether an order was found."""
+        """Expand the `width` states of each length with the fewest live bytes; return whether an order was found."""
         first = self.settle(self.segment.start(self.floor))
         layers: list[dict[int, State]] = [{} for _ in range(len(self.segment.steps) + 1)]
         layers[first.done.bit_count()][first.done] = first
@@ -330,7 +330,7 @@ class OrderSearch:
 
 
 def search(segment: Segment, floor: int, allowed: int) -> int:
-    """Improve the best order of a segment where its peak is above `floor`; returns the transitions tried."""
+    """Improve the best order of a segment whose peak is above `floor`; returns the transitions tried."""
     attempt = OrderSearch(segment, floor, segment.peak, min(EXACT_WORK, allowed))
     try:
         attempt.exact()

@@ -1,9 +1,9 @@
 """
-Places in one region for pieces of memory that are needed for a while: those that live at once must not overlap.
+Dynamic storage allocation: offsets of buffers with known lifetimes in one region.
 
-This is dynamic storage allocation with known lifetimes, which is NP-hard. Requests are placed one after the other at
-the lowest offset that is free all their life (first fit), in several orders; where none of them reaches the lower
-bound, the best one is improved by moving requests that stick out further to the front.
+The problem is NP-hard. Requests are placed in sequence at the lowest offset that is free throughout their lifetime
+(first fit), in several orders; if none reaches the lower bound, the best one is improved by moving the highest requests
+further to the front.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import accumulate
 from typing import NamedTuple
 
 WORK = 500_000
-"""Neighbours looked at while an order is improved."""
+"""Number of neighbouring orders tried in an improvement."""
 
 FAR = 4
-"""One in so many moves goes to any place in front, the others to just before a neighbour."""
+"""One in so many moves goes to any earlier position, the others to just before a neighbour."""
 
 
 class Request(NamedTuple):
-    """Memory of `size` bytes that is needed from position `begin` on, up to `end` without it."""
+    """A buffer of `size` bytes, live from position `begin` up to and excluding `end`."""
 
     begin: int
     end: int
@@ -29,11 +29,11 @@ class Request(NamedTuple):
 
 
 Order = list[int]
-"""Blocks by number, in the order in which they are placed."""
+"""Request numbers, in the order of placement."""
 
 
 class Placement:
-    """The requests of one region, and for each those that live with it."""
+    """The requests of one region, and for each the requests that are live with it."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.requests = requests
@@ -52,7 +52,7 @@ class Placement:
         self.work = 0
 
     def _pressures(self) -> list[int]:
-        """For each request the most bytes that are live at once during its life."""
+        """For each request, the peak of live bytes during its lifetime."""
         change = [0] * (max((request.end for request in self.requests), default=0) + 1)
         for begin, end, size in self.requests:
             change[begin] += size
@@ -61,7 +61,7 @@ class Placement:
         return [max(live[begin:end], default=0) for begin, end, _ in self.requests]
 
     def first_fit(self, order: Sequence[int]) -> list[int]:
-        """The offset of each request when they are placed in that order."""
+        """The offset of each request if placed in that order."""
         offsets = [-1] * len(self.requests)
         for number in order:
             size = self.requests[number].size
@@ -76,11 +76,11 @@ class Placement:
         return offsets
 
     def extent(self, offsets: Sequence[int]) -> int:
-        """Where the last request ends."""
+        """The end of the last request."""
         return max((offset + request.size for offset, request in zip(offsets, self.requests, strict=True)), default=0)
 
     def orders(self) -> Iterator[Order]:
-        """The orders to begin with."""
+        """The initial orders."""
         for key in KEYS.values():
             keys = [key(request, pressure) for request, pressure in zip(self.requests, self.pressure, strict=True)]
             yield sorted(range(len(keys)), key=keys.__getitem__)
@@ -105,7 +105,7 @@ third order are those of Glow's MemoryAllocator.
 
 
 def place(requests: Sequence[Request]) -> list[int]:
-    """An offset for each request: the best of all orders, improved where it is above the lower bound."""
+    """An offset for each request: the best of all orders, improved if it is above the lower bound."""
     placement = Placement(requests)
     best: Order = []
     offsets: list[int] = []
@@ -119,7 +119,7 @@ def place(requests: Sequence[Request]) -> list[int]:
 
 
 def improved(placement: Placement, order: Order, offsets: list[int]) -> list[int]:
-    """Offsets at least as good: requests that end highest, or a neighbour of theirs, are placed earlier; seeded."""
+    """Offsets at least as good: the highest requests, or their neighbours, are placed earlier; seeded."""
     draw = random.Random(0)
     best, extent = offsets, placement.extent(offsets)
     placement.work = 0
@@ -134,7 +134,7 @@ def improved(placement: Placement, order: Order, offsets: list[int]) -> list[int
 
 
 def _moved(placement: Placement, order: Order, offsets: Sequence[int], draw: random.Random) -> Order:
-    """`order` with one request further in front: one that ends highest, or one that lives with such a request."""
+    """`order` with one request moved forward: a highest one, or one live with it."""
     extent = placement.extent(offsets)
     highest = [
         n for n, request in enumerate(placement.requests) if request.size and offsets[n] + request.size == extent

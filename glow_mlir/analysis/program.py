@@ -1,4 +1,4 @@
-"""Steps and the memory that they use, as an abstract graph: what an order of steps costs, and Glow's two orders."""
+"""Abstract programs of steps and buffers: memory of an order of steps, and Glow's two orders."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from functools import cached_property
 from glow_mlir.support.dataclass import dataclass
 
 Order = list[int]
-"""Steps by number, each after those that it needs."""
+"""Step numbers, in an order that respects dependences."""
 
 
 @dataclass(frozen=True)
 class ScheduledStep:
-    """One operation: what must come before it, and the buffers that it uses."""
+    """One operation: its predecessors, and the buffers it uses."""
 
     before: tuple[int, ...] = ()
-    """Steps that must come first: those whose results it reads, in the order of its operands, then others."""
+    """Predecessors: first those whose results it reads, in the order of its operands, then others."""
     writes: tuple[int, ...] = ()
-    """Buffers that it writes, wholly or in part."""
+    """Buffers it writes, wholly or in part."""
     reads: tuple[int, ...] = ()
-    """Buffers that it reads."""
+    """Buffers it reads."""
     shares: tuple[tuple[int, int], ...] = ()
-    """Pairs (written buffer, read buffer): the first may lie where the second does, if that dies here."""
+    """Pairs (written buffer, read buffer): the first may reuse the second if that dies here."""
     result_bytes: int = 0
-    """Bytes of its results, were each in a buffer of its own; Glow's order goes by them."""
+    """Bytes of its results if each had its own buffer; Glow's order uses them."""
     is_view: bool = False
-    """Whether its result is memory of an operand, and it computes nothing."""
+    """Whether its result aliases an operand, and it computes nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ class Program:
     steps: Sequence[ScheduledStep]
     sizes: Sequence[int]
     roots: Sequence[int] = ()
-    """Where Glow's orders begin to walk; empty for all steps that nothing waits for."""
+    """Start steps of Glow's orders; empty for all steps without successors."""
     preferences: Sequence[tuple[int, int]] = field(default=())
-    """Pairs of steps; the first should come before the second, or else the second needs more memory."""
+    """Pairs of steps; unless the first comes before the second, the second needs more memory."""
 
     @cached_property
     def writers(self) -> list[list[int]]:
-        """For each buffer the steps that write it."""
+        """For each buffer, the steps that write it."""
         return _users(len(self.sizes), [step.writes for step in self.steps])
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """For each buffer the steps that write or read it."""
+        """For each buffer, the steps that write or read it."""
         return _users(len(self.sizes), [tuple(dict.fromkeys((*step.writes, *step.reads))) for step in self.steps])
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each step those that wait for it."""
+        """For each step, its successors."""
         waiting: list[list[int]] = [[] for _ in self.steps]
         for number, step in enumerate(self.steps):
             for earlier in dict.fromkeys(step.before):
@@ -74,7 +74,7 @@ def _users(buffers: int, uses: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def peaks(program: Program, order: Sequence[int]) -> list[int]:
-    """The bytes that are live during each step of `order`."""
+    """The live bytes during each step of `order`."""
     left = [len(users) for users in program.users]
     is_open = [False] * len(program.sizes)
     live = 0
@@ -96,7 +96,7 @@ def peaks(program: Program, order: Sequence[int]) -> list[int]:
 def shared_bytes(
     step: ScheduledStep, sizes: Sequence[int], opening: Iterable[int], closing: Iterable[int]
 ) -> Iterator[int]:
-    """What `step` saves by computing in place: the size of each opening buffer that takes a closing one's place."""
+    """The bytes that `step` saves by computing in place: the sizes of opening buffers that reuse closing ones."""
     free, taken = set(opening), set(closing)
     for written, read in step.shares:
         if written in free and read in taken and sizes[written] <= sizes[read]:
@@ -106,14 +106,14 @@ def shared_bytes(
 
 
 def peak(program: Program, order: Sequence[int]) -> int:
-    """The most bytes that are live at once when the steps run in `order`."""
+    """The peak of live bytes when the steps run in `order`."""
     return max(peaks(program, order), default=0)
 
 
 def child_size_order(program: Program) -> Order:
     """
-    Depth first from the roots; of the steps that one waits for, first the one whose computation needs most memory
-    beyond its results (Glow's ChildMemSizeBased scheduler, after Sethi and Ullman).
+    Depth first from the roots; among the predecessors of a step, the one whose computation needs most memory beyond its
+    results comes first (Glow's ChildMemSizeBased scheduler, after Sethi and Ullman).
     """
     surplus: list[int] = [0] * len(program.steps)
     for number in _forward(program):
@@ -127,12 +127,12 @@ def child_size_order(program: Program) -> Order:
 
 
 def topological_order(program: Program) -> Order:
-    """Depth first from the roots, operands from the first to the last (Glow's TopologicalSort scheduler)."""
+    """Depth first from the roots, operands in order (Glow's TopologicalSort scheduler)."""
     return _depth_first(program, lambda child: 0)
 
 
 def _forward(program: Program) -> Order:
-    """Some order of all steps."""
+    """Any valid order of all steps."""
     missing = [len(set(step.before)) for step in program.steps]
     order = [number for number, count in enumerate(missing) if not count]
     for number in order:
@@ -144,7 +144,7 @@ def _forward(program: Program) -> Order:
 
 
 def _depth_first(program: Program, rank: Callable[[int], int]) -> Order:
-    """Finish one child's computation before the next begins; children of the lowest rank come first."""
+    """Finish one child before the next begins; children of the lowest rank come first."""
     order: Order = []
     done = [False] * len(program.steps)
     ends = (number for number, after in enumerate(program.after) if not after)

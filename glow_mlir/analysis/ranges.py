@@ -1,4 +1,4 @@
-"""Ranges of tensors: between which numbers all elements lie, as far as operators and constants tell."""
+"""Value ranges of tensors, derived from operators and constants."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.ir.traversal import Scope, operations
 
 MAX_ELEMENTS = 1 << 12
-"""Constants with more elements are not looked at."""
+"""Maximum number of elements of constants that are examined."""
 
 
 def value_ranges(scope: Scope, storage: Storage) -> dict[SSAValue, Range]:
-    """The ranges of all values of a function or block about which something is known, in one walk."""
+    """The known ranges of the values of a function or block, computed in one walk."""
     known: dict[SSAValue, Range] = {}
     for op in operations(scope):
         for result in op.results:
@@ -53,5 +53,5 @@ def _constant_range(value: SSAValue, storage: Storage) -> Range:
     array = storage.value_of(value)
     if array is None or np.isnan(array).all():
         return ANY
-    # Not as floats, which have no room for all integers.
+    # Not as floats, which cannot represent all integers.
     return Range(np.nanmin(array).item(), np.nanmax(array).item())

@@ -1,4 +1,4 @@
-"""What reshapes and transposes do together: which parts of the origin's axes each axis of the result consists of."""
+"""Compositions of reshapes and transposes: the factors of the origin's axes in each axis of the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Factor:
-    """A part of an axis of the origin: `size` places that lie `stride` places of the axis apart."""
+    """A factor of an axis of the origin: `size` elements at a distance of `stride` elements."""
 
     axis: int
     size: int
@@ -18,11 +18,11 @@ class Factor:
 
 
 Arrangement = tuple[tuple[Factor, ...], ...]
-"""For each axis of a tensor the factors it runs through, the outermost first; none for an axis of size one."""
+"""The factors of each axis of a tensor, outermost first; none for an axis of size one."""
 
 
 def arrangement_of(shape: Shape) -> Arrangement:
-    """The tensor itself: each axis is one of its own."""
+    """The arrangement of the tensor itself: each axis is its own factor."""
     return tuple((Factor(axis, size, 1),) if size != 1 else () for axis, size in enumerate(shape))
 
 
@@ -32,7 +32,7 @@ def transposed(axes: Arrangement, permutation: Shape) -> Arrangement:
 
 
 def reshaped(axes: Arrangement, shape: Shape) -> Arrangement | None:
-    """The same elements under another shape without zeros; `None` where an axis of it would begin within a factor."""
+    """Reshape to a shape without zeros; `None` if an axis of it would split a factor unevenly."""
     pending = [factor for axis in axes for factor in axis][::-1]
     result: list[tuple[Factor, ...]] = []
     for size in shape:
@@ -53,7 +53,7 @@ def reshaped(axes: Arrangement, shape: Shape) -> Arrangement | None:
 
 
 def _joined(factors: Sequence[Factor]) -> tuple[Factor, ...]:
-    """The factors of one axis, those that continue each other as one."""
+    """The factors of one axis, with contiguous ones merged."""
     result: list[Factor] = []
     for factor in factors:
         if result and result[-1].axis == factor.axis and result[-1].stride == factor.size * factor.stride:
@@ -63,7 +63,7 @@ def _joined(factors: Sequence[Factor]) -> tuple[Factor, ...]:
 
 
 def whole_axes(axes: Arrangement, shape: Shape) -> Shape | None:
-    """The axes of the origin, of that shape, in their order in the result, if it has each as a whole; without units."""
+    """The axes of the origin, of that shape, in their order in the result, if each is whole; without unit axes."""
     order: list[int] = []
     for factors in axes:
         if len(factors) > 1 or any(factor.size != shape[factor.axis] for factor in factors):

@@ -1,4 +1,4 @@
-"""Regions of memory: which elements of an allocation a buffer has, and whether two buffers share any."""
+"""Regions of memory: the elements of an allocation that a buffer covers, and overlap tests."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from glow_mlir.support.identity import kept_by_identity
 
 @dataclass(frozen=True)
 class Region:
-    """A box of elements: the offset of the first, and size and stride of each axis along which there are several."""
+    """A box of elements: the offset of the first, and size and stride of each axis longer than 1."""
 
     offset: int
     end: int
-    """Behind the last element."""
+    """One past the last element."""
     axes: tuple[tuple[int, int], ...]
     """Size and stride, the largest stride first; sizes are above 1, strides above 0."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no elements."""
+        """Whether the region is empty."""
         return self.end <= self.offset
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether all elements from the first to the last are in it, as far as its axes show that."""
+        """Whether the region is known to contain all elements from its first to its last."""
         reach = 1
         for size, stride in reversed(self.axes):
             if stride != reach:
@@ -44,10 +44,10 @@ class Region:
 
 def region_of(value: SSAValue | Attribute) -> Region:
     """
-    The elements of a buffer, counted from the start of its allocation; those of a window in all trips.
+    The elements of a buffer, relative to its allocation; for a window, those of all trips.
 
-    Symbols are as large as they may be: parts of one memory agree on what they decide, so that nothing else is told by
-    other values.
+    Symbols take their maximum: slices of one allocation agree on the sizes that symbols determine, so that other values
+    give the same answers.
     """
     moves = moves_of(value) if isinstance(value, SSAValue) else []
     return _region(value, moves) if moves else _still(type_of(value))
@@ -55,7 +55,7 @@ def region_of(value: SSAValue | Attribute) -> Region:
 
 @kept_by_identity
 def _still(type_: Attribute) -> Region:
-    """The elements of a buffer that does not move, which follow from its type."""
+    """The region of a buffer that does not move; depends only on its type."""
     return _region(type_, ())
 
 
@@ -71,17 +71,17 @@ def _region(value: SSAValue | Attribute, moves: Sequence[tuple[int, int]]) -> Re
 
 
 def may_overlap(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two buffers may have elements in common: they are of one allocation, and not shown to be apart."""
+    """Whether two buffers may overlap: they share an allocation, and are not proven disjoint."""
     return root_of(one) is root_of(other) and regions_overlap(region_of(one), region_of(other))
 
 
 def regions_overlap(one: Region, other: Region) -> bool:
     """
-    Whether two regions of one allocation have elements in common; true, too, where that takes long to tell.
+    Whether two regions of one allocation overlap; true as well if the test would take too long.
 
-    They have, where the distance between their offsets is a sum of steps along axes of the one, less steps of the
-    other. Axes are taken from the largest stride down. What the smaller ones reach bounds how many steps are left to
-    choose from: one or two, where rows do not run into each other.
+    They overlap if the distance between their offsets is a sum of steps along axes of one region minus steps of the
+    other. Axes are processed from the largest stride down. The reach of the smaller ones bounds the number of steps to
+    try: one or two, unless rows overlap each other.
     """
     if one.is_empty or other.is_empty or one.end <= other.offset or other.end <= one.offset:
         return False
@@ -102,18 +102,18 @@ def regions_overlap(one: Region, other: Region) -> bool:
         found = set[int]()
         for distance in followed:
             found.add(distance)
-            if len(found) > MAX_DISTANCES:  # However long the axis is.
+            if len(found) > MAX_DISTANCES:  # Independent of the axis length.
                 return True
         distances = found
     return 0 in distances
 
 
 MAX_DISTANCES = 64
-"""How many distances `regions_overlap` follows before it gives up."""
+"""Maximum number of distances that `regions_overlap` tries before it gives up."""
 
 
 def region_covers(whole: Region, part: Region) -> bool:
-    """Whether all elements of `part` are surely in `whole`, a region of the same allocation."""
+    """Whether `whole`, a region of the same allocation, certainly contains `part`."""
     if part.is_empty:
         return True
     if part.offset < whole.offset or whole.end < part.end:
@@ -127,15 +127,15 @@ def region_covers(whole: Region, part: Region) -> bool:
 
 
 Digits = list[tuple[int, int]]
-"""For each place of a mixed-radix number, the first digit and the one behind the last."""
+"""For each digit of a mixed-radix number, the range of its values: first, and one past the last."""
 
 
 def _on_one_grid(one: Region, other: Region) -> tuple[Digits, Digits] | None:
     """
-    Both regions as ranges along the axes of one grid; `None` where there is no such grid.
+    Both regions as ranges along the axes of a common grid; `None` if there is no such grid.
 
-    The strides of both, and 1, are the places of a mixed-radix number. Where no digit of a region carries into the
-    next place, each of its elements has one way of being written, and the regions are boxes of such numbers.
+    The strides of both regions, and 1, are the place values of a mixed-radix number. If no digit of a region carries
+    into the next, each element has a unique representation, and the regions are boxes of such numbers.
     """
     places = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
     digits = _digits(one, places), _digits(other, places)
@@ -162,7 +162,7 @@ def _digits(region: Region, places: Sequence[int]) -> Digits | None:
 
 
 def _split(size: int, stride: int, places: Sequence[int]) -> list[tuple[int, int]]:
-    """An axis cut at the larger places that its steps reach evenly: rows that follow each other become rows again."""
+    """Split an axis at the larger place values that its steps reach evenly: contiguous rows become rows again."""
     parts: list[tuple[int, int]] = []
     position = bisect_left(places, -stride, key=lambda place: -place)
     while position > 0 and size * stride > (larger := places[position - 1]):
@@ -177,11 +177,10 @@ def _split(size: int, stride: int, places: Sequence[int]) -> list[tuple[int, int
 @dataclass(frozen=True)
 class Relocation:
     """
-    A move of a whole allocation into a part of another, or of itself: how its addresses change.
+    The relocation of a whole allocation into a slice of another, or of itself: its mapping of addresses.
 
-    Allocations are laid out for the largest values of symbols, and so are their moves. `axes` has the size, the stride
-    before and the stride after of each axis, the largest stride before first; the elements before follow each other
-    without gaps from offset 0 on.
+    Allocations are laid out for the maximum of symbols, and so are relocations. `axes` has the size, the stride before
+    and the stride after of each axis, in descending order of stride before; the allocation is dense from offset 0 on.
     """
 
     axes: tuple[tuple[int, int, int], ...]
@@ -189,7 +188,9 @@ class Relocation:
 
     @staticmethod
     def between(whole: SSAValue, place: SSAValue) -> Relocation | None:
-        """The move of the elements of `whole` to those of `place`; `None` unless `whole` is all of its allocation."""
+        """
+        The relocation of the elements of `whole` to those of `place`; `None` unless `whole` is its whole allocation.
+        """
         root, shape = root_of(whole), largest_shape(whole)
         if math.prod(shape) != extent_of(root) or offset_of(whole) or 0 in shape:
             return None
@@ -210,7 +211,7 @@ class Relocation:
         return Relocation(tuple(reversed(merged)), offset_of(place))
 
     def strides_and_offset(self, value: SSAValue) -> tuple[Shape, int] | None:
-        """Strides and offset of a view of the allocation after the move; `None` where strides cannot say it."""
+        """Strides and offset of a view after the relocation; `None` if strides cannot express it."""
         (rest, offset), shape = (offset_of(value), self.offset), largest_shape(value)
         reach: list[int] = []
         for _, before, after in self.axes:

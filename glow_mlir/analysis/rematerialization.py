@@ -1,11 +1,10 @@
 """
-A program that computes values again rather than keep them: for networks that are differentiated, whose way there saves
-what the way back reads.
+Rematerialization in differentiated programs, whose forward pass saves values for the backward pass.
 
-Where most bytes lie between two steps that were read and are read again, a program turns. What lies in front is cut
-into a chain of stages, where few bytes are read by what follows; steps behind it belong to the way back through the
-last stage whose values they read. What each stage saves is chosen by `Plans`, which are exact for a chain of operators;
-where values skip stages, their bytes are counted in each of these.
+The turning point lies between the two steps with the most bytes that were read and are read again. The steps in front
+are cut into a chain of stages at points where few bytes are live; steps behind belong to the backward pass of the last
+stage whose values they read. `Plans` selects the saved values; it is exact for a chain of operators. If values skip
+stages, their bytes count in each of these.
 """
 
 from __future__ import annotations
@@ -22,17 +21,19 @@ from glow_mlir.analysis.program import Order, Program, ScheduledStep, peak
 from glow_mlir.support.dataclass import dataclass
 
 STAGES = 32
-"""The most stages of a chain."""
+"""Maximum number of stages in a chain."""
 
 MAX_READ = 0.75
-"""The share of the bytes of a stage behind whose last readers its way back is over: some are read at the very end."""
+"""
+Share of a stage's bytes after whose last readers its backward pass counts as finished: some are read at the very end.
+"""
 
 ATTEMPTS = 10
-"""Plans that are tried, since what a plan takes is known when it is carried out."""
+"""Number of plans tried, since the memory of a plan is known only after it is carried out."""
 
 
 class Copy(NamedTuple):
-    """A step that runs: its number in the program, the run of its stage, and where in the list those stand it reads."""
+    """One execution of a step: its number, the run of its stage, and the list positions of its operands."""
 
     step: int
     run: int
@@ -41,13 +42,13 @@ class Copy(NamedTuple):
 
 @dataclass
 class Chain:
-    """A program, whose steps are in order, as a chain of stages that is walked there and back."""
+    """A program, with its steps in order, as a chain of stages run forward and backward."""
 
     program: Program
     work: Sequence[float]
-    """How long each step takes."""
+    """The time of each step."""
     is_repeatable: Sequence[bool]
-    """Whether a step may run again."""
+    """Whether a step may be repeated."""
 
     def __post_init__(self) -> None:
         users = self.program.users
@@ -57,10 +58,10 @@ class Chain:
         self.turn = max(range(len(crossing)), key=crossing.__getitem__, default=0)
         self.last_there = [max((user for user in found if user < self.turn), default=-1) for found in users]
         self.ends = self._cuts()
-        """Where each stage ends."""
+        """The end of each stage."""
 
     def _live(self, spans: Iterator[tuple[int, int]], chosen: Sequence[bool] | None = None) -> list[int]:
-        """For each step the bytes of the buffers in whose span, both ends included, it lies."""
+        """For each step, the bytes of the buffers live at it, both ends included."""
         change = [0] * (len(self.program.steps) + 1)
         for buffer, (first, last) in enumerate(spans):
             if first <= last and (chosen is None or chosen[buffer]):
@@ -70,12 +71,12 @@ class Chain:
 
     @cached_property
     def _passed(self) -> list[int]:
-        """For each step in front of the turn, the bytes from steps before it that are read there from it on."""
+        """For each step in front of the turning point, the bytes of earlier steps that are read from it on."""
         spans = ((first + 1, last) for first, last in zip(self.first, self.last_there, strict=True))
         return self._live(spans)[: self.turn]
 
     def _cuts(self) -> list[int]:
-        """Where stages end: as many bytes are saved in each, about, and few are read behind it."""
+        """The ends of stages: each saves about equal bytes, and few are read after it."""
         saved = [0] * max(self.turn, 1)
         for buffer, size in enumerate(self.program.sizes):
             if self.first[buffer] < self.turn <= self.last[buffer]:
@@ -92,12 +93,14 @@ class Chain:
         return self._passed[position] if position < self.turn else 0
 
     def stage_of(self, step: int) -> int:
-        """The stage of a step in front of the turn."""
+        """The stage of a step in front of the turning point."""
         return bisect_right(self.ends, step)
 
     @cached_property
     def ways_back(self) -> list[int]:
-        """For each stage, where its way back begins: where most of what the stage behind it saves was read last."""
+        """
+        For each stage, the start of its backward pass: after the last read of most bytes that the next stage saves.
+        """
         read: list[list[tuple[int, int]]] = [[] for _ in self.ends]
         for buffer, there in enumerate(self.last_there):
             if 0 <= there and self.last[buffer] >= self.turn:
@@ -137,7 +140,7 @@ class Chain:
         return found
 
     def replayed(self, plan: Plan) -> list[Copy]:
-        """The steps in the order of a plan, with what is computed again; nothing whose result nothing reads."""
+        """The steps in the order of a plan, with recomputation; without steps whose results are not read."""
         begins = [0, *self.ends]
         current: dict[int, int] = {}
         found: list[Copy] = []
@@ -162,18 +165,18 @@ class Chain:
         return _read(found)
 
     def _takes_memory(self, number: int) -> bool:
-        """Whether a step has a result among the activations, and may run again."""
+        """Whether a step has a result among the activations, and may be repeated."""
         return self.is_repeatable[number] and bool(self.program.steps[number].writes)
 
 
 def _reached(found: Sequence[tuple[int, int]], default: int) -> int:
-    """Where most bytes were passed, of positions with bytes in order."""
+    """The position at which most bytes are passed."""
     sums = list(accumulate(size for _, size in found))
     return found[bisect_left(sums, sums[-1] * MAX_READ)][0] if sums else default
 
 
 def _read(copies: list[Copy]) -> list[Copy]:
-    """Copies without those of a second run whose results nothing reads, at the places that they then have."""
+    """Remove repeated copies whose results are not read, and renumber the rest."""
     is_read = [copy.run == 0 for copy in copies]
     for position in reversed(range(len(copies))):
         if is_read[position]:
@@ -189,16 +192,16 @@ def _read(copies: list[Copy]) -> list[Copy]:
 
 def early_order(program: Program, is_given: Sequence[bool]) -> Order:
     """
-    The order of a program, but that steps that free as much memory as they take run as soon as they can, and those that
-    depend on nothing that `is_given` with a call just before the first that waits for them.
+    Reorder a program: steps that free at least as much memory as they take run as soon as possible, and steps that only
+    depend on values `is_given` with a call run just before their first use.
 
-    So a gradient makes room when it is there, where all parameters are updated at the end.
+    Gradients thus free memory early, even if all parameters are updated at the end.
     """
     return _EarlyOrder(program, is_given).order
 
 
 class _EarlyOrder:
-    """Finds an early order."""
+    """Computes an early order."""
 
     def __init__(self, program: Program, is_given: Sequence[bool]) -> None:
         self.program, self.order = program, list[int]()
@@ -227,13 +230,13 @@ class _EarlyOrder:
                 self._run(early)
 
     def _frees(self, number: int) -> bool:
-        """Whether a step frees as much as it takes."""
+        """Whether a step frees as much memory as it takes."""
         step, sizes = self.program.steps[number], self.program.sizes
         takes = sum(sizes[buffer] for buffer in step.writes if buffer not in self._opened)
         return takes <= sum(sizes[buffer] for buffer in {*step.writes, *step.reads} if self._left[buffer] == 1)
 
     def _run(self, number: int) -> None:
-        """Run a step behind what it still waits for."""
+        """Run a step after its pending predecessors."""
         step = self.program.steps[number]
         for before in step.before:
             if not self._done[before]:
@@ -251,11 +254,11 @@ class _EarlyOrder:
 
 
 def program_of_copies(program: Program, copies: Sequence[Copy]) -> Program:
-    """The program that runs copies, in their order; what each run of a stage computes is in buffers of its own."""
+    """The program of copies, in order; each run of a stage has its own buffers."""
     sizes, made = list(program.sizes), dict[tuple[int, int], int]()
     steps: list[ScheduledStep] = []
     written: list[dict[int, int]] = []
-    """For each copy, in which buffers it has what the step writes into those of the program."""
+    """For each copy, a map from the buffers that its step writes to those of the program."""
 
     def of(buffer: int, run: int) -> int:
         if run == 0:
@@ -280,9 +283,9 @@ def program_of_copies(program: Program, copies: Sequence[Copy]) -> Program:
 
 def rematerialized(chain: Chain, memory: int) -> tuple[list[Copy], int]:
     """
-    The steps of a program, some of them again, such that at most `memory` bytes are live at once; and how many are.
+    The steps of a program with recomputation, such that at most `memory` bytes are live at once; and the peak.
 
-    It is the one of least work among those that were tried; where none needs so little, the one that needs least.
+    The plan of least work among those tried; if none fits, the one of least memory.
     """
     order = list(range(len(chain.program.steps)))
     best = (peak(chain.program, order), 0.0, [Copy(n, 0, {b: b for b in chain.program.steps[n].before}) for n in order])
@@ -303,5 +306,5 @@ def rematerialized(chain: Chain, memory: int) -> tuple[list[Copy], int]:
 
 
 def _rank(needed: int, work: float, memory: int) -> tuple[int, float]:
-    """What is better: less work in the memory; else less memory."""
+    """The rank of a plan: least work within the memory, else least memory."""
     return max(needed - memory, 0), work

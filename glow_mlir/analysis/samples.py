@@ -1,4 +1,4 @@
-"""Which elements of the tensors of a function may be of different samples of the model's batch."""
+"""Sample analysis: which elements of a function's tensors may belong to different samples of the batch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glow_mlir.ir.traversal import Scope, inner_blocks, operations
 
 def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
     """
-    Where samples lie in each tensor of a function or block.
+    The layout of samples in each tensor of a function or block.
 
-    A model does not say what its batch is. Samples are taken to lie along the first axis of inputs, outputs and state,
-    and along the batch that an operator states; and in inputs and state, along every axis that is as long as one of
-    those. Where all of these have the size one, there is one sample. Nothing is known of what branches and loops give.
+    Models do not declare their batch. Samples are assumed along the first axis of inputs, outputs and state, and along
+    the batch axis that an operator declares; in inputs and state, also along every axis as long as one of those. If all
+    of these have size one, there is one sample. Nothing is known of the results of branches and loops.
     """
     batches = batch_sizes(scope, storage)
     found: dict[SSAValue, Samples] = {}
@@ -34,7 +34,7 @@ def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
             samples = op.result_samples([found[operand] for operand in op.operands])
             found.update(zip(op.results, samples, strict=True))
         elif isinstance(op, ControlFlowOp):
-            # What runs may be decided by any sample, and what is carried on may come from any.
+            # Any sample may decide the control flow, and carried values may come from any.
             values = [*op.results, *(argument for block in inner_blocks(op) for argument in block.args)]
             mixed = Samples.apart if batches else Samples.one
             found.update((value, mixed(shape_of(value))) for value in values)
@@ -42,7 +42,7 @@ def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
 
 
 def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
-    """The sizes above one that the batch of a model may have."""
+    """The possible batch sizes above one."""
     bound: list[Shape] = []
     for op in operations(scope):
         if isinstance(op, GetOp | SaveOp):
@@ -54,5 +54,5 @@ def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
 
 
 def _bound(shape: Shape, batches: frozenset[int]) -> Samples:
-    """An input or state of that shape."""
+    """The layout of an input or state of that shape."""
     return Samples(tuple(apart_axis(size) if size in batches else one_axis(size) for size in shape))

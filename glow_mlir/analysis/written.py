@@ -1,4 +1,4 @@
-"""Which elements of memory have been written: what a read of undefined content is told by."""
+"""Initialized memory: which elements have been written, to detect reads of undefined content."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from glow_mlir.dialects.glow_low.memory import extent_of, has_default_layout
 from glow_mlir.support.dataclass import dataclass
 
 MAX_COMPARED = 64
-"""How many regions a read is compared with, the last ones, before the elements are looked at."""
+"""Number of recent regions compared with a read before elements are checked one by one."""
 
 
 @dataclass
 class WrittenElements:
-    """The elements of allocations and weights that are written, up to some point of a program."""
+    """The elements of allocations and weights written up to some point of a program."""
 
     _whole: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Those of which every element is written."""
+    """Buffers that are completely written."""
     _regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
-    """The regions that are known to be written, the last one last."""
+    """Regions known to be written, most recent last."""
     _spans: dict[SSAValue, list[tuple[int, int]]] = field(default_factory=dict[SSAValue, list[tuple[int, int]]])
-    """What regions without gaps cover together: the first element of each span, and the one behind it, in order."""
+    """Spans covered by dense regions: first element and one past the last, in order."""
     _masks: dict[SSAValue, np.ndarray] = field(default_factory=dict[SSAValue, np.ndarray])
-    """For each element whether it is written, of those where no region that was compared says so."""
+    """A mask of written elements, for buffers whose regions did not answer a query."""
 
     def add(self, root: SSAValue, region: Region) -> None:
-        """The elements of a region are written."""
+        """Record that a region is written."""
         if root in self._whole or region.is_empty:
             return
         whole = region_of(root)
@@ -62,13 +62,13 @@ class WrittenElements:
         return root in self._whole or root in self._regions
 
     def copy(self) -> WrittenElements:
-        """The same elements, to which others can be added."""
+        """A copy that can be extended."""
         regions = {root: dict(found) for root, found in self._regions.items()}
         spans = {root: list(found) for root, found in self._spans.items()}
         return WrittenElements(set(self._whole), regions, spans)
 
     def meet(self, other: WrittenElements) -> WrittenElements:
-        """What is written in both."""
+        """Intersect with another set of written elements."""
         both = WrittenElements(self._whole & other._whole)
         for one, another in ((self, other), (other, self)):
             for root in one._whole - both._whole:
@@ -90,7 +90,7 @@ class WrittenElements:
 
     @staticmethod
     def _join(spans: list[tuple[int, int]], begin: int, end: int) -> None:
-        """Add a span to others, which it joins where they touch."""
+        """Add a span to others, merging adjacent ones."""
         first = bisect_left(spans, begin, key=lambda span: span[1])
         last = bisect_right(spans, end, key=lambda span: span[0])
         if first < last:
@@ -98,7 +98,7 @@ class WrittenElements:
         spans[first:last] = [(begin, end)]
 
     def _is_spanned(self, root: SSAValue, region: Region) -> bool:
-        """Whether a region lies between two elements with nothing but written ones between them."""
+        """Whether a region lies within a span of written elements."""
         spans = self._spans.get(root, [])
         place = bisect_right(spans, region.offset, key=lambda span: span[0]) - 1
         return place >= 0 and region.end <= spans[place][1]
@@ -106,7 +106,7 @@ class WrittenElements:
     def _is_marked(self, root: SSAValue, region: Region) -> bool:
         mask = self._masks.get(root)
         if mask is None:
-            # A byte for each element, which takes more itself.
+            # One byte per element, which takes as much memory itself.
             mask = self._masks[root] = np.zeros(extent_of(root), np.bool_)
             for written in self._regions[root]:
                 _elements(mask, written)[...] = True
@@ -114,6 +114,6 @@ class WrittenElements:
 
 
 def _elements(mask: np.ndarray, region: Region) -> np.ndarray:
-    """The part of a mask that a region has."""
+    """The slice of a mask for a region."""
     sizes = [size for size, _ in region.axes]
     return np.ndarray(sizes, np.bool_, mask, region.offset, [stride for _, stride in region.axes])

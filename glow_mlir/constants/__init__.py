@@ -1,1 +1,1 @@
-"""Constants outside the IR: weights and their digests, values computed when asked for, and packed forms."""
+"""Constants outside the IR: weights and their digests, deferred values, and packed forms."""

@@ -1,8 +1,8 @@
 """
-Arrays whose elements are computed when they are asked for, in parts that fit into a cache.
+Deferred arrays: elements are computed on demand, in parts that fit into a cache.
 
-The weights of a model go through several forms — transposed, scaled, packed for a kernel — of which only the last is
-kept. As deferred arrays the forms between cost no memory, and the last is written straight to where it belongs.
+The weights of a model pass through several forms (transposed, scaled, packed for a kernel); only the last one is
+kept. As deferred arrays, intermediate forms cost no memory, and the last is written directly to its destination.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.support.dtypes import name_of
 
 BLOCK_BYTES = 1 << 19
-"""Bytes of a part, where the choice is free: two parts and what is between them fit into a second-level cache."""
+"""Default bytes of a part: two parts and their intermediate values fit into a second-level cache."""
 
 FORGET_BYTES = 1 << 24
-"""Bytes of parts after which the memory of the files behind them is let go of."""
+"""Bytes of parts after which memory of the mapped files is released."""
 
 
 class FileMap(mmap.mmap):
-    """A file in memory, to read only."""
+    """A read-only memory-mapped file."""
 
     @staticmethod
     def of(file: BinaryIO) -> FileMap:
-        """An open file, which has to have a length; raises `ValueError` or `OSError` where it cannot be mapped."""
+        """Map an open, nonempty file; raises `ValueError` or `OSError` if it cannot be mapped."""
         return FileMap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def forget(self) -> None:
-        """Let go of the memory, where the system can; what is read again is fetched from the file again."""
+        """Release the memory, if the system can; later reads fetch it from the file again."""
         if hasattr(self, "madvise"):
             self.madvise(mmap.MADV_DONTNEED)
 
 
 def is_beside(folder: Path, name: str) -> bool:
-    """Whether a name leads to a file in that folder, or in one within, by no symbolic link and no way around."""
+    """Whether a name refers to a file below that folder, without symbolic links or parent references."""
     place = os.path.normpath(name)
     if os.path.isabs(place) or place.split(os.sep)[0] == os.pardir:
         return False
@@ -56,7 +56,7 @@ def is_beside(folder: Path, name: str) -> bool:
 
 
 class Deferred(ABC):
-    """An array that is not computed yet, of known `dtype` and `shape`, with at least one axis. It never changes."""
+    """An array that is not computed yet, of known `dtype` and `shape`, with at least one axis. Immutable."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -65,11 +65,11 @@ class Deferred(ABC):
     @property
     @abstractmethod
     def recipe(self) -> str:
-        """How the array follows from others, named by their digests, with nothing left out."""
+        """A complete description of how the array derives from others, named by their digests."""
 
     @abstractmethod
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
-        """The elements from `begin` up to `end` along an axis; an array to read only."""
+        """The elements [begin, end) along an axis, as a read-only array."""
 
     @abstractmethod
     def separable(self, axis: int) -> bool:
@@ -82,7 +82,7 @@ class Deferred(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """What tells the array from every other: its element type, its shape, and content or recipe."""
+        """A unique digest of the array: element type, shape, and content or recipe."""
         state = hashlib.sha256(f"{name_of(self.dtype)}{self.shape}".encode())
         self._update(state)
         return f"sha256:{state.hexdigest()[:32]}"
@@ -93,16 +93,16 @@ class Deferred(ABC):
 
     @property
     def size(self) -> int:
-        """Elements of the whole."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole."""
+        """The number of bytes."""
         return self.size * self.dtype.itemsize
 
     def array(self) -> np.ndarray:
-        """The whole as an array to read only; computed once as long as somebody holds it."""
+        """The whole as a read-only array; cached while a caller holds it."""
         known = None if self._whole is None else self._whole()
         if known is None:
             known = np.empty(self.shape, self.dtype)
@@ -121,14 +121,14 @@ class Deferred(ABC):
             target[(slice(None),) * axis + (slice(begin, end),)] = self.part(axis, begin, end)
 
     def _best_axis(self) -> int | None:
-        """The axis along which to compute parts; `None` where there is none."""
+        """The best axis along which to compute parts; `None` if there is none."""
         return next((axis for axis, size in enumerate(self.shape) if size > 1 and self.separable(axis)), None)
 
     def spans(self, axis: int, unit: int = 1, sections: int = 1) -> Iterator[tuple[int, int]]:
         """
-        Begin and end of the parts along a section of an axis, each but the last a multiple of `unit` and not too large.
+        Begin and end of the parts along a section of an axis, in multiples of `unit` except the last, of bounded size.
 
-        Lets go of the memory of files behind parts that were computed.
+        Releases the memory of files behind parts that were computed.
         """
         size = self.shape[axis] // sections
         line = max(self.nbytes // max(size, 1), 1)
@@ -142,24 +142,24 @@ class Deferred(ABC):
                 kept = 0
 
     def forget(self) -> None:
-        """Let go of the memory of files that this array is read from; it is read again when it is needed."""
+        """Release the memory of files that this array is read from; it is read again on demand."""
         for source in self.sources:
             source.forget()
 
     def transposed(self, permutation: Sequence[int]) -> Deferred:
-        """The array with its axes in another order."""
+        """The transposed array."""
         return Transposed(self, tuple(permutation))
 
     def reshaped(self, shape: Sequence[int]) -> Deferred:
-        """The same elements in the same order under another shape."""
+        """The reshaped array."""
         return self if tuple(shape) == self.shape else Reshaped(self, tuple(shape))
 
 
 class Stored(Deferred):
     """
-    An array that is there: in memory, or mapped from a file, and in whatever order. It must not change.
+    An array in memory or mapped from a file, in any memory order. It must not change.
 
-    `recipe` says how it was made, and stands for its content in the digest where it is given.
+    `recipe` describes how it was made, and replaces its content in the digest if given.
     """
 
     def __init__(self, array: np.ndarray, recipe: str = "") -> None:
@@ -180,9 +180,9 @@ class Stored(Deferred):
             state.update(data)
 
     def contents(self) -> Iterator[memoryview]:
-        """The bytes of the elements in their order, in parts; lets go of the memory of files behind them."""
+        """The bytes of the elements in order, in parts; releases the memory of files behind them."""
         whole = Stored(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
-        if self.nbytes <= BLOCK_BYTES:  # To let go of so few bytes takes longer than to read them.
+        if self.nbytes <= BLOCK_BYTES:  # Releasing so few bytes takes longer than reading them.
             yield whole.array().data
             return
         for begin, end in whole.spans(0):
@@ -205,7 +205,7 @@ class Stored(Deferred):
         return self._array
 
     def _best_axis(self) -> int | None:
-        # Along the largest stride, a part lies in one place of the file.
+        # Along the largest stride, a part is contiguous in the file.
         return max(range(len(self.shape)), key=lambda axis: abs(self._array.strides[axis]), default=None)
 
     def forget(self) -> None:
@@ -233,7 +233,7 @@ def _file_map(array: np.ndarray) -> FileMap | None:
 
 
 class Transposed(Deferred):
-    """The axes of another array in the order of `permutation`."""
+    """Another array, transposed by `permutation`."""
 
     def __init__(self, source: Deferred, permutation: tuple[int, ...]) -> None:
         self.source, self.permutation = source, permutation
@@ -255,7 +255,7 @@ class Transposed(Deferred):
 
 
 class Reshaped(Deferred):
-    """The elements of another array in the same order under another shape."""
+    """Another array, reshaped."""
 
     def __init__(self, source: Deferred, shape: tuple[int, ...]) -> None:
         self.source, self.shape, self.dtype = source, shape, source.dtype
@@ -280,7 +280,7 @@ class Reshaped(Deferred):
         return origin is not None and self.source.separable(origin)
 
     def _origin(self, axis: int) -> int | None:
-        """The axis of the source that is this one: as many elements in front of it, of it, and behind it."""
+        """The axis of the source equal to this one: with as many elements before, along and behind it."""
         before, size = math.prod(self.shape[:axis]), self.shape[axis]
         count = 1
         for origin, extent in enumerate(self.source.shape):
@@ -294,7 +294,7 @@ class Scaled(Deferred):
     """
     Another array times `factors`, which broadcast to it.
 
-    Products are in f64, one factor after the other, and rounded to `dtype` at the end.
+    Products are computed in f64, one factor after the other, and rounded to `dtype` at the end.
     """
 
     def __init__(self, source: Deferred, factors: Sequence[np.ndarray], dtype: np.dtype[Any]) -> None:
@@ -319,7 +319,7 @@ class Scaled(Deferred):
         return self.source.separable(axis)
 
     def largest(self) -> float:
-        """The largest magnitude of an element; NaN where there is one."""
+        """The largest magnitude of an element; NaN if there is one."""
         common = tuple(axis for axis in range(len(self.shape)) if all(f.shape[axis] == 1 for f in self.factors))
         peaks = magnitudes(self.source, common)
         return float(np.max(np.abs(scaled(peaks, self.factors, self.dtype)), initial=0.0))
@@ -329,13 +329,13 @@ def scaled(array: np.ndarray, factors: Sequence[np.ndarray], dtype: np.dtype[Any
     """An array times factors that broadcast to it: products in f64, rounded to `dtype` at the end."""
     for number, factor in enumerate(factors, start=1):
         result = np.empty(array.shape, np.float64 if number < len(factors) else dtype)
-        # Rounds piece by piece, without the whole in f64.
+        # Rounds part by part, without an f64 copy of the whole.
         array = np.multiply(array, factor, out=result, dtype=np.float64, casting="same_kind")
     return array
 
 
 def magnitudes(source: Deferred, axes: tuple[int, ...]) -> np.ndarray:
-    """The largest magnitudes over some axes, which keep the size 1; NaN where there is one. An array of floats."""
+    """The largest magnitudes over some axes of a float array, which keep size 1; NaN if there is one."""
     kept = [axis for axis in range(len(source.shape)) if axis not in axes and source.separable(axis)]
     if not kept or 0 in source.shape:
         return _peaks(source.array(), axes)
@@ -344,13 +344,13 @@ def magnitudes(source: Deferred, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def _peaks(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The largest magnitudes over some axes, without the magnitudes of all elements in memory."""
+    """The largest magnitudes over some axes, without a temporary array of all magnitudes."""
     highest = array.max(axis=axes, keepdims=True, initial=0)
     return np.maximum(highest, -array.min(axis=axes, keepdims=True, initial=0))
 
 
 class Joined(Deferred):
-    """Arrays of one type behind one another along an axis."""
+    """Arrays of one type, concatenated along an axis."""
 
     def __init__(self, parts: Sequence[Deferred], axis: int) -> None:
         self.parts, self.axis = tuple(parts), axis
@@ -382,7 +382,7 @@ class Joined(Deferred):
 
 
 class Packed(Deferred):
-    """Another array in a layout, made of pieces, of elements of the type `dtype`."""
+    """Another array in a packed layout, built in parts, with elements of type `dtype`."""
 
     def __init__(self, source: Deferred, layout: PackedLayout, dtype: np.dtype[Any]) -> None:
         self.source, self.layout, self.blocks = source, layout, layout.blocks
@@ -404,7 +404,7 @@ class Packed(Deferred):
         return self.layout.pack(self._part_of(self.source, first, last), self.dtype)
 
     def _part_of(self, source: Deferred, begin: int, end: int) -> np.ndarray:
-        """The operand from `begin` up to `end` in each section."""
+        """The operand's elements [begin, end) of each section."""
         axis, sections = self.blocks.axis, self.blocks.sections
         if sections == 1:
             return source.part(axis, begin, end)
@@ -417,7 +417,7 @@ class Packed(Deferred):
 
     def write(self, target: np.ndarray) -> None:
         axis, unit = self.blocks.axis, self.blocks.unit
-        # What cannot be computed in parts is computed before, once.
+        # Arrays that cannot be computed in parts are computed once, beforehand.
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
         for begin, end in source.spans(axis, unit, self.blocks.sections):
             place = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)

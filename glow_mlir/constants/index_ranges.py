@@ -1,4 +1,4 @@
-"""Whether the numbers of operands that lead somewhere are in range, as far as constants tell."""
+"""Range checks of index operands, as far as constants decide them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.dialects.shapes import sizes_of
 
 
 def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool | None:
-    """Whether the numbers of an operand are all allowed; `None` where they are for some values of symbols alone."""
+    """Whether all numbers of an operand are in range; `None` if that depends on symbols."""
     if isinstance(allowed.bound, int):
         return _are_below(numbers, allowed, allowed.bound)
     if _are_below(numbers, allowed, allowed.bound.least):
@@ -32,7 +32,7 @@ def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool | None:
 
 
 def _are_below(numbers: np.ndarray, allowed: IndexRange, bound: int) -> bool:
-    """Whether the numbers of an operand are allowed below a bound."""
+    """Whether the numbers of an operand are allowed under a bound."""
     part = numbers if allowed.columns is None else numbers[..., slice(*allowed.columns)]
     part = part.astype(np.int64)
     is_right = bool(np.all((part >= allowed.least) & (part < bound)))
@@ -47,10 +47,10 @@ def _are_below(numbers: np.ndarray, allowed: IndexRange, bound: int) -> bool:
 
 def failure_of(op: Operation, storage: Storage | None = None) -> str:
     """
-    What is wrong with operands on which an operator or instruction fails when it runs; empty where it never does.
+    The reason why an operator or instruction may fail at run time; empty if it never does.
 
-    It may say so itself. Where numbers lead somewhere, it never does if all of them are constants in range. Who asks of
-    many operators gives the `storage` of their module, which is looked through for each of them otherwise.
+    Operators may define it. Index operands never fail if all are constants in range. Callers that query many operators
+    pass the `storage` of their module, which is built for each query otherwise.
     """
     if not isinstance(op, HighOp | DerivedInstruction):
         return ""
@@ -61,7 +61,7 @@ def failure_of(op: Operation, storage: Storage | None = None) -> str:
 
 
 def wrong_constant(op: Operation, storage: Storage) -> bool:
-    """Whether an operator or instruction has a constant, of the storage of its module, with a number out of range."""
+    """Whether an operator or instruction has a constant, from the storage of its module, with a number out of range."""
     return any(found is False for found in _verdicts(op, storage))
 
 
@@ -70,12 +70,12 @@ def _kind_of(op: HighOp | DerivedInstruction) -> type[HighOp]:
 
 
 def _has_ranges(kind: type[HighOp]) -> bool:
-    """Whether an operator has operands whose numbers lead somewhere."""
+    """Whether an operator has index operands."""
     return kind.index_ranges is not HighOp.index_ranges
 
 
 def _verdicts(op: Operation, storage: Storage | None) -> list[bool | None]:
-    """For each range whether the numbers are in it; `None` where they are no constants."""
+    """For each range, whether the numbers are in it; `None` if they are not constants."""
     if not isinstance(op, HighOp | DerivedInstruction) or not _has_ranges(_kind_of(op)):
         return []
     ranges: Sequence[IndexRange] = cast("Any", _kind_of(op)).index_ranges(op)
@@ -83,7 +83,7 @@ def _verdicts(op: Operation, storage: Storage | None) -> list[bool | None]:
 
 
 def _verdict(value: SSAValue, allowed: IndexRange, storage: Storage | None) -> bool | None:
-    """Whether the numbers of an operand are in range; `None` where that is not known before the call."""
+    """Whether the numbers of an operand are in range; `None` if that is unknown before the call."""
     owner = value.owner
     if isinstance(owner, SplatOp):
         return is_in_range(splat_array(owner), allowed) if all(isinstance(n, int) for n in sizes_of(value)) else None
@@ -96,7 +96,7 @@ def _verdict(value: SSAValue, allowed: IndexRange, storage: Storage | None) -> b
 
 
 def _of_weights(digest: str, allowed: IndexRange) -> bool | None:
-    """Whether the numbers of stored weights are in range, found out once for an array of the store."""
+    """Whether the numbers of stored weights are in range; cached per array of the store."""
     array = deferred_weights(digest)
     known = _KNOWN.setdefault(array, {})
     if allowed not in known:
@@ -105,11 +105,11 @@ def _of_weights(digest: str, allowed: IndexRange) -> bool | None:
 
 
 _KNOWN: WeakKeyDictionary[Deferred, dict[IndexRange, bool | None]] = WeakKeyDictionary()
-"""What is known of arrays of the store: a digest may come to stand for another one."""
+"""Cached answers for arrays of the store: a digest may later refer to another array."""
 
 
 def _constant_behind(value: SSAValue, storage: Storage | None) -> ConstantOp | None:
-    """The constant that a value is, whole and as it is laid out; `None` for other values."""
+    """The constant behind a value, if the value is the whole constant in its layout; else `None`."""
     owner = value.owner
     if not isinstance(owner, GetOp | WeightOp):
         return None

@@ -1,4 +1,4 @@
-"""The layouts that kernels read, by the forms that `packing` of an instruction says, and their numbers."""
+"""Operand layouts of kernels, by the forms in `packing` of an instruction and their parameters."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True)
 class Interleave:
     """
-    How the depth of panels is grouped, as dot products of narrow elements read it.
+    How the depth of panels is interleaved for dot products of narrow elements.
 
-    `count` neighbours of each `run` of the depth, by default all of it, lie together. The zeros of the last of them are
-    in front, so that it is multiplied with whole neighbours, some shared with the one before; or behind, where a run
-    has fewer elements in all. `sums` are those of `TiledLayout`.
+    `count` neighbours of each `run` of the depth, by default all of it, are adjacent. Zero padding of the last group
+    goes in front of it, so that it is multiplied with full groups, some elements shared with the previous one; or
+    behind it, if a run has fewer elements in all. `sums` are those of `TiledLayout`.
     """
 
     count: int = 1
@@ -33,39 +33,39 @@ class Interleave:
 
     @staticmethod
     def of(numbers: Mapping[str, int]) -> Interleave:
-        """That of a packed form with these numbers."""
+        """The interleaving of a packed form with these parameters."""
         return Interleave(numbers.get("interleave", 1), numbers.get("run", 0), numbers.get("sums", 0))
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """The numbers by which a packed form says it."""
+        """The parameters that describe it in a packed form."""
         found = {"interleave": self.count, "run": self.run, "sums": self.sums}
         return {name: number for name, number in found.items() if number} if self.count > 1 else {}
 
     def shared(self, run: int) -> int:
-        """How many zeros are in front of the last elements of a run."""
+        """The number of zeros in front of the last elements of a run."""
         return Cut(self.count, is_shared=True).moved(run)
 
     def runs(self, depth: int) -> dict[str, int]:
-        """The sizes of the axes that a depth is made of: runs, and the elements of one."""
+        """The sizes of the depth axes: number of runs, and elements per run."""
         run = self.run or depth
         return {"r": depth // max(1, run), "k": run}
 
     @property
     def cuts(self) -> dict[str, Cut]:
-        """How the elements of a run are cut."""
+        """The cut of the elements of a run."""
         return {"k": Cut(self.count, is_shared=True)} if self.count > 1 else {}
 
 
 PLAIN = Interleave()
-"""Panels whose neighbours along the depth lie in rows of their own."""
+"""Panels whose neighbours along the depth are in separate rows."""
 
 
 def matrix_panels(plain: Shape, panel: int, interleave: Interleave = PLAIN, *, transposed: bool = False) -> TiledLayout:
     """
-    The columns of a matrix `[K, N]`, or `[N, K]` where it is `transposed`, in panels: `[ceil(N / panel), K, panel]`.
+    Pack the columns of a matrix `[K, N]`, or `[N, K]` if `transposed`, in panels: `[ceil(N / panel), K, panel]`.
 
-    Raises `ValueError` where it has not two dimensions.
+    Raises `ValueError` unless it has two dimensions.
     """
     if len(plain) != 2:
         raise ValueError(f"a matrix has two dimensions, not {len(plain)}")
@@ -86,10 +86,10 @@ def grouped_panels(
     plain: Shape, panel: int, interleave: Interleave = PLAIN, *, transposed: bool = False
 ) -> TiledLayout:
     """
-    The columns of matrices `[E, K, N]`, or `[E, N, K]` where they are `transposed`, in panels of their own:
-    `[E, ceil(N / panel), K, panel]`.
+    Pack the columns of matrices `[E, K, N]`, or `[E, N, K]` if `transposed`, in separate panels: `[E, ceil(N / panel),
+    K, panel]`.
 
-    Raises `ValueError` where there are not three dimensions.
+    Raises `ValueError` unless there are three dimensions.
     """
     if len(plain) != 3:
         raise ValueError(f"matrices side by side have three dimensions, not {len(plain)}")
@@ -111,11 +111,10 @@ def filter_panels(
     plain: Shape, panel: int, groups: int = 1, interleave: Interleave = PLAIN, *, by_channel: bool = False
 ) -> TiledLayout:
     """
-    Filters `[O, kernel…, I]` of a convolution in panels: `[groups, ceil(O / groups / panel), K, panel]`.
+    Pack filters `[O, kernel…, I]` of a convolution in panels: `[groups, ceil(O / groups / panel), K, panel]`.
 
-    K runs over the kernel and the input channels of a group, the channels fastest; or, `by_channel`, over the channels,
-    then the kernel, for an input whose channels lie apart. Raises `ValueError` where the filters do not divide into the
-    groups.
+    K runs over the kernel and the input channels of a group, channels fastest; or, `by_channel`, over channels, then
+    the kernel, for an input in channels-first layout. Raises `ValueError` if the filters do not divide into the groups.
     """
     count, *taps, channels = plain
     if count % groups:
@@ -135,7 +134,7 @@ def filter_panels(
 
 
 def depthwise_filters(plain: Shape) -> TiledLayout:
-    """Filters `[C, kernel…, 1]`, one a channel, with the channels last: `[kernel…, C]`."""
+    """Pack depthwise filters `[C, kernel…, 1]` with channels last: `[kernel…, C]`."""
     channels, *taps, _ = plain
     sizes = {f"t{axis}": size for axis, size in enumerate(taps)}
     kernel = " ".join(sizes)
@@ -144,7 +143,7 @@ def depthwise_filters(plain: Shape) -> TiledLayout:
 
 def gate_blocks(plain: Shape, together: int, units: int) -> TiledLayout:
     """
-    The weights `[K, gates · hidden]` of a recurrence, K as many as hidden, in blocks of hidden units: `[blocks,
+    Pack the weights `[K, gates · hidden]` of a recurrence, K equal to hidden, in blocks of hidden units: `[blocks,
     gates / together, K, together · units]`. A panel holds `together` gates of the units of its block.
     """
     depth, columns = plain
@@ -155,7 +154,7 @@ def gate_blocks(plain: Shape, together: int, units: int) -> TiledLayout:
 
 @dataclass(frozen=True)
 class WinogradTransform(Transform):
-    """Filters `n t c` as their weights in tiles of a form, in f64."""
+    """Transform filters `n t c` to Winograd weights of a tile form, in f64."""
 
     tile: TileForm
     axes = "w c n"
@@ -170,8 +169,8 @@ class WinogradTransform(Transform):
 
 def winograd_panels(plain: Shape, panel: int, tile: TileForm) -> TiledLayout:
     """
-    Filters `[O, 3, 3, C]` of a convolution by Winograd's algorithm with tiles of that form: panels of their weights,
-    `[ceil(O / panel), w * w, C, panel]`. Raises `ValueError` for filters of another size.
+    Pack filters `[O, 3, 3, C]` for Winograd's algorithm with tiles of that form: panels of their weights, `[ceil(O /
+    panel), w * w, C, panel]`. Raises `ValueError` for filters of another size.
     """
     filters, *taps, channels = plain
     if taps != [TAPS, TAPS]:
@@ -184,7 +183,10 @@ def winograd_panels(plain: Shape, panel: int, tile: TileForm) -> TiledLayout:
 
 @dataclass(frozen=True)
 class StrassenTransform(Transform):
-    """The halves `a` of the rows and `b` of the columns of a matrix as the right operands of Strassen's products."""
+    """
+    Compute the right operands of Strassen's products from the halves `a` of the rows and `b` of the columns of a
+    matrix.
+    """
 
     transposed: bool
     axes = "q k n"
@@ -203,10 +205,10 @@ class StrassenTransform(Transform):
 
 def strassen_panels(plain: Shape, panel: int, *, transposed: bool = False) -> TiledLayout:
     """
-    The right operands of Strassen's products in panels: a matrix `[K, N]`, or `[N, …, K]` where it is stored
-    `transposed`, becomes `[N / 2 / panel, 7, K / 2, panel]`.
+    Pack the right operands of Strassen's products in panels: a matrix `[K, N]`, or `[N, …, K]` if stored `transposed`,
+    becomes `[N / 2 / panel, 7, K / 2, panel]`.
 
-    Raises `ValueError` where half of the columns are no whole number of panels, or the rows have no halves.
+    Raises `ValueError` if half of the columns is not a multiple of the panel, or the number of rows is odd.
     """
     columns, depth = (plain[0], math.prod(plain[1:])) if transposed else plain[::-1]
     if columns % (2 * panel):
@@ -228,7 +230,7 @@ def strassen_panels(plain: Shape, panel: int, *, transposed: bool = False) -> Ti
 
 @dataclass(frozen=True)
 class CodeCells(PackedLayout):
-    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in: see `codes.pack_cells`."""
+    """Block-quantized weights [N, K], packed in the bytes they are stored in: see `sub_byte_values.pack_cells`."""
 
     plain: Shape
     panel: int

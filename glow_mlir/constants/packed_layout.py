@@ -1,7 +1,7 @@
 """
-Packed layouts: how the elements of an operand lie in memory for a kernel.
+Packed layouts: memory layouts of kernel operands.
 
-A layout is one value, from which all follows that packing takes: the packed shape, packing and unpacking by numpy,
+A layout is one value that determines everything about packing: the packed shape, packing and unpacking by numpy,
 packing in parts, and, by `codegen/kernels/pack.py`, packing in machine code.
 """
 
@@ -19,11 +19,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class Blocks:
     """
-    How a packed form is made piece by piece.
+    How a packed form is built in parts.
 
-    Every `unit` indices along `axis` of the operand, or what is left of them at its end, become one index along
-    `target` of the packed form for themselves. The axis is made of equal `sections`, of each of which that many
-    indices, one section after the other, become one index.
+    Every `unit` indices along `axis` of the operand, fewer at its end, become one index along `target` of the packed
+    form, independently. If the axis consists of equal `sections`, that many indices of each section, in order, become
+    one index.
     """
 
     axis: int
@@ -33,13 +33,13 @@ class Blocks:
 
 
 class PackedLayout(ABC):
-    """A layout of an operand of shape `plain`. Subclasses are frozen dataclasses."""
+    """The packed layout of an operand of shape `plain`. Subclasses are frozen dataclasses."""
 
     form: str
-    """What the layout is called in `packing` of an instruction."""
+    """The name of the layout in `packing` of an instruction."""
     plain: tuple[int, ...]
     numbers: Mapping[str, int]
-    """The parameters that `packing` has beside it: with form and shape, they tell it from every other layout."""
+    """The parameters of the layout in `packing`: with form and shape, they identify it."""
 
     @property
     @abstractmethod
@@ -49,12 +49,10 @@ class PackedLayout(ABC):
     @property
     @abstractmethod
     def blocks(self) -> Blocks:
-        """How the packed operand is made piece by piece."""
+        """How the packed operand is built in parts."""
 
     def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-        """
-        The packed form, of elements of the type `dtype`, of an operand, or of a part of one along the axis of `blocks`.
-        """
+        """Pack an operand, or a part of it along the axis of `blocks`, to elements of type `dtype`."""
         shape, blocks = list(self.shape), self.blocks
         shape[blocks.target] = -(-operand.shape[blocks.axis] // blocks.sections // blocks.unit)
         packed = np.empty(shape, dtype)
@@ -64,19 +62,18 @@ class PackedLayout(ABC):
     @abstractmethod
     def write(self, operand: np.ndarray, packed: np.ndarray) -> None:
         """
-        Write the packed form of an operand, or of a part of one along the axis of `blocks`, to an array of its shape,
-        whatever that holds.
+        Pack an operand, or a part of it along the axis of `blocks`, into an array of the packed shape with any content.
         """
 
     @abstractmethod
     def unpack(self, packed: np.ndarray) -> np.ndarray:
         """
-        The operand that `pack` packed, of that type; up to rounding where packing computes.
+        Unpack an operand of that type; exact up to rounding if packing computes.
 
-        Raises `ValueError` where nothing of that layout has the shape of `packed`.
+        Raises `ValueError` if no operand of that layout has the packed shape.
         """
 
     @property
     def recipe(self) -> str:
-        """The layout in words, for digests and names."""
+        """A textual description of the layout, for digests and names."""
         return f"{self.form} {dict(self.numbers)}"

@@ -1,4 +1,4 @@
-"""Module-level storage as passes and frontends see it: constants by value, new constants, unique names."""
+"""Module-level storage for passes and frontends: constants by value, new constants, unique names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from glow_mlir.support.identity import number_of, subclasses_of
 
 
 def constant_array(op: ContentOp) -> np.ndarray:
-    """The value of a constant, or the initial one of state that has one."""
+    """The value of a constant, or the initial value of state that has one."""
     if op.weights is not None:
         return weights(op.weights.data)
     assert op.value is not None
@@ -43,21 +43,21 @@ def constant_array(op: ContentOp) -> np.ndarray:
 
 
 def deferred_constant(op: ContentOp) -> Deferred:
-    """The value of a constant, or the initial one of state that has one, computed only where and when it is needed."""
+    """The value of a constant, or the initial value of state that has one, computed on demand."""
     return Stored(constant_array(op)) if op.weights is None else deferred_weights(op.weights.data)
 
 
 def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
     """The elements of a dense attribute as an array of `type_`."""
     dtype, values = numpy_dtype(type_.element_type), list(value.get_values())
-    # Left to itself, numpy takes smaller integers and one that int64 has not for floats.
+    # By default, numpy infers smaller integers, and floats for an integer beyond int64.
     most = np.iinfo(np.int64).max
     has_wide = dtype.kind == "u" and any(isinstance(number, int) and number > most for number in values)
     return np.array(values, np.uint64 if has_wide else None).astype(dtype).reshape(shape_of(type_))
 
 
 def _known_splat(value: SSAValue) -> SplatOp | None:
-    """The splat that gives a value, where all its sizes are numbers."""
+    """The splat behind a value, if all its sizes are numbers."""
     owner = value.owner
     return owner if isinstance(owner, SplatOp) and all(isinstance(size, int) for size in sizes_of(value)) else None
 
@@ -70,16 +70,16 @@ def splat_array(op: SplatOp) -> np.ndarray:
 
 
 MAX_INLINE = 16
-"""Elements up to which a constant is written into the text instead of the weight file."""
+"""Constants up to this many elements are written into the text instead of the weight file."""
 
 
 def reads_back(array: np.ndarray) -> bool:
-    """Whether every element, written as MLIR writes it in a dense attribute, reads back bit for bit."""
+    """Whether every element survives a round trip through MLIR's dense syntax bit for bit."""
     if not is_float_dtype(array.dtype):
         return True
-    # xDSL writes some floats in hexadecimal, which it reads back as integers; and it does not tell -0 from 0.
+    # xDSL writes some floats in hexadecimal, but reads those as integers; it does not distinguish -0 from 0.
     digits = 17 if array.dtype.itemsize == 8 else 9
-    # Narrow floats of some releases of ml_dtypes take no format; those of Python hold all of them.
+    # Some releases of ml_dtypes cannot format narrow floats; Python's floats represent all of them.
     numbers = [float(item) for item in array.reshape(-1)]
     return all(
         math.isfinite(number)
@@ -93,13 +93,13 @@ StorageT = TypeVar("StorageT", bound=StorageOp)
 
 PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...], str]
 """
-How storage was packed: its name, the form, the shape it was read in, the form's parameters, and the target whose code
-does it; none for a constant.
+Provenance of packed storage: source name, form, shape when read, parameters of the form, and the target whose code
+packs it; `None` for a constant.
 """
 
 
 ValueKey = tuple[Hashable, int]
-"""What constants of one value and type have in common."""
+"""Key of constants of equal value and type."""
 
 
 def _value_key(op: ConstantOp) -> ValueKey:
@@ -115,25 +115,25 @@ def _numbered(stem: str) -> Iterator[str]:
 
 
 class Storage:
-    """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
+    """The storage of one module, by name; keep one for a whole pass, since building it walks the module."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
         self.packed: dict[PackedForm, str] = {}
-        """Names of the storage that was packed for kernels."""
+        """Names of storage packed for kernels."""
         self.declared: dict[Block, dict[str, WeightOp]] = {}
-        """The declarations at the start of function bodies, by the storage's name."""
+        """Declarations at the start of function bodies, by name of the storage."""
         self._taken: dict[str, int] = {}
-        """Name → how many numbers behind it are known to be taken."""
+        """Name → number of suffixes known to be taken."""
         self._last: StorageOp | None = None
 
     @cached_property
     def by_name(self) -> dict[str, StorageOp]:
-        """Name → storage; most passes have nothing to do, and never ask."""
+        """Name → storage; built on demand, since most passes never need it."""
         return {cast("StringAttr", op.properties["sym_name"]).data: op for op in self._ops(StorageOp)}
 
     def _ops(self, kind: type[StorageT]) -> list[StorageT]:
-        """The storage of a kind, in order."""
+        """The storage ops of a kind, in order."""
         found: list[StorageT] = []
         is_wanted = subclasses_of(kind)
         op = self.module.body.block.first_op
@@ -145,14 +145,14 @@ class Storage:
 
     @cached_property
     def _by_value(self) -> dict[ValueKey, ConstantOp]:
-        """The first constant of each value and type; most passes add none, and never ask."""
+        """The first constant of each value and type; built on demand, since most passes add none."""
         found: dict[ValueKey, ConstantOp] = {}
         for op in self._ops(ConstantOp):
             found.setdefault(_value_key(op), op)
         return found
 
     def unique_name(self, wish: str) -> str:
-        """`wish`, or `wish_1`, … where that is taken."""
+        """`wish`, or `wish_1`, … if that is taken."""
         if wish not in self.by_name:
             return wish
         count = self._taken.get(wish, 0)
@@ -162,7 +162,7 @@ class Storage:
         return f"{wish}_{count + 1}"
 
     def unique_function(self, wish: str) -> str:
-        """A name like `wish` that C code can call, and that nothing in the module has; it is taken from now on."""
+        """Reserve a function name like `wish` that is a C identifier and unused in the module."""
         stem = re.sub(r"\W", "_", wish, flags=re.ASCII)
         name = next(name for name in _numbered(stem) if name not in self.by_name and name not in self._functions)
         self._functions.add(name)
@@ -190,7 +190,9 @@ class Storage:
         return op
 
     def add_constant(self, wish: str, array: np.ndarray | Deferred, location: LocationAttr | None = None) -> ConstantOp:
-        """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
+        """
+        Add a constant with the value of `array`, named like `wish`, or return an existing one of equal value and type.
+        """
         type_ = tensor(array.shape, element_type(array.dtype))
         value = content_of(array, type_)
         key = value, number_of(type_)
@@ -207,14 +209,14 @@ class Storage:
         return _known_splat(value) is not None or self._constant_of(value) is not None
 
     def value_of(self, value: SSAValue) -> np.ndarray | None:
-        """The array behind a constant, or a splat whose sizes are numbers, computed now; `None` for other values."""
+        """The value of a constant, or of a splat whose sizes are numbers; `None` for other values."""
         if (splat := _known_splat(value)) is not None:
             return splat_array(splat)
         op = self._constant_of(value)
         return None if op is None else constant_array(op)
 
     def deferred(self, value: SSAValue) -> Deferred | None:
-        """Like `value_of`, but computed only where and when it is needed."""
+        """Like `value_of`, but computed on demand."""
         if (splat := _known_splat(value)) is not None:
             return Stored(splat_array(splat))
         op = self._constant_of(value)
@@ -228,7 +230,7 @@ class Storage:
 
 
 def content_of(array: np.ndarray | Deferred, type_: TensorType[Attribute]) -> str | DenseIntOrFPElementsAttr:
-    """The elements of an array of that type where they are few, or the digest that the weight store has for it."""
+    """The elements of an array of that type if they are few, or else its digest in the weight store."""
     if isinstance(array, Deferred) and not is_large(array):
         array = array.array()
     if isinstance(array, np.ndarray) and array.size <= MAX_INLINE and reads_back(array):
@@ -239,7 +241,7 @@ def content_of(array: np.ndarray | Deferred, type_: TensorType[Attribute]) -> st
 def constant_op(
     storage: Storage, array: np.ndarray | Deferred, wish: str, location: LocationAttr | None = None
 ) -> Operation:
-    """An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`."""
+    """An op, not yet inserted, whose result is `array`: a splat for a single element, else the `get` of a constant."""
     if math.prod(array.shape) == 1:
         value = array.array() if isinstance(array, Deferred) else array
         element = element_type(array.dtype)

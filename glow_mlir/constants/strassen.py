@@ -1,9 +1,9 @@
 """
-Strassen's product of matrices as three tables: seven products of halves instead of eight (Numer. Math. 13, 1969).
+Strassen's matrix product as three tables: seven products of quarters instead of eight (Numer. Math. 13, 1969).
 
 Both operands and the result are cut into quarters, numbered (0, 0), (0, 1), (1, 0), (1, 1). Product number p is the sum
-of quarters of the left operand with the factors `LEFT[p]`, times that of the right one with `RIGHT[p]`; quarter q of
-the result is the sum of the products with the factors `RESULT[q]`.
+of quarters of the left operand with factors `LEFT[p]`, times the sum of quarters of the right one with `RIGHT[p]`;
+quarter q of the result is the sum of the products with factors `RESULT[q]`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ RIGHT = np.array(
 RESULT = np.array([[1, 0, 0, 1, -1, 0, 1], [0, 0, 1, 0, 1, 0, 0], [0, 1, 0, 1, 0, 0, 0], [1, -1, 1, 0, 0, 1, 0]])
 
 PRODUCTS = len(LEFT)
-"""How many products of halves there are."""
+"""Number of products of quarters."""
 
 
 def quarters_of(matrix: np.ndarray) -> list[np.ndarray]:
-    """The quarters of a matrix, as views; raises `ValueError` where it does not divide into quarters."""
+    """The quarters of a matrix, as views; raises `ValueError` if a size is odd."""
     rows, columns = matrix.shape
     if rows % 2 or columns % 2:
         raise ValueError(f"a matrix of {rows}x{columns} has no quarters")
@@ -41,13 +41,13 @@ def quarters_of(matrix: np.ndarray) -> list[np.ndarray]:
 
 
 def right_sums(quarters: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> None:
-    """Write the right operands of the products, in order, to targets: sums of quarters of a matrix, of any shape."""
+    """Write the right operands of the products, in order, to `targets`: sums of quarters of a matrix, of any shape."""
     for factors, target in zip(RIGHT, targets, strict=True):
         _write_sum(factors, quarters, target)
 
 
 def _write_sum(factors: np.ndarray, quarters: Sequence[np.ndarray], target: np.ndarray) -> None:
-    """Write the sum of the quarters whose factor is 1 less that of those with -1."""
+    """Write the sum of the quarters with factor 1 minus the sum of those with -1."""
     first, *others = sorted((q for q in range(4) if factors[q]), key=lambda q: -factors[q])
     total = quarters[first]
     for q in others:
@@ -57,6 +57,6 @@ def _write_sum(factors: np.ndarray, quarters: Sequence[np.ndarray], target: np.n
 
 
 def restore_right(sums: np.ndarray) -> np.ndarray:
-    """The matrix `[K, N]` that `right_sums` was given: two of its quarters exactly, the others up to rounding."""
+    """Reconstruct the matrix `[K, N]` given to `right_sums`: two quarters exactly, the others up to rounding."""
     first, last = sums[1], sums[4]
     return np.block([[first, sums[5] - first], [sums[6] - last, last]])

@@ -1,18 +1,18 @@
-"""Codes of a few bits, side by side in bytes: how they are taken out, put in, and packed for kernels."""
+"""Sub-byte quantized values: unpacking from bytes, packing into bytes, and packing for kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 CELL_BITS = 32
-"""Bits of a cell: what a kernel reads of a column at once."""
+"""Bits of a cell: the unit that a kernel reads of a column."""
 
 CELL_BYTES = CELL_BITS // 8
-"""Bytes of a cell; neighbouring codes lie in different ones."""
+"""Bytes of a cell; neighbouring values are in different bytes."""
 
 
 def unpack_codes(packed: np.ndarray, bits: int) -> np.ndarray:
-    """The codes, of u8, in bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`."""
+    """Unpack u8 values from bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`."""
     if bits == 8:
         return packed
     codes = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
@@ -20,9 +20,7 @@ def unpack_codes(packed: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
-    """
-    The bytes that `unpack_codes` takes these codes, of u8, from; the last one is filled up with zeros.
-    """
+    """Pack u8 values into bytes, the inverse of `unpack_codes`; the last byte is zero-padded."""
     if bits == 8:
         return codes
     count = 8 // bits
@@ -34,11 +32,11 @@ def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
 
 def pack_cells(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     """
-    The codes of weights `[N, bytes]` in panels of cells: `[ceil(N / panel), K · bits / 32, panel, 4]` of u8.
+    Pack quantized weights `[N, bytes]` in panels of cells: `[ceil(N / panel), K · bits / 32, panel, 4]` of u8.
 
-    A cell has neighbouring codes of one column. They lose half of their range, so that they have a sign; columns that
-    there are not are 0. The first four codes are in the lowest bits of its bytes, the next four in those above: each
-    shift brings bytes that a dot product reads. Raises `ValueError` where the codes of a column are no whole cells.
+    A cell has neighbouring values of one column. Half of the range is subtracted, which makes them signed; padding
+    columns are 0. The first four values are in the lowest bits of its bytes, the next four in the bits above: each
+    shift yields the bytes of a dot product. Raises `ValueError` if the values of a column do not fill whole cells.
     """
     columns, in_bytes = packed.shape
     if in_bytes % CELL_BYTES:
@@ -51,7 +49,7 @@ def pack_cells(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
 
 
 def unpack_cells(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
-    """The bytes of the codes of weights `[N, bytes]` that `pack_cells` made these cells from."""
+    """Unpack cells to the bytes `[N, bytes]` given to `pack_cells`."""
     panels, cells, panel, _ = packed.shape
     whole = packed.swapaxes(1, 2).reshape(panels * panel, cells, 1, CELL_BYTES)[:columns]
     fields = (whole >> _shifts(bits)[:, np.newaxis]) & _mask(bits)
@@ -59,15 +57,15 @@ def unpack_cells(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
 
 
 def _signed(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Codes less half of their range, in as many bits; and the reverse."""
+    """Subtract half of the range, in as many bits; its own inverse."""
     return (codes - np.uint8(1 << bits - 1)) & _mask(bits)
 
 
 def _mask(bits: int) -> np.uint8:
-    """The bits of a code."""
+    """The bit mask of a value."""
     return np.uint8((1 << bits) - 1)
 
 
 def _shifts(bits: int) -> np.ndarray:
-    """Where the codes of a byte begin."""
+    """The bit positions of the values in a byte."""
     return np.arange(0, 8, bits, dtype=np.uint8)

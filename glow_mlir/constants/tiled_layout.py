@@ -1,9 +1,9 @@
 """
-Layouts whose packed form has the axes of the operand in another order, some of them cut: `n / panel, k / interleave`.
+Tiled layouts: a packed form permutes the operand's axes, some of them cut: `n / panel, k / interleave`.
 
-Axes are named by words of a line of text. The columns `n` of a matrix `k n` that are cut are two axes of the packed
-form, the panels `n/` and the columns of a panel `n%`: `n/ k n%`. Axes in parentheses, as in `n/ (r k/) n% k%`, are one
-of the packed form.
+Axes are named by words of a line of text. If the columns `n` of a matrix `k n` are cut, they are two axes of the packed
+form, the panels `n/` and the columns of a panel `n%`: `n/ k n%`. Axes in parentheses, as in `n/ (r k/) n% k%`, are
+merged into one axis of the packed form.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 from glow_mlir.support.dataclass import dataclass
 
 COLUMNS = "n"
-"""The axis of whose parts the packed form is made."""
+"""The axis along which the packed form is built in parts."""
 
 DEPTH = "k"
-"""The axis whose neighbours lie together where a layout is interleaved, in runs."""
+"""The axis whose neighbours are adjacent in interleaved layouts, in runs."""
 
 
 class Transform(ABC):
-    """A computation on an operand before its elements find their places. Subclasses are frozen dataclasses."""
+    """A computation on an operand before packing. Subclasses are frozen dataclasses."""
 
     axes: str
     """The names of the axes of the result."""
 
     @abstractmethod
     def apply(self, operand: np.ndarray) -> np.ndarray:
-        """The result, of an operand with the axes of its layout."""
+        """Apply the transform to an operand with the axes of its layout."""
 
     @abstractmethod
     def undo(self, result: np.ndarray) -> np.ndarray:
-        """The operand, up to rounding."""
+        """Invert the transform, up to rounding."""
 
 
 @dataclass(frozen=True)
 class Cut:
     """
-    How an axis is cut into pieces of `unit` elements, the last filled up with zeros: behind its elements, or in front
-    of them where `is_shared` and there are whole pieces, so that what is read together with the elements in front of
-    it is whole.
+    The cut of an axis into pieces of `unit` elements. The last piece is zero-padded: behind its elements, or in front
+    of them if `is_shared` and there are full pieces, so that kernels can read it as a full piece that overlaps the
+    previous one.
     """
 
     unit: int
     is_shared: bool = False
 
     def boxes(self, size: int) -> list[tuple[slice, slice, slice]]:
-        """The elements of an axis, whole pieces and the rest: where they are, in which pieces, and where in these."""
+        """The boxes of an axis, full pieces and the rest: element range, piece range, and range within pieces."""
         whole, rest = divmod(size, self.unit)
         moved = self.moved(size)
         parts = [
@@ -66,20 +66,20 @@ class Cut:
         return [part for part, count in zip(parts, (whole, rest), strict=True) if count]
 
     def moved(self, size: int) -> int:
-        """How many zeros are in front of the last elements."""
+        """The number of zeros in front of the last elements."""
         return -size % self.unit if self.is_shared and size > self.unit else 0
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the elements of a box are in memory: strides and offset, in elements."""
+    """The memory of a box's elements: strides and offset, in elements."""
 
     strides: tuple[int, ...]
     offset: int
 
     @staticmethod
     def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> Place:
-        """Some axes of a view of an array of bytes."""
+        """Some axes of a view of a byte array."""
         address = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
         return Place(tuple(view.strides[axis] for axis in axes), address)
 
@@ -94,7 +94,7 @@ class Move:
 
     @staticmethod
     def of(places: np.ndarray, packed: np.ndarray, source: tuple[np.ndarray, np.ndarray] | None = None) -> Move:
-        """Some places of a packed form, and the elements that come there, with the operand that they are of."""
+        """Match a view of the packed form with a view of the operand's elements."""
         axes = [axis for axis, size in enumerate(places.shape) if size > 1] or [0]
         shape = tuple(places.shape[axis] for axis in axes)
         return Move(shape, Place.of(places, packed, axes), None if source is None else Place.of(*source, axes))
@@ -103,10 +103,11 @@ class Move:
 @dataclass(frozen=True)
 class TiledLayout(PackedLayout):
     """
-    A layout by a line of text: `axes` are those of the operand, with their `sizes`, and `order` those of the packed
-    form. Where a `transform` comes first, it has axes of its own, whose sizes are among the others.
+    A layout described by text: `axes` names the axes of the operand, with their `sizes`, `order` those of the packed
+    form. If a `transform` comes first, it has its own axes, whose sizes are among the others.
 
-    With `sums` above 0, a row comes first that begins with i32: the sum of each column times that number.
+    With `sums` above 0, each panel starts with a row whose first bytes are i32: the sum of each column times that
+    number.
     """
 
     form: str
@@ -147,7 +148,7 @@ class TiledLayout(PackedLayout):
         if self.transform is None:
             part._place(source, packed)
             return
-        # Panel by panel, whose numbers stay in the cache.
+        # Panel by panel, so that the elements stay in the cache.
         columns, panels = self.axes.split().index(COLUMNS), self._axis_of(_first(COLUMNS, self.cuts))
         for number, begin in enumerate(range(0, part.sizes[COLUMNS], blocks.unit)):
             taken = source[(slice(None),) * columns + (slice(begin, begin + blocks.unit),)]
@@ -165,7 +166,7 @@ class TiledLayout(PackedLayout):
         return np.ascontiguousarray(whole).reshape(self.plain)
 
     def strides(self, plain: Sequence[int]) -> dict[str, int]:
-        """By how many elements each axis moves an operand, where those of its shape move by `plain`."""
+        """The stride of each axis of the layout, for an operand with strides `plain`."""
         names, found = self.axes.split(), dict[str, int]()
         inner = [math.prod(self.plain[axis + 1 :]) for axis in range(len(self.plain))]
         for number, name in enumerate(names):
@@ -176,14 +177,12 @@ class TiledLayout(PackedLayout):
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The words of the rows of a panel, the fastest last."""
+        """The words of the rows of a panel, fastest last."""
         return next(group for group in _groups(self.order) if {DEPTH, f"{DEPTH}/"} & set(group))
 
     def moves(self, plain: Sequence[int]) -> Iterator[Move]:
-        """
-        The boxes that a packed form without sums consists of, if nothing is computed, of an operand with those strides.
-        """
-        # Arrays of bytes that nothing reads or writes: what numpy knows of views is all that is asked for.
+        """The boxes of a packed form without sums and transform, for an operand with these strides."""
+        # The byte arrays are never accessed: only the view arithmetic of numpy is used.
         sizes = [self.sizes[name] for name in self.axes.split()]
         source = as_strided(np.empty(1, np.uint8), sizes, list(self.strides(plain).values()))
         packed = np.empty(self.shape, np.uint8)
@@ -194,12 +193,12 @@ class TiledLayout(PackedLayout):
             yield Move.of(self._apart(packed)[tuple(places.get(word, slice(None)) for word in self._words)], packed)
 
     def _of_columns(self, count: int) -> TiledLayout:
-        """The layout of so many columns."""
+        """The layout of that many columns."""
         return replace(self, sizes={**self.sizes, COLUMNS: count})
 
     @property
     def _placed(self) -> str:
-        """The axes of what finds its places."""
+        """The axes to be placed."""
         return self.axes if self.transform is None else self.transform.axes
 
     def _digits(self) -> dict[str, int]:
@@ -219,28 +218,28 @@ class TiledLayout(PackedLayout):
         return [word for group in _groups(self.order) for word in group]
 
     def _apart(self, packed: np.ndarray) -> np.ndarray:
-        """A view of a packed form, or of a part of one, with an axis for each word; it only cuts axes."""
+        """Split the axes of a packed form, or of a part of one, into one axis per word, as a view."""
         digits = self._digits()
         return packed.reshape([digits[word] for word in self._words])
 
     def _axis_of(self, word: str) -> int:
-        """The axis of the packed form that a word is in."""
+        """The axis of the packed form that contains a word."""
         return next(axis for axis, group in enumerate(_groups(self.order)) if word in group)
 
     @property
     def _rows_axis(self) -> int:
-        """The axis of the packed form along which the row with the sums comes first."""
+        """The axis of the packed form along which the row of sums comes first."""
         return self._axis_of(f"{DEPTH}/")
 
     def _place(self, source: np.ndarray, packed: np.ndarray) -> None:
-        """Write the elements of an array with the axes of what is placed to their places in zeros."""
+        """Write the elements of an array to their positions in zeros."""
         for elements, places in self._pairs(source, packed):
             places[...] = elements
         if self.sums:
             self._write_sums(source, packed)
 
     def _pairs(self, elements: np.ndarray, packed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Views of elements, and of their places in the packed form, that have one shape."""
+        """Pairs of views, of equal shape, of elements and of their positions in the packed form."""
         names, words = self._placed.split(), self._words
         cells = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
         wanted = [word for name in names for word in ((f"{name}/", f"{name}%") if name in self.cuts else (name,))]
@@ -255,14 +254,14 @@ class TiledLayout(PackedLayout):
             yield elements[tuple(here for here, *_ in boxes)].reshape(target.shape), target
 
     def _write_sums(self, source: np.ndarray, packed: np.ndarray) -> None:
-        """Write the row of sums in front of the others."""
+        """Write the row of sums in front of the other rows."""
         names = self._placed.split()
         kept = [name for name in names if name in ("g", COLUMNS)]
         totals = source.sum(axis=tuple(i for i, name in enumerate(names) if name not in kept), dtype=np.int32)
         unit = self.cuts[COLUMNS].unit
         first = np.moveaxis(packed, self._rows_axis, 0)[0]
         row = np.zeros((*first.shape[:-2], unit), np.int32)
-        # What is in front of a row are groups and panels.
+        # The axes in front of a row are groups and panels.
         by_panels = row.reshape(*totals.shape[:-1], -1)
         by_panels[..., : totals.shape[-1]] = totals * self.sums
         bytes_ = np.zeros(first.shape, first.dtype)
@@ -271,11 +270,11 @@ class TiledLayout(PackedLayout):
 
 
 def _first(name: str, cuts: Mapping[str, Cut]) -> str:
-    """The word of the pieces of an axis."""
+    """The word of the piece index of an axis."""
     return f"{name}/" if name in cuts else name
 
 
 @cache
 def _groups(order: str) -> tuple[tuple[str, ...], ...]:
-    """The words of a line of text, those in parentheses together."""
+    """Split a line of text into words, with those in parentheses grouped."""
     return tuple(tuple(group.strip("()").split()) for group in re.findall(r"\([^)]*\)|\S+", order))

@@ -1,11 +1,11 @@
 """
-The weight store: constants by digest, for the whole process, and the weight file beside a textual module.
+The weight store: constants by digest, process-wide, and the weight file beside a textual module.
 
-An array is in the store as long as something refers to it: a module does by the digests in it.
+An array stays in the store as long as something refers to it, such as a module by its digests.
 
 The file has the layout of safetensors (8-byte header length, JSON header, raw little-endian data), with every tensor
 aligned to 64 bytes and named by its digest. It is memory-mapped when read, so that unused weights cost nothing. The
-metadata of the header have a checksum of each tensor: a digest may be of how it was made.
+metadata of the header have a checksum of each tensor, since a digest may describe a recipe.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ _KINDS: dict[str, str] = {
     "uint2": "U2",
 }
 """
-numpy dtype → safetensors dtype, which has no integers of less than a byte. These and F4 are packed, the first element
-of a byte in its lowest bits.
+numpy dtype → safetensors dtype. safetensors has no sub-byte integers: these and F4 are packed, the first element of a
+byte in its lowest bits.
 """
 
 _METADATA = "__metadata__"
-"""The entry of the header that safetensors leaves to the writer: strings by name."""
+"""The header entry that safetensors reserves for the writer: a map of strings."""
 
 _DAMAGED = "the weight file is damaged, or not the one that was written with the .mlir file"
 
 MIN_DEFERRED = 1 << 16
-"""Bytes from which on arrays are deferred and known by how they are made; of smaller ones, equal ones meet."""
+"""Arrays of at least this many bytes are deferred and identified by their recipe; smaller ones by content."""
 
 
 def is_large(array: Deferred) -> bool:
-    """Whether an array is deferred, and known by how it is made."""
+    """Whether an array is deferred, and identified by its recipe."""
     return array.nbytes >= MIN_DEFERRED
 
 
 class Digest(str):
-    """What tells an array from every other. It keeps the array in the store."""
+    """A unique digest of an array, which keeps the array in the store."""
 
     weights: Deferred
 
@@ -86,9 +86,9 @@ _STORE: WeakValueDictionary[str, Deferred] = WeakValueDictionary()
 
 def add_weights(array: np.ndarray | Deferred) -> Digest:
     """
-    Put an array, which must not change, into the store, where it stays as long as its digest or a module with it.
+    Add an immutable array to the store, where it stays as long as its digest or a module with it.
 
-    The digest covers element type, shape, and the content; of a large deferred array, how it is made instead.
+    The digest covers element type, shape, and the content; for a large deferred array, its recipe instead.
     """
     if not isinstance(array, Deferred):
         array = Stored(array)
@@ -98,20 +98,20 @@ def add_weights(array: np.ndarray | Deferred) -> Digest:
 
 
 def _held(name: str, array: Deferred) -> Digest:
-    """The digest of that name, for what the store has under it, or else this array."""
+    """The digest for the array that the store has under that name, or else for this one."""
     digest = Digest(name)
     digest.weights = _STORE.setdefault(name, array)
     return digest
 
 
 def known_digest(name: str) -> Digest | None:
-    """The digest that keeps the array of that name; `None` where the store has none."""
+    """The digest that keeps the array of that name; `None` if the store has none."""
     found = _STORE.get(name)
     return None if found is None else _held(name, found)
 
 
 def deferred_weights(digest: str) -> Deferred:
-    """The array with that digest; raises `ModelError` where the store has none."""
+    """The array with that digest; raises `ModelError` if the store has none."""
     try:
         return _STORE[digest]
     except KeyError:
@@ -121,12 +121,12 @@ def deferred_weights(digest: str) -> Deferred:
 
 
 def weights(digest: str) -> np.ndarray:
-    """The elements of the array with that digest; raises `ModelError` where the store has none."""
+    """The elements of the array with that digest; raises `ModelError` if the store has none."""
     return deferred_weights(digest).array()
 
 
 class WeightsOfFile(Stored):
-    """An array of the weight file `path`, whose elements had the checksum when they were written."""
+    """An array of the weight file `path`, with the checksum of its elements when written."""
 
     def __init__(self, array: np.ndarray, name: str, path: Path, checksum: str) -> None:
         super().__init__(array, name)
@@ -134,18 +134,18 @@ class WeightsOfFile(Stored):
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether the elements still have their checksum; found out once."""
+        """Whether the elements still match their checksum; computed once."""
         return _checksum(_packed(self.array())) == self._checksum
 
 
 def _checksum(array: Stored) -> str:
-    """What tells the elements of an array from damaged ones, at 2.5 GB/s: half the time of a digest."""
+    """A checksum to detect damage, at 2.5 GB/s: half the time of a digest."""
     return f"crc32:{functools.reduce(lambda found, data: zlib.crc32(data, found), array.contents(), 0):08x}"
 
 
 def check_weights(digest: str, symbol: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """
-    Raise `ModelError` where weights that came from a file are no array of that type, or not what was written.
+    Raise `ModelError` if weights from a file do not have that type, or are damaged.
 
     `symbol` is the constant that they belong to.
     """
@@ -160,14 +160,14 @@ def check_weights(digest: str, symbol: str, dtype: np.dtype[Any], shape: tuple[i
 
 
 def type_fault(digest: str, found: Deferred, dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
-    """How weights differ from the type that a constant says they have; empty where they do not."""
+    """The difference between weights and the type of their constant; empty if there is none."""
     if (found.dtype, found.shape) == (dtype, shape):
         return ""
     return f"weights {digest} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
 
 
 def write_weights(path: Path, digests: Iterable[str]) -> None:
-    """Write those weights to `path`, as a whole or not at all; raises `OptionError` where that is impossible."""
+    """Write these weights to `path` atomically; raises `OptionError` if that is impossible."""
     entries: dict[str, dict[str, object]] = {}
     checksums: dict[str, str] = {}
     position = 0
@@ -195,7 +195,7 @@ def write_weights(path: Path, digests: Iterable[str]) -> None:
 
 
 def _packed(array: np.ndarray) -> Stored:
-    """Elements as the file has them: several in a byte where they are narrower than that."""
+    """Convert elements to the file's form: sub-byte elements are packed."""
     bits = packed_bits(array.dtype.name)
     if not bits:
         return Stored(array)
@@ -204,7 +204,7 @@ def _packed(array: np.ndarray) -> Stored:
 
 
 def _unpacked(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Elements from what the file has of them; raises `ValueError` where there are more or less bytes."""
+    """Convert the file's form to elements; raises `ValueError` for a wrong number of bytes."""
     bits = packed_bits(dtype.name)
     if not bits:
         return np.frombuffer(data, dtype).reshape(shape)
@@ -215,7 +215,7 @@ def _unpacked(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) ->
 
 
 def _header(entries: Mapping[str, object], checksums: Mapping[str, str]) -> bytes:
-    """The header of a weight file; checksums have one length, so that it is known before they are."""
+    """The header of a weight file; checksums have fixed length, so that its size is known before they are."""
     header = json.dumps({_METADATA: checksums, **entries}, separators=(",", ":")).encode()
     header += b" " * (-(8 + len(header)) % ALIGNMENT)
     return len(header).to_bytes(8, "little") + header
@@ -223,10 +223,10 @@ def _header(entries: Mapping[str, object], checksums: Mapping[str, str]) -> byte
 
 def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
     """
-    Map the weight file `path` into the store, or read it `in_memory`, and return what keeps it.
+    Map the weight file `path` into the store, or read it `in_memory`, and return the digests that keep it.
 
-    A mapped file must not be cut off as long as its weights are used. Raises `ModelError` where its header is damaged;
-    the weights themselves are checked by `check_weights`, once a module is read that refers to them.
+    A mapped file must not be truncated while its weights are used. Raises `ModelError` for a damaged header; the
+    weights themselves are checked by `check_weights`, once a module is read that refers to them.
     """
     try:
         with path.open("rb") as file:
@@ -251,7 +251,7 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
 
 
 def _read_header(data: bytes) -> dict[str, Any]:
-    """The header of a weight file; raises `ValueError` where there is none."""
+    """Read the header of a weight file; raises `ValueError` if there is none."""
     try:
         found = parsed_json(data)
     except ValueError:

@@ -1,12 +1,12 @@
 """
-The transforms of Winograd's algorithm for convolutions with 3x3 filters, as matrices.
+Transform matrices of Winograd's algorithm for convolutions with 3x3 filters.
 
 F(m x m, 3x3) computes a tile of m x m outputs from n x n inputs with one product at each of n x n points, instead of
 nine for each output: `A^T ((G g G^T) * (B^T d B)) A` (Lavin and Gray, arXiv 1509.09308). The matrices of each axis
-follow from some points by the construction of Toom and Cook; the last row belongs to infinity.
+follow from a set of points by the Toom-Cook construction; the last row belongs to infinity.
 
-Where the filter moves by two pixels, its even taps meet even inputs and its odd tap meets odd ones. The even taps are a
-filter of two that moves by one, F(m, 2); the odd tap takes a product for each output, all with the same weight.
+With stride two, even taps of the filter multiply even inputs, and its odd tap odd inputs. The even taps form a filter
+of two with stride one, F(m, 2); the odd tap takes a product for each output, all with the same weight.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ POINTS: dict[tuple[int, int], tuple[float, ...]] = {
     (4, 2): (1 / 2, -1 / 2, 5 / 4, -5 / 4),
 }
 """
-Outputs of a line of a tile and taps → points. Opposite points share half of their arithmetic, and all entries of A and
-B are numbers of f32. Those of four outputs are the most accurate of what was measured: for three taps, they have a
-third of the error of the usual ±1 and ±2.
+(Outputs of a line of a tile, taps) → points. Opposite points share half of their arithmetic, and all entries of A and B
+are exact in f32. The points for four outputs are the most accurate measured: for three taps, they have a third of the
+error of the usual ±1 and ±2.
 """
 
 OUTPUTS = (2, 4)
-"""Outputs of a line or a column of a tile."""
+"""Supported numbers of outputs of a line or a column of a tile."""
 
 STRIDES = (1, 2)
-"""Pixels by which the filter may move."""
+"""Supported strides of the filter."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class Transforms:
     """
     The matrices in one dimension, in f64: `filter` G [w, 3], `input` B^T [n, n], `output` A^T [m, n].
 
-    Points have a weight each, but that the last of the w weights belongs to all points from its number on.
+    Each point has a weight of its own, except that the last of the w weights is shared by all points from its number
+    on.
     """
 
     filter: np.ndarray
@@ -69,7 +70,7 @@ class Transforms:
 
 @cache
 def transforms(outputs: int, stride: int = 1) -> Transforms:
-    """The transforms for so many outputs of filters that move by one or two; raises `KeyError` where there are none."""
+    """The transforms for that many outputs and stride one or two; raises `KeyError` if there are none."""
     if stride == 1:
         return _toom_cook(outputs, TAPS)
     even = _toom_cook(outputs, (TAPS + 1) // stride)
@@ -83,7 +84,7 @@ def transforms(outputs: int, stride: int = 1) -> Transforms:
 
 
 def _toom_cook(outputs: int, taps: int) -> Transforms:
-    """The transforms of filters of so many taps that move by one."""
+    """The transforms of filters of that many taps with stride one."""
     points = POINTS[outputs, taps]
     inputs = outputs + taps - 1
     filter_, input_, output = np.zeros((inputs, taps)), np.zeros((inputs, inputs)), np.zeros((outputs, inputs))
@@ -98,7 +99,7 @@ def _toom_cook(outputs: int, taps: int) -> Transforms:
 
 
 def _polynomial(roots: list[float] | tuple[float, ...]) -> np.ndarray:
-    """The coefficients, the lowest first, of the polynomial with those roots and a leading one."""
+    """The coefficients, lowest first, of the monic polynomial with those roots."""
     return np.poly(np.array(roots, dtype=np.float64))[::-1]
 
 
@@ -117,7 +118,7 @@ class TileForm:
 
     @property
     def inputs(self) -> tuple[int, int]:
-        """Inputs of a column and of a line, which are also its points."""
+        """Inputs of a column and of a line, equal to the numbers of points."""
         vertical, horizontal = self.axes
         return vertical.inputs, horizontal.inputs
 
@@ -129,7 +130,7 @@ class TileForm:
 
     @property
     def filter(self) -> np.ndarray:
-        """The matrix of the filter's transform, from its nine elements to its weights."""
+        """The matrix of the filter transform, from nine elements to the weights."""
         vertical, horizontal = self.axes
         return np.kron(vertical.filter, horizontal.filter)
 
@@ -149,9 +150,9 @@ def transform_filters(filters: np.ndarray, form: TileForm) -> np.ndarray:
 
 def restore_filters(weights: np.ndarray, form: TileForm) -> np.ndarray:
     """
-    The filters `[O, 3, 3, C]` from what `transform_filters` made of them.
+    Reconstruct the filters `[O, 3, 3, C]` from the output of `transform_filters`.
 
-    The weights overdetermine a filter: the solution with the least squares differs from the original by rounding.
+    The weights overdetermine a filter: the least-squares solution differs from the original by rounding.
     """
     _, channels, count = weights.shape
     taps = np.linalg.pinv(form.filter) @ weights.reshape(weights.shape[0], -1).astype(np.float64)

@@ -1,1 +1,1 @@
-"""What drives a compilation: pipelines as values, the driver of their passes, its log and its reproducers."""
+"""The compilation driver: pipelines as values, the pass runner, the compilation log, and reproducers."""

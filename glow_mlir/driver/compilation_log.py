@@ -1,8 +1,8 @@
 """
-The compilation log: which pass, and which of its patterns, made, changed, merged or removed the operators of a node.
+The compilation log: which pass and pattern created, changed, merged or removed the operators of a node.
 
-Every operator carries the names of the nodes it comes from as its location; the log compares, around each pass, a
-summary of every operator, and files the differences under those names.
+The location of every operator carries the names of its nodes; the log compares summaries of all operators before and
+after each pass, and files the differences under those names.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FORMAT = 1
 """The version of the JSON form."""
 
 WIDEST = 48
-"""Characters of a property that are shown."""
+"""Maximum number of characters of a property in the log."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one pass did with operators of one node."""
+    """The effect of one pass on operators of one node."""
 
     run: int
     """The number of the pass, from 1; 0 is the module before all passes."""
@@ -42,12 +42,12 @@ class Entry:
     """`found` before all passes, then `created`, `changed`, `removed` or `merged`."""
     op: str
     types: tuple[str, ...]
-    """The types of its results or of what it stores, or else of its operands."""
+    """The types of its results, or of the values it stores, or else of its operands."""
     detail: str = ""
     pattern: str = ""
-    """The patterns that did it, if the pass is a list of patterns."""
+    """The responsible patterns, if the pass is defined by patterns."""
     count: int = 1
-    """How many operators of the node this happened to."""
+    """The number of operators of the node with this effect."""
 
     def text(self) -> str:
         """The entry in one line, without its pass."""
@@ -60,18 +60,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the log compares of one operator."""
+    """The summary of an operator that the log compares."""
 
     op: Operation
     name: str
     types: tuple[Attribute, ...]
     properties: Mapping[str, Attribute]
     sources: tuple[tuple[str, LocationAttr | None, int], ...]
-    """Of each operand what makes it: kind, location and number of the result."""
+    """For each operand its producer: kind, location and number of the result."""
     nodes: tuple[str, ...]
     """The nodes it comes from."""
     body: int
-    """Operations in the body of an instruction."""
+    """Number of operations in the body of an instruction."""
 
     @classmethod
     def of(cls, op: Operation) -> Summary:
@@ -90,7 +90,7 @@ class Summary:
 
 
 def source_of(value: SSAValue) -> tuple[str, LocationAttr | None, int]:
-    """What makes a value."""
+    """The producer of a value."""
     if isinstance(value, BlockArgument):
         return "argument", None, value.index
     owner = value.owner
@@ -108,7 +108,7 @@ Snapshot = dict[Operation, Summary]
 
 @dataclass
 class Culprits:
-    """Which patterns created, changed or erased operators during one pass."""
+    """The patterns that created, changed or erased each operator during one pass."""
 
     created: dict[Operation, str] = field(default_factory=dict[Operation, str])
     changed: dict[Operation, dict[str, None]] = field(default_factory=dict[Operation, dict[str, None]])
@@ -116,7 +116,7 @@ class Culprits:
 
     @classmethod
     def of(cls, applications: Iterable[Application]) -> Culprits:
-        """What applications of patterns, in their order, did."""
+        """Collect the effects of pattern applications, in order."""
         found = cls()
         for application in applications:
             found.created |= dict.fromkeys(application.created, application.pattern)
@@ -128,7 +128,7 @@ class Culprits:
 
 @dataclass
 class CompilationLog(PassObserver):
-    """An observer that writes the log of every node, in the order in which nodes and passes come."""
+    """An observer that writes the log of every node, in the order of nodes and passes."""
 
     nodes: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
     runs: int = 0
@@ -155,7 +155,7 @@ class CompilationLog(PassObserver):
         self._following.close()
 
     def _add(self, nodes: Collection[str], entry: Entry) -> None:
-        """File an entry under each node; one like the last is counted there."""
+        """File an entry under each node; an entry equal to the last one increments its count."""
         for node in nodes:
             entries = self.nodes.setdefault(node, [])
             if entries and replace(entries[-1], count=1) == entry:
@@ -164,11 +164,11 @@ class CompilationLog(PassObserver):
                 entries.append(entry)
 
     def matching(self, pattern: str = "*") -> dict[str, list[Entry]]:
-        """The entries of the nodes whose name fits a pattern with `*`, `?` and `[…]`."""
+        """The entries of nodes whose name matches a pattern with `*`, `?` and `[…]`."""
         return {node: entries for node, entries in self.nodes.items() if fnmatchcase(node, pattern)}
 
     def text(self, pattern: str = "*") -> str:
-        """The log of those nodes for reading."""
+        """Format the log of these nodes as text."""
         lines: list[str] = []
         for node, entries in self.matching(pattern).items():
             lines.append(f"node '{node}'")
@@ -187,17 +187,17 @@ class CompilationLog(PassObserver):
 
 
 def snapshot(module: ModuleOp) -> Snapshot:
-    """The summaries of all operators of a module that come from nodes."""
+    """Summarize all operators of a module that come from nodes."""
     return {op: Summary.of(op) for op in module.walk() if location_names(op.location) and not is_in_body(op)}
 
 
 def is_in_body(op: Operation) -> bool:
-    """Whether an op is a part of an instruction, and no operator itself."""
+    """Whether an op is part of an instruction, not an operator."""
     return isinstance(op.parent_op(), Instruction)
 
 
 def body_size(op: Operation) -> int:
-    """How many ops an instruction has inside; 0 for what is no instruction."""
+    """The number of ops inside an instruction; 0 for other operations."""
     if not isinstance(op, Instruction):
         return 0
     return sum(1 for region in op.regions for _ in region.walk())
@@ -209,7 +209,7 @@ def shown_types(summary: Summary) -> tuple[str, ...]:
 
 
 def differences(old: Snapshot, new: Snapshot, culprits: Culprits) -> Iterator[tuple[tuple[str, ...], Entry]]:
-    """What happened between two snapshots: entries, and the nodes they belong to; what is gone comes first."""
+    """The differences between two snapshots: entries with their nodes, removed operators first."""
     made = [summary for op, summary in new.items() if op not in old]
     kept = [(old[op], summary) for op, summary in new.items() if op in old and summary != old[op]]
     wider: dict[str, list[Summary]] = {}
@@ -231,7 +231,7 @@ def differences(old: Snapshot, new: Snapshot, culprits: Culprits) -> Iterator[tu
 
 
 def gone(summary: Summary, wider: Mapping[str, list[Summary]], culprit: str) -> Iterator[tuple[tuple[str, ...], Entry]]:
-    """The entries for an operator that is gone: merged into one that comes from more nodes, or removed."""
+    """The entries for a removed operator: merged into one with more nodes, or removed."""
     for node in summary.nodes:
         heirs = [heir for heir in wider.get(node, ()) if set(heir.nodes) > set(summary.nodes)]
         into = f"into {', '.join(dict.fromkeys(heir.name for heir in heirs))}" if heirs else ""
@@ -240,7 +240,7 @@ def gone(summary: Summary, wider: Mapping[str, list[Summary]], culprit: str) -> 
 
 
 def changes(before: Summary, after: Summary) -> Iterator[str]:
-    """What is different in an operator that stayed."""
+    """The changes of an operator that was kept."""
     if before.types != after.types:
         yield f"was {', '.join(shown_types(before))}"
     for key in sorted({*before.properties, *after.properties}):

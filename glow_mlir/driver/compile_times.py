@@ -1,4 +1,4 @@
-"""Where the time of a compilation goes: parts that follow each other, and sum to the whole."""
+"""Compile times: consecutive phases of a compilation that sum to the total."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from glow_mlir.driver.pipelines import Stage
 
 PYTHON = "Python's imports"
-"""What is spent on loading the compiler itself, the first time that a process needs a part of it."""
+"""The phase of importing the compiler itself, when a process first needs a part of it."""
 NAMES = {"imported": "import", "llvm": "machine code"}
-"""Stage → how the part that ends with it is called, where that is not its name."""
+"""Stage → name of the phase that ends with it, if it differs."""
 LOAD = "load"
-"""The part behind the last stage; of a model that was in the cache, all of it."""
+"""The phase after the last stage; the only one for a cached model."""
 FIRST_RUN = "first run"
-"""The part behind the last stage of what is compiled only when it is run, since sizes or values were missing."""
+"""The phase after the last stage if the model is compiled at run time, for lack of sizes or values."""
 
 
 class CompileTimes:
     """
-    An observer of compilations that measures the time between stages, in seconds by the name of the part.
+    An observer of compilations that measures the seconds between stages, by name of the phase.
 
-    What `others` do, which it calls, is not counted. Nothing overlaps: a compilation waits for what it has others do.
+    The time of nested `others` is excluded. Phases do not overlap: a compilation waits for the work it delegates.
     """
 
     def __init__(self, others: Sequence[Observer] = ()) -> None:
@@ -39,7 +39,7 @@ class CompileTimes:
 
     @contextmanager
     def measuring(self, last: str = LOAD) -> Generator[None]:
-        """Measure what is inside the `with` statement; `last` is the part behind the last stage."""
+        """Measure the `with` statement; `last` is the phase after the last stage."""
         self._mark = self._imports.mark()
         with self._imports:
             yield
@@ -47,7 +47,7 @@ class CompileTimes:
 
     @contextmanager
     def measuring_run(self) -> Generator[None]:
-        """Measure a run, which counts where it is part of a compilation."""
+        """Measure a run, which counts if it is part of a compilation."""
         before = dict(self.parts)
         with self.measuring(FIRST_RUN):
             yield
@@ -56,7 +56,7 @@ class CompileTimes:
 
     @property
     def total(self) -> float:
-        """The sum of all parts."""
+        """The sum of all phases."""
         return sum(self.parts.values())
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
@@ -66,7 +66,7 @@ class CompileTimes:
         self._mark = self._imports.mark()
 
     def _end(self, name: str) -> float:
-        """End a part, and give its time without that of imports."""
+        """End a phase, and return its time without imports."""
         taken, imports = self._imports.since(self._mark)
         self._mark = self._imports.mark()
         self.parts[PYTHON] = self.parts.get(PYTHON, 0.0) + imports
@@ -74,7 +74,7 @@ class CompileTimes:
         return taken
 
     def lines(self) -> list[str]:
-        """The total, and below it each part, in seconds."""
+        """The total, and each phase below it, in seconds."""
         width = max(map(len, self.parts), default=0)
         rows = [f"  {name:{width}}  {seconds:6.3f} s" for name, seconds in self.parts.items()]
         return [f"compile time  {self.total:.3f} s", *rows]

@@ -1,4 +1,4 @@
-"""Drives a module up the ladder, stage by stage, and tells observers what happens."""
+"""Compilation of a module through the stages of a pipeline, with notification of observers."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 Made = TypeVar("Made")
 
 Observer = Callable[[Stage, ModuleOp, float], None]
-"""Called after each stage with the module and the seconds that the stage took."""
+"""Called after each stage with the module and the seconds it took."""
 
 
 def stage_of(module: ModuleOp) -> str:
-    """The stage that a module is at; empty where it does not say."""
+    """The stage of a module; empty if it has none."""
     attribute = module.attributes.get(STAGE)
     return attribute.data if isinstance(attribute, StringAttr) else ""
 
 
 @dataclass(frozen=True)
 class _ReachPass(ModulePass):
-    """Tell a compilation that its module is at a stage."""
+    """Notify a compilation that its module has reached a stage."""
 
     stage: Stage
     reached: Callable[[Stage], None]
@@ -58,10 +58,9 @@ class Compilation:
     """
     One compilation of a module.
 
-    It goes through the pipeline of a backend, by default the one that the functions say, or through `pipeline`, which
-    then decides alone; `disable` names passes to leave out of either. `target` is that of functions that have none of
-    their own, in either, and `fields` are what is said of its fields besides; what a function says itself they must not
-    contradict. `tune` has kernels measured (docs/tuning.md).
+    It runs the pipeline of a backend, by default that of the functions, or `pipeline` as given; `disable` names passes
+    to omit from either. `target` is for functions without one of their own, and `fields` override its fields; they must
+    not contradict what functions declare. `tune` measures kernels (docs/tuning.md).
     """
 
     module: ModuleOp
@@ -69,7 +68,7 @@ class Compilation:
     target: str | None = None
     profile: bool = False
     runner: PassRunner = field(default_factory=PassRunner)
-    """What runs its passes."""
+    """The pass runner."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
@@ -77,16 +76,16 @@ class Compilation:
     tune: bool = False
     observers: Sequence[Observer] = ()
     again: Callable[[], ModuleOp] | None = None
-    """Makes the module as it is before the first pass, where one fails; without it a copy is kept for that."""
+    """Recreates the module before its first pass, after a failure; without it, a copy is kept."""
     as_given: bool = False
-    """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
+    """Whether the module was given as IR, to be run unchanged if the backend can."""
     _is_checked: bool = field(default=False, init=False)
 
     def artifact(self, room: Room | None = None) -> Any:
         """
-        What the backend makes of the module, with constants in what `room` gives.
+        Compile to the backend's artifact, with constants stored by `room`.
 
-        Raises `GlowError`, an `OutOfMemoryError` among them.
+        Raises `GlowError`, including `OutOfMemoryError`.
         """
         try:
             return self._compiler.compile(self, room)
@@ -94,7 +93,7 @@ class Compilation:
             raise out_of_memory(self.module, error) from error
 
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
-        """Let `make` run the passes of the stages ahead on the module, and give what it makes of it."""
+        """Let `make` run the remaining stages on the module, and return its result."""
         ahead = self.ladder.stages[self.ladder.position(stage_of(self.module)) + 1 :]
         marks = [time.perf_counter()]
 
@@ -122,7 +121,7 @@ class Compilation:
         return made
 
     def _reached(self, stage: Stage, seconds: float) -> None:
-        """Note that the module is at a stage, and tell the observers."""
+        """Record that the module has reached a stage, and notify the observers."""
         if stage.name != LLVM:
             self.module.attributes[STAGE] = StringAttr(stage.name)
         self.seconds[stage.name] = seconds
@@ -130,7 +129,7 @@ class Compilation:
             observer(stage, self.module, seconds)
 
     def beside(self, module: ModuleOp, backend: str) -> Any:
-        """What another backend makes of an optimized module, compiled under the same observers."""
+        """The artifact of another backend for an optimized module, compiled under the same observers."""
         module.attributes[STAGE] = StringAttr(OPTIMIZED.name)
         other = Compilation(
             module,
@@ -146,13 +145,13 @@ class Compilation:
         return made
 
     def _known_to(self, backend: str) -> list[str]:
-        """The passes to leave out that the pipeline of a backend has."""
+        """The passes to omit that are in the pipeline of a backend."""
         specs = {spec.name for spec in get_backend(backend).pipeline().specs}
         return [name for name in self.disable if name in specs]
 
     @property
     def context(self) -> Context:
-        """Where its dialects are registered."""
+        """The context in which its dialects are registered."""
         return self.runner.context
 
     @cached_property
@@ -162,7 +161,7 @@ class Compilation:
 
     @cached_property
     def _whole(self) -> Pipeline:
-        """The pipeline before anything is left out."""
+        """The pipeline before passes are omitted."""
         whole = self.pipeline or self._compiler.pipeline(self.target, self.profile)
         return whole.with_options(ASSIGN, **self.fields)
 
@@ -171,7 +170,7 @@ class Compilation:
         """
         The pipeline of this compilation.
 
-        Raises `OptionError` for a pass that cannot be left out, and to tune kernels that there are not.
+        Raises `OptionError` for a pass that cannot be omitted, and for tuning a backend without kernels.
         """
         return self._ladder
 
@@ -188,7 +187,7 @@ class Compilation:
 
     @without_collector()
     def run(self, until: str | None = None) -> ModuleOp:
-        """Run the stages behind the one that the module is at, up to and including `until`, by default all."""
+        """Run the remaining stages, up to and including `until`, by default all."""
         names = self.ladder.stage_names
         wanted = self.ladder if until is None else self.ladder.until(until)
         reached = names.index(stage_of(self.module)) if stage_of(self.module) in names else -1
@@ -203,10 +202,10 @@ class Compilation:
 
     def check_given(self) -> None:
         """
-        Check what the stage of the module promises, once: behind that, whatever is wrong with it is a bug.
+        Verify the invariants of the module's stage, once: any later violation is a compiler bug.
 
-        Where that is behind `assign-target`, functions without a target get one, and the options must not contradict
-        the others. Raises `GlowError` where something does not hold, whatever passes this compilation leaves out.
+        After `assign-target`, functions without a target get one, and the options must not contradict the others.
+        Raises `GlowError` for a violation, whatever passes this compilation omits.
         """
         if not self._is_checked:
             for item in self._passes_behind():
@@ -216,7 +215,7 @@ class Compilation:
             self._is_checked = True
 
     def targets(self) -> dict[str, Target]:
-        """Function → the target that it has, or gets from the pipeline; raises `OptionError` as `assign-target`."""
+        """Function → its own target or the one from the pipeline; raises `OptionError` as `assign-target` does."""
         assigning = [item for item in self._whole.passes() if isinstance(item, AssignTargetPass)]
         found: dict[str, Target] = {}
         for function in functions(self.module):
@@ -227,7 +226,7 @@ class Compilation:
         return found
 
     def check_runnable(self) -> None:
-        """Raise `OptionError` where this machine can run none of the functions; before they are compiled for long."""
+        """Raise `OptionError` if this machine cannot run any of the functions, before a long compilation."""
         missing = {function: self._compiler.lacks(target) for function, target in self.targets().items()}
         if missing and all(missing.values()):
             function, reason = next(iter(missing.items()))
@@ -237,12 +236,12 @@ class Compilation:
             )
 
     def _passes_behind(self) -> tuple[ModulePass, ...]:
-        """The passes up to the stage that the module is at."""
+        """The passes up to the module's stage."""
         stage, whole = stage_of(self.module), self._whole
         return whole.until(stage).passes() if stage in whole.stage_names else ()
 
     def _climb(self, stage: Stage, run: PassRun) -> None:
-        """Run the passes of one stage, and tell the observers."""
+        """Run the passes of one stage, and notify the observers."""
         say(f"compiling: {stage.name}")
         start = time.perf_counter()
         for item in stage.passes():

@@ -1,8 +1,8 @@
 """
-Modules that were given, as text or as a value: what their stage promises is checked before passes or machine code rely
-on it.
+Verification of modules given as text or as values: the invariants of their stage, before passes or machine code rely on
+them.
 
-What is wrong in such a module is its author's mistake, and one line; what a pass of ours does wrong is a bug.
+An error in such a module is its author's, reported in one line; an error made by one of our passes is a bug.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.traversal import operations
 
 FIRST_OF_INSTRUCTIONS = "verify-low"
-"""The pass that ends the first stage whose functions are of `glow_low`."""
+"""The pass that ends the first stage with functions of `glow_low`."""
 
 OF_BACKENDS = ("verify-lowered", "verify-selected")
-"""The passes that ask a backend whether it executes what is there."""
+"""The passes that query a backend for support."""
 
 
 def promises(pipeline: Pipeline, stage: str, *, instructions: bool) -> tuple[ModulePass, ...]:
     """
-    The passes that check what holds at a stage of a pipeline: all on the way to it that verify.
+    The verification passes up to a stage of a pipeline.
 
-    With `instructions` these are at least those behind which there are instructions, whatever stage is said. A pipeline
-    that makes none, as the interpreter's, runs those of others: of the shared passes, all that ask no backend.
+    With `instructions`, at least those up to the first stage with instructions, whatever the stage. A pipeline without
+    instructions, such as the interpreter's, uses those of the shared passes that query no backend.
     """
     checks = {part.name: [spec for spec in part.specs if _verifies(spec)] for part in pipeline.stages}
     if instructions and not any(spec.name == FIRST_OF_INSTRUCTIONS for specs in checks.values() for spec in specs):
@@ -63,9 +63,10 @@ def _verifies(spec: ArgSpec) -> bool:
 
 def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: str) -> None:
     """
-    Check a module that says to be at a stage of a pipeline.
+    Verify a module that declares to be at a stage of a pipeline.
 
-    Raises `ModelError`, or another `GlowError` of a pass that verifies, with place, node and reason of the first fault.
+    Raises `ModelError`, or another `GlowError` of a verification pass, with position, node and reason of the first
+    violation.
     """
     if stage != STRUCTURED:
         check_contents(module)
@@ -81,7 +82,7 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
 
 
 def check_contents(module: ModuleOp) -> None:
-    """Check that a module has storage and functions alone: the rest would be lost. Raises `ModelError`."""
+    """Verify that a module has only storage and functions: other operations would be lost. Raises `ModelError`."""
     for op in module.body.block.ops:
         if not isinstance(op, StorageOp | FunctionOp):
             hint = "the ladder starts from glow_high or glow_low, and ends with llvm; mlir-opt takes other dialects"
@@ -92,7 +93,7 @@ def check_contents(module: ModuleOp) -> None:
 
 
 def check_functions(module: ModuleOp) -> None:
-    """Check that functions hold operations of their dialect alone, in regions too: passes rely on it."""
+    """Verify that functions contain only operations of their dialect, nested regions included: passes rely on it."""
     for function in functions(module):
         for op in operations(function):
             if not function.holds(op) and not isinstance(op, YieldOp):
@@ -102,7 +103,7 @@ def check_functions(module: ModuleOp) -> None:
 
 
 def check_constants(module: ModuleOp) -> None:
-    """Check that the weights of each constant and of state are loaded, and of its type; raises `ModelError`."""
+    """Verify that the weights of each constant and of state are loaded, with its type; raises `ModelError`."""
     for op in module.body.block.ops:
         if not isinstance(op, ContentOp) or op.weights is None:
             continue
@@ -118,7 +119,7 @@ def check_constants(module: ModuleOp) -> None:
 
 
 def check_indices(module: ModuleOp) -> None:
-    """Check that constants lead nowhere else than where their operators say; raises `ModelError`."""
+    """Verify that constant indices are within the ranges of their operators; raises `ModelError`."""
     storage = Storage(module)
     for function in functions(module):
         for op in operations(function):

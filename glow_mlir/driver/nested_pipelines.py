@@ -1,4 +1,4 @@
-"""Pass pipelines as mlir-opt writes them, with what passes run on: `builtin.module(a,func.func(b{x=1}))`."""
+"""Nested pass pipelines in mlir-opt's syntax: `builtin.module(a,func.func(b{x=1}))`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from glow_mlir.errors import OptionError
 
 ANCHORS = frozenset({"any", "builtin.module", "func.func", "glow_high.func", "glow_low.func", "llvm.func"})
-"""What passes can be said to run on: a module, or all functions of it, which is what passes on modules do anyway."""
+"""Anchors of passes: a module, or all functions of it; passes on modules cover both."""
 
 _PART = re.compile(
     r"""(?P<anchor>[\w.-]+)\s*\(|(?P<close>\))|(?P<options>\{(?:"[^"]*"|[^{}"])*\})|(?P<other>.)""", re.DOTALL
@@ -16,9 +16,9 @@ _PART = re.compile(
 
 def flattened(text: str) -> str:
     """
-    The passes of a pipeline one after the other, without what they are said to run on, and spaces between them.
+    The passes of a pipeline in order, without anchors and spaces.
 
-    Raises `OptionError` where parentheses do not match, or passes are to run on anything but modules and functions.
+    Raises `OptionError` for unbalanced parentheses, and for anchors other than modules and functions.
     """
     open_at: list[int] = []
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""What each run of a pass did: operations before and after, what it counted, its time."""
+"""Statistics of pass runs: operations before and after, counters, and time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class PassCount:
-    """What one run of a pass counted, its patterns by name among that, and the operations by name around it."""
+    """The statistics of one pass run, with its patterns by name, and the operations by name before and after."""
 
     name: str
     counted: Counter[str]
@@ -28,7 +28,7 @@ class PassCount:
 
 @dataclass
 class PassCounts(PassObserver):
-    """Keeps a `PassCount` of each run; as the first of several observers, its times are those of passes alone."""
+    """Collects a `PassCount` of each run; if it is the first of several observers, its times exclude the others."""
 
     runs: list[PassCount] = field(default_factory=list[PassCount])
     _before: Counter[str] = field(default_factory=Counter[str])

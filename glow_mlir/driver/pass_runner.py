@@ -1,4 +1,4 @@
-"""Runs passes one after the other under the eyes of observers, and tells the user's mistakes from the compiler's."""
+"""The pass runner: runs passes in sequence with observers, and separates user errors from compiler bugs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass
 class PassRunner:
     """
-    How passes are run: who looks on, whether the module is verified behind each, and where failures are written.
+    The configuration of pass runs: observers, verification of the module after each pass, and the reproducer.
 
-    `reproducer` is the file to write for any failure; without it there is one only for a bug of the compiler's.
+    `reproducer` is the file to write for any failure; without it, only compiler bugs write one.
     """
 
     context: Context = field(default_factory=new_context)
@@ -39,24 +39,24 @@ class PassRunner:
     reproducer: Path | None = None
 
     def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
-        """Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault."""
+        """Run passes on a module; raises `GlowError` for a failure, `CompilerBugError` if it is our bug."""
         run = self.begin(module, is_checked=False)
         for item in passes:
             run.apply(item)
 
     def begin(self, module: ModuleOp, *, is_checked: bool, again: Callable[[], ModuleOp] | None = None) -> PassRun:
         """
-        Passes that are to run on a module, one by one.
+        Begin to run passes on a module, one by one.
 
-        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault. `again`
-        makes it as it is now, where a pass fails; without it a copy is kept.
+        `is_checked` says that the module's invariants have been verified: a later violation is our bug. `again`
+        recreates the module after a failure; without it, a copy is kept.
         """
         return PassRun(self, module, module.clone().clone if again is None else again, is_checked)
 
 
 @dataclass
 class PassRun:
-    """Passes that run on a module; `original` makes it as it was."""
+    """A sequence of passes on a module; `original` recreates the initial module."""
 
     runner: PassRunner
     module: ModuleOp
@@ -64,7 +64,7 @@ class PassRun:
     is_checked: bool
     _passes: list[ModulePass] = field(default_factory=list[ModulePass])
     _verified: list[object] | None = None
-    """The state of the module when it was last verified."""
+    """The state of the module when last verified."""
 
     def apply(self, item: ModulePass) -> None:
         """Run the next pass; raises `GlowError` as `PassRunner.run`."""
@@ -96,7 +96,7 @@ class PassRun:
             observer.after(item, self.module)
 
     def _explained(self, item: ModulePass, error: Exception) -> GlowError:
-        """The error to report for the failure of a pass, the last that ran."""
+        """The error to report for a failure of the last pass."""
         hint, path = "", self.runner.reproducer
         if (failure := _of_extension(item, error)) is not None:
             failure.hint = self._reproduced(error, path) if path is not None else ""
@@ -117,7 +117,7 @@ class PassRun:
         return ParseFailure(f"{item.name}: {one_line(error)}")
 
     def _reproduced(self, error: Exception, path: Path | None) -> str:
-        """Write a reproducer of the last pass that ran; what to tell about it."""
+        """Write a reproducer of the last pass; returns the note for the error."""
         try:
             path = write_reproducer(self.original(), self._passes, error, path, verify_each=self.runner.verify_each)
         except GlowError as failure:
@@ -126,7 +126,7 @@ class PassRun:
 
 
 def _state_of(module: ModuleOp) -> list[object]:
-    """All that a module consists of, in order: while this stays the same, a verifier finds the same."""
+    """A fingerprint of the module: if it is unchanged, so is the verdict of a verifier."""
     state: list[object] = []
     for op in module.walk():
         state += (op, op.parent, *op.operands, *op.successors, *op.properties.items(), *op.attributes.items())
@@ -137,7 +137,7 @@ def _state_of(module: ModuleOp) -> list[object]:
 
 
 def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
-    """The error for the failure of a pass that code of another package is to blame for; `None` where it is not."""
+    """The error for a failure that code of another package causes; `None` otherwise."""
     if isinstance(error, _InvalidResult):
         place, library = place_of_class(type(item)), library_of(type(item))
         of = f" of {library}" if library else ""
@@ -151,14 +151,14 @@ def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
     what = f"failed: {type(error).__name__}: {one_line(error)}".removesuffix(": ")
     if place := foreign_place(error):
         return ExtensionError(f"pass '{item.name}' {what}", file=place)
-    # What it makes may be found invalid by code of ours.
+    # Our code may find its result invalid.
     is_invalid = isinstance(error, VerifyException)
     library = library_of(type(item)) if is_invalid else failing_library(type(item), error)
     return ExtensionError(f"pass '{item.name}' of {library} {what}") if library else None
 
 
 class _InvalidResult(CompilerBugError):
-    """A pass that leaves the module invalid, for the reason `cause`."""
+    """A pass that leaves the module invalid; `cause` has the reason."""
 
     def __init__(self, cause: ParseFailure) -> None:
         super().__init__(f"it gives invalid IR: {cause}")
@@ -167,10 +167,10 @@ class _InvalidResult(CompilerBugError):
 
 def is_compiler_bug(item: ModulePass, error: Exception) -> bool:
     """
-    Whether the failure of a pass is the compiler's fault.
+    Whether the failure of a pass is a compiler bug.
 
-    It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a
-    pass that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
+    It is not if the pass reports an invalid module: by a `GlowError`, a diagnostic of xDSL's, or, for a verification
+    pass, a `VerifyException`. From any other pass, the latter means that it built something invalid.
     """
     if isinstance(error, VerifyException) and not isinstance(error, GlowError):
         return not item.name.startswith("verify-")

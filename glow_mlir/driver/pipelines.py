@@ -1,8 +1,8 @@
 """
-Pipelines as values: the stages of a compilation, and the passes that lead to each.
+Pipelines as values: the stages of a compilation, and the passes of each.
 
-A backend says which pipeline it has (`Backend.pipeline`); it starts from those here. docs/pipelines.md tells how to
-see, change and extend them.
+A backend defines its pipeline (`Backend.pipeline`), usually from those here. docs/pipelines.md explains how to inspect,
+change and extend them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from glow_mlir.ir.universe import OWN_PASSES
 from glow_mlir.support.dataclass import dataclass
 
 ASSIGN = "assign-target"
-"""The pass that says for what machine functions are compiled."""
+"""The pass that assigns targets to functions."""
 
 SELECT = "select"
-"""The pass that chooses kernels."""
+"""The pass that selects kernels."""
 
 SIMPLIFY = "simplify-convolutions"
 """
-The pass in front of which graphs are profiled and quantized: weights have taken in what they can, and nothing depends
-on the machine yet.
+Graphs are profiled and quantized in front of this pass: constants are folded into weights, and nothing depends on
+the machine yet.
 """
 
 STAGE = "glow.stage"
-"""The attribute of a module that names the last stage it went through."""
+"""The module attribute that names the last completed stage."""
 
 ESSENTIAL = frozenset(
     {
@@ -58,10 +58,7 @@ ESSENTIAL = frozenset(
         "insert-events",
     }
 )
-"""
-Passes without which the stages behind them cannot be reached: kernels execute elementwise operators in stacks, and what
-moves elements as copies.
-"""
+"""Passes that later stages depend on: kernels execute elementwise operators in stacks, and data movement as copies."""
 
 
 def configured(name: str, **options: ParameterType) -> ArgSpec:
@@ -71,24 +68,24 @@ def configured(name: str, **options: ParameterType) -> ArgSpec:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the ladder: its name, and the passes that lead to it from the stage before."""
+    """One stage of the ladder: its name, and the passes that lead to it from the previous one."""
 
     name: str
     specs: tuple[ArgSpec, ...] = ()
 
     @classmethod
     def of(cls, name: str, *passes: str | ArgSpec) -> Stage:
-        """A stage from passes, each a text such as `a` or `b{x=1}`, or a value."""
+        """Build a stage from passes, each a string such as `a` or `b{x=1}`, or a value."""
         return cls(name, pass_specs(passes))
 
     def passes(self) -> tuple[ModulePass, ...]:
-        """The passes themselves; raises `OptionError` for one that is unknown."""
+        """The pass objects; raises `OptionError` for an unknown pass."""
         return passes_of(self.specs)
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A named list of stages. Its methods give other pipelines; the text of one is what `--pass-pipeline` takes."""
+    """A named list of stages. Methods return modified pipelines; the text is accepted by `--pass-pipeline`."""
 
     name: str
     stages: tuple[Stage, ...]
@@ -107,18 +104,18 @@ class Pipeline:
         return tuple(stage.name for stage in self.stages)
 
     def passes(self) -> tuple[ModulePass, ...]:
-        """The passes themselves; raises `OptionError` for one that is unknown."""
+        """The pass objects; raises `OptionError` for an unknown pass."""
         return passes_of(self.specs)
 
     def option(self, name: str, option: str, default: ParameterType) -> ParameterType:
-        """The value of an option of a pass, where the pass stands first; `default` where that is not given."""
+        """The value of an option at the first occurrence of a pass; `default` if it is not given."""
         found = next(
             (spec.parameters[option] for spec in self.specs if spec.name == name if option in spec.parameters), ()
         )
         return found[0] if found else default
 
     def with_options(self, name: str, **options: ParameterType) -> Pipeline:
-        """The same passes, with options set for each of that name, if there is any."""
+        """The pipeline with options set for each occurrence of a pass."""
 
         def edited(spec: ArgSpec) -> ArgSpec:
             if spec.name != name:
@@ -128,33 +125,33 @@ class Pipeline:
         return replace(self, stages=tuple(replace(s, specs=tuple(map(edited, s.specs))) for s in self.stages))
 
     def for_target(self, target: str | None, backend: str | None = None) -> Pipeline:
-        """The same passes for functions without a target of their own; `None` leaves the choice as it is."""
+        """The pipeline with another target for functions without one; `None` keeps the target as it is."""
         options = {"backend": backend, "target": target}
         return self.with_options(ASSIGN, **{name: value for name, value in options.items() if value is not None})
 
     def named(self, name: str) -> Pipeline:
-        """The same stages under another name."""
+        """The pipeline under another name."""
         return replace(self, name=name)
 
     def until(self, stage: str) -> Pipeline:
-        """The stages up to and including `stage`; raises `OptionError` where there is none of that name."""
+        """The stages up to and including `stage`; raises `OptionError` if there is no such stage."""
         return replace(self, stages=self.stages[: self.position(stage) + 1])
 
     def then(self, *stages: Stage) -> Pipeline:
-        """This pipeline, and `stages` behind it."""
+        """The pipeline, followed by `stages`."""
         return replace(self, stages=(*self.stages, *stages))
 
     def position(self, stage: str) -> int:
-        """The number of a stage, from 0; raises `OptionError` where there is none of that name."""
+        """The index of a stage, from 0; raises `OptionError` if there is no such stage."""
         if stage not in self.stage_names:
             raise OptionError(f"no stage '{stage}'", hint=f"stages are {', '.join(self.stage_names)}")
         return self.stage_names.index(stage)
 
     def without(self, *names: str) -> Pipeline:
         """
-        Leave passes out, wherever they stand, to see what each is worth.
+        Omit all occurrences of passes, to measure the effect of each.
 
-        Raises `OptionError` for a pass that is not in the pipeline, and for one without which it leads nowhere.
+        Raises `OptionError` for a pass that is not in the pipeline, and for one that later stages depend on.
         """
         for name in names:
             if name in ESSENTIAL:
@@ -163,18 +160,18 @@ class Pipeline:
 
     def before(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
         """
-        Insert `passes` in front of the first `name`, of the whole pipeline or of one stage.
+        Insert `passes` before the first `name`, in the whole pipeline or in one stage.
 
-        Raises `OptionError` where that pass is not there.
+        Raises `OptionError` if there is no such pass.
         """
         added = pass_specs(passes)
         return self._edited((name,), stage, lambda number, count, spec: (*added, spec) if number == 0 else (spec,))
 
     def after(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
         """
-        Insert `passes` behind the last `name`, of the whole pipeline or of one stage.
+        Insert `passes` after the last `name`, in the whole pipeline or in one stage.
 
-        Raises `OptionError` where that pass is not there.
+        Raises `OptionError` if there is no such pass.
         """
         added = pass_specs(passes)
         return self._edited(
@@ -182,7 +179,7 @@ class Pipeline:
         )
 
     def replace(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
-        """Put `passes` in the place of every `name`; raises `OptionError` where that pass is not there."""
+        """Replace every `name` by `passes`; raises `OptionError` if there is no such pass."""
         added = pass_specs(passes)
         return self._edited((name,), stage, lambda number, count, spec: added)
 
@@ -193,9 +190,9 @@ class Pipeline:
         edit: Callable[[int, int, ArgSpec], tuple[ArgSpec, ...]],
     ) -> Pipeline:
         """
-        Replace each pass of those names, in one stage or in all, by what `edit` makes of it.
+        Replace each occurrence of those passes, in one stage or in all, by the result of `edit`.
 
-        `edit` is told which of the passes of that name it is, and how many there are.
+        `edit` receives the index of the occurrence, and their number.
         """
         chosen = self.stages if stage is None else (self.stages[self.position(stage)],)
         present = [spec.name for part in chosen for spec in part.specs]
@@ -220,26 +217,26 @@ class Pipeline:
 
 
 class PassObserver:
-    """Is told of every pass of a pipeline; does nothing by itself."""
+    """An observer of passes; by default, it does nothing."""
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass is about to run."""
+        """Called before a pass runs."""
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has run, and its result is valid."""
+        """Called after a pass has run, and its result is valid."""
 
     def failed(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has failed, and left the module in this state."""
+        """Called when a pass fails, with the module in its present state."""
 
     def finish(self) -> None:
-        """All passes have run, or one has failed."""
+        """Called when all passes have run, or one has failed."""
 
 
 # ---- passes by name --------------------------------------------------------------------------------------------
 
 
 PLUGINS: dict[str, Callable[[], type[ModulePass]]] = {}
-"""Passes of this process alone, by name."""
+"""Passes registered in this process only, by name."""
 
 
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -249,7 +246,7 @@ def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
 def pass_specs(passes: Iterable[str | ArgSpec]) -> tuple[ArgSpec, ...]:
     """
-    Passes from texts such as `a,b{x=1}` or `builtin.module(a,func.func(b{x=1}))`, and from values, which stay.
+    Parse pass specifications from strings such as `a,b{x=1}` or `builtin.module(a,func.func(b{x=1}))`; values are kept.
 
     Raises `OptionError` for a syntax error.
     """
@@ -269,14 +266,14 @@ def _parsed(spec: str) -> tuple[ArgSpec, ...]:
 
 def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...]:
     """
-    The passes that values describe; raises `OptionError` for an unknown pass or option.
+    Build the passes of specifications; raises `OptionError` for an unknown pass or option.
 
-    `text` is what the error quotes; by default the first pass at fault.
+    `text` is quoted in the error; by default the first pass at fault.
     """
     known = {**get_all_passes(), **OWN_PASSES}
     found: list[ModulePass] = []
     for spec in specs:
-        if spec.name not in known:  # Only then are other packages asked, which takes time.
+        if spec.name not in known:  # Other packages are queried last, since that is slow.
             known = available_passes()
         try:
             if spec.name not in known:
@@ -285,7 +282,7 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
             kind = known[spec.name]()
             _check_options(spec, kind, text)
             found.append(kind.from_spec(spec) if spec.parameters or not _has_defaults(kind) else kind())
-        except GlowError:  # Some are errors of values, too, and say themselves what is wrong.
+        except GlowError:  # Some of these are errors of option values, with a message of their own.
             raise
         except (ValueError, TypeError) as error:
             reason = f"pass pipeline '{text or spec}': {error}"
@@ -294,7 +291,7 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
 
 
 def _check_options(spec: ArgSpec, kind: type[ModulePass], text: str) -> None:
-    """Raise `OptionError` for an option that a pass does not have, with the nearest of those that it has."""
+    """Raise `OptionError` for an unknown option of a pass, with the nearest known one."""
     spelled_as: Mapping[str, str] = getattr(kind, "SPELLED", {})
     names = (part.name for part in fields(kind) if part.init and (part.name != "name" or part.name in spelled_as))
     options = [spelled_as.get(name, name).replace("_", "-") for name in names]
@@ -307,13 +304,13 @@ def _check_options(spec: ArgSpec, kind: type[ModulePass], text: str) -> None:
 
 @cache
 def _has_defaults(kind: type[ModulePass]) -> bool:
-    """Whether all options of a pass have defaults, so that it can be made without a look at its annotations."""
+    """Whether all options of a pass have defaults, so that it can be built without its annotations."""
     return all(part.default is not MISSING or part.default_factory is not MISSING for part in fields(kind) if part.init)
 
 
 def parse_pipeline(spec: str) -> PassPipeline:
     """
-    The passes that `-p` or `--pass-pipeline` describes; raises `OptionError` for an unknown pass or option.
+    Parse the passes of `-p` or `--pass-pipeline`; raises `OptionError` for an unknown pass or option.
 
     Accepts `a,b{x=1}` and `builtin.module(a,func.func(b{x=1}))`.
     """
@@ -324,22 +321,22 @@ def parse_pipeline(spec: str) -> PassPipeline:
 
 
 IMPORTED = Stage.of("imported")
-"""The graph as the frontend made it."""
+"""The graph as imported by the frontend."""
 
 DIFFERENTIATED = Stage.of(
     "differentiated",
-    "differentiate",  # Before optimization: what folds and lowers for inference loses what training needs.
+    "differentiate",  # Before optimization: inference folds and lowers values that training needs.
 )
-"""The graph in which gradients are operators like others."""
+"""The graph with gradients as ordinary operators."""
 
 OPTIMIZED = Stage.of(
     "optimized",
-    ASSIGN,  # All others ask what they compile for.
-    "fold-into-trees",  # First: where it does anything, little is left of the graph.
+    ASSIGN,  # All other passes query the target.
+    "fold-into-trees",  # First: if it applies, little of the graph is left.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
-    "fold-constants",  # What the model computes from constants alone.
-    "simplify-control-flow",  # Now that conditions and numbers of trips are known that constants decide.
-    "fold-quantization",  # Before anything stands between an operator and the codes of its operands.
+    "fold-constants",  # Computations on constants alone.
+    "simplify-control-flow",  # Conditions and trip counts that constants decide are known now.
+    "fold-quantization",  # Before other operators separate quantized operands from their users.
     "gather-to-slice",  # Indices that are known now.
     "shrink-splats",  # Uniform operands need no shape.
     "fold-dilated-convolutions",  # Before transposes and reshapes move away from the convolution.
@@ -358,7 +355,7 @@ OPTIMIZED = Stage.of(
     "simplify-convolutions",
     "flatten-convolutions",  # After taps that meet nothing are gone.
     "merge-matmuls",
-    "recognize-grouped-products",  # Of what is not on codes by now.
+    "recognize-grouped-products",  # For operators that are not quantized by now.
     "remove-identity-clips",  # By the range of what they clip.
     "raise-clips",  # To the producers of values, whose epilogues they become.
     "sink-conversions",
@@ -374,35 +371,35 @@ OPTIMIZED = Stage.of(
 PLACED = Stage.of(
     "placed",
     "assign-devices",
-    "place-operators",  # Of the optimized graph: what a device executes counts once what it is lowered to is known.
+    "place-operators",  # On the optimized graph: support and cost depend on the lowered operators.
 )
-"""The graph whose operators have devices."""
+"""The graph with a device for each operator."""
 
 PARTITIONED = Stage.of(
     "partitioned",
     "partition",
     "verify-partitioned",
 )
-"""Functions that are each for one device, and functions that call these; each goes its own way from here."""
+"""Functions for one device each, and functions that call them; each is compiled separately from here."""
 
 HOST_PROGRAM = Stage.of(
     "host-program",
-    "glow-high-to-glow-low",  # Of the functions that call, alone.
+    "glow-high-to-glow-low",  # For the calling functions only.
     "insert-transfers",
     "shorten-lifetimes",
     "insert-events",
     "verify-low",
     "verify-host-program",
 )
-"""Instructions of the host for the queues of its devices."""
+"""Host instructions for the queues of the devices."""
 
 LOWERED = Stage.of(
     "lowered",
     "bin-trees",  # By whether the target has vectors.
-    "lower-quantization",  # Products of codes in products of integers, which backends execute.
+    "lower-quantization",  # Quantized products become products of integers, which backends execute.
     "lower",  # What the backend does not execute, in simpler operators.
     "expand-powers",  # Cheaper than the functions that kernels have for them.
-    "sink-clips",  # Where they are no part of products for nothing.
+    "sink-clips",  # If they are not fused into products for free.
     "sink-transposes",  # Those of lowerings that need another layout.
     "fold-transposes-into-pools",  # Those that met none, and stand around a pool alone.
     "canonicalize",  # Lowerings emit general forms.
@@ -410,7 +407,7 @@ LOWERED = Stage.of(
     "sink-from-loops",  # So are those of rows that they stack.
     "unroll-loops",  # Short ones, whose indices then are constants.
     "simplify-control-flow",  # Layouts of what loops carry: transposes have come down to where trips end.
-    configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.
+    configured("fold-constants", codes=True),  # Weights of lowerings, and quantized constants without kernels.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.
     "lower",  # What folding made anew.
@@ -466,21 +463,21 @@ ALLOCATED = Stage.of(
     "allocate",  # Region and offset of every buffer.
     "verify-allocated",
 )
-"""Instructions whose buffers have their places."""
+"""Instructions whose buffers have offsets."""
 
 
 STRUCTURED = "structured"
 """The stage of functions of the `llvm` dialect whose loops and branches are regions."""
 
 LLVM = "llvm"
-"""The stage that is LLVM's own dialect, whose modules carry nothing of ours."""
+"""The stage of LLVM's own dialect, without operations of ours."""
 
 MACHINE_CODE = (ALLOCATED.name, STRUCTURED, LLVM)
 """The last stages of a pipeline that ends with machine code."""
 
 
 def machine_code_stages(profile: bool) -> tuple[Stage, Stage]:
-    """The stages behind *allocated*; with `profile`, the time of each instruction is kept."""
+    """The stages after *allocated*; `profile` records the time of each instruction."""
     instrument = {"profile": True} if profile else {}
     emission = configured("glow-low-to-scf", **instrument)
     return Stage.of(STRUCTURED, emission, "verify-structured"), Stage.of(LLVM, "scf-to-llvm")
@@ -490,7 +487,7 @@ def machine_code_stages(profile: bool) -> tuple[Stage, Stage]:
 
 
 OPTIMIZE = Pipeline("optimize", (IMPORTED, DIFFERENTIATED, OPTIMIZED))
-"""Optimization of a graph for any backend."""
+"""Backend-independent optimization of a graph."""
 
 
 def partitioned_pipeline(backend: str, target: str | None = None) -> Pipeline:
@@ -500,15 +497,15 @@ def partitioned_pipeline(backend: str, target: str | None = None) -> Pipeline:
 
 def profiling(pipeline: Pipeline, equalize: bool = False) -> Pipeline:
     """
-    A pipeline whose compilations save, besides, what the pass `quantize` asks a profile about, of equalized channels if
-    that is asked for.
+    A pipeline that also saves the values that the pass `quantize` looks up in a profile, after channel equalization if
+    requested.
     """
     passes = ("equalize-channels",) * equalize
     return pipeline.before(SIMPLIFY, *passes, "instrument-profile", stage=OPTIMIZED.name)
 
 
 def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[str, ...]]) -> Pipeline:
-    """A pipeline whose compilations quantize, with those options of the pass `quantize`."""
+    """A pipeline that quantizes with those options of the pass `quantize`."""
     parameters: dict[str, ParameterListType] = {
         name: value if isinstance(value, tuple) else (value,) for name, value in options.items()
     }
@@ -516,21 +513,21 @@ def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[s
 
 
 def converting(pipeline: Pipeline, precision: str, keep: tuple[str, ...] = ()) -> Pipeline:
-    """A pipeline whose compilations compute in that precision but for the nodes or kinds in `keep`."""
+    """A pipeline that computes in that precision, except the nodes or kinds in `keep`."""
     spec = ArgSpec("convert-precision", {"to": (precision,), **({"keep": keep} if keep else {})})
     return pipeline.before("deduplicate", spec, "canonicalize", "fold-constants", stage=OPTIMIZED.name)
 
 
 def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) -> Pipeline:
-    """A pipeline whose compilations round weights to codes, but for those of the nodes or kinds in `keep`."""
+    """A pipeline that quantizes weights, except those of the nodes or kinds in `keep`."""
     spec = ArgSpec("quantize-weights", {"to": (to,), **({"keep": keep} if keep else {})})
     return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
 
 
 def sharing(pipeline: Pipeline, passes: Sequence[str], assignments: str = "") -> Pipeline:
     """
-    A pipeline for several devices that share the operators of a model that those passes split, but for those that a
-    file says are on one.
+    A pipeline for several devices that split operators among them by those passes, except operators that a file assigns
+    to one.
     """
     whole = pipeline.after("assign-devices", *passes, "fold-constants", "remove-unused-storage", stage=PLACED.name)
     for name in passes if assignments else ():
@@ -540,9 +537,9 @@ def sharing(pipeline: Pipeline, passes: Sequence[str], assignments: str = "") ->
 
 def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
     """
-    A pipeline that gives inputs and outputs places among the activations, for a module at a stage.
+    A pipeline that places inputs and outputs among the activations, for a module at a stage.
 
-    Raises `OptionError` for one whose buffers have places already.
+    Raises `OptionError` if its buffers have offsets already.
     """
     if stage in MACHINE_CODE:
         reason = f"a module at stage '{stage}' has places for inputs and outputs already"
@@ -551,11 +548,11 @@ def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
 
 
 def rematerializing(pipeline: Pipeline, percent: int) -> Pipeline:
-    """A pipeline whose compilations compute values again to fit into so much of the memory of activations."""
+    """A pipeline that recomputes values to reduce the memory of activations to that percentage."""
     return pipeline.before("schedule", configured("rematerialize", percent=percent), stage=SCHEDULED.name)
 
 
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
-    """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
+    """From a graph to instructions with kernels and offsets, shared by all compiling backends."""
     stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)
     return OPTIMIZE.named(backend).then(*stages).for_target(target, backend)

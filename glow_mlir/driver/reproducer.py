@@ -1,4 +1,4 @@
-"""Reproducer files: a module together with the command that makes the compiler fail on it."""
+"""Reproducer files: a module with the command on which the compiler fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.runtime.cache_folder import CacheFolder
 from glow_mlir.runtime.own_folder import OwnFolder
 
 MAX_REPRODUCERS = 16
-"""How many reproducers the cache keeps."""
+"""Maximum number of reproducers in the cache."""
 
 _FOLDER = CacheFolder("reproducers-v1")
 _SUFFIX = ".mlir"
@@ -32,10 +32,10 @@ def write_reproducer(
     verify_each: bool = True,
 ) -> Path:
     """
-    Write what makes the last of `passes` fail on `module`, with its weights; the file that was written.
+    Write a reproducer for the failure of the last of `passes` on `module`, with its weights; returns the file.
 
-    `glow-opt FILE --run-reproducer` runs it again. Without `path`, the file is named after its content and lies in the
-    cache, which keeps the `MAX_REPRODUCERS` newest; raises `GlowError` where neither can be written.
+    `glow-opt FILE --run-reproducer` runs it again. Without `path`, the file is named by its content and stored in the
+    cache, which keeps the `MAX_REPRODUCERS` newest; raises `GlowError` if neither can be written.
     """
     pipeline = f"builtin.module({','.join(map(str, passes))})"
     options = ["--pass-pipeline", pipeline, f"--verify-each={int(verify_each)}"]
@@ -67,7 +67,7 @@ def _trim(folder: OwnFolder) -> None:
 
 
 def reproducer_options(text: str, file: str = "") -> list[str]:
-    """The options of `glow-opt` in the header of a reproducer; raises `OptionError` where there is none."""
+    """The options of `glow-opt` in the header of a reproducer; raises `OptionError` if there is none."""
     for line in text.splitlines():
         if line.startswith(_CONFIGURATION):
             return shlex.split(line.removeprefix(_CONFIGURATION))

@@ -1,1 +1,1 @@
-"""The meaning of every operation, on numpy, one file per family."""
+"""Semantics of every operation in numpy, one file per family."""

@@ -1,4 +1,4 @@
-"""Meaning of attention, in f64, rounded once."""
+"""Semantics of attention, in f64, rounded once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.ir.registry import semantics
 def attention(
     op: AttentionOp, query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None
 ) -> np.ndarray:
-    """Means of the values, weighted by the softmax of the scores."""
+    """Average the values, weighted by the softmax of the scores."""
     scores = np.matmul(wide(query) * number(op.scale), np.swapaxes(wide(key), -1, -2))
     if mask is not None:
         scores = scores + wide(mask)

@@ -1,4 +1,4 @@
-"""Meaning of operators on weights in blocks of codes: numbers in f32, sums in f64, rounded once."""
+"""Semantics of operators on block-quantized weights: dequantized in f32, accumulated in f64, rounded once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.ir.registry import semantics
 def blockwise_dequantize(
     op: BlockwiseDequantizeOp, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None
 ) -> np.ndarray:
-    """(code - zero point) · scale."""
+    """Dequantize: (quantized value - zero point) · scale."""
     return numbers(op, codes, scales, zero_points)
 
 
@@ -28,14 +28,14 @@ def blockwise_matmul(
     zero_points: np.ndarray | None,
     bias: np.ndarray | None,
 ) -> np.ndarray:
-    """The product with the numbers that the codes stand for, plus the bias."""
+    """Multiply by the dequantized weights, and add the bias."""
     rows = rounded(left, integer(op.block)) if integer(op.left_bits) else left.astype(np.float64)
     product = rows @ numbers(op, codes, scales, zero_points).astype(np.float64).T
     return np.asarray(product if bias is None else product + bias.astype(np.float64), np.float32)
 
 
 def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None) -> np.ndarray:
-    """The numbers, of f32, that codes in blocks stand for."""
+    """Dequantize quantized blocks to f32."""
     bits, block = integer(op.bits), integer(op.block)
     unpacked = unpack_codes(codes, bits)
     found = (unpacked if op.element is None else unpacked.view(numpy_dtype(op.element))).astype(np.float32)
@@ -52,7 +52,7 @@ def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: n
 
 
 def rounded(rows: np.ndarray, block: int) -> np.ndarray:
-    """The numbers, in f64, of codes from -127 to 127 that the blocks of rows of f32 are rounded to."""
+    """Round blocks of f32 rows to quantized values from -127 to 127, dequantized in f64."""
     depth = rows.shape[-1]
     count = -(-depth // block)
     whole = np.zeros((*rows.shape[:-1], count * block), np.float32)

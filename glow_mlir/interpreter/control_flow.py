@@ -1,4 +1,4 @@
-"""Meaning of branches and loops."""
+"""Semantics of branches and loops."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from glow_mlir.support.symbols import Size
 
 
 def _forwards(array: np.ndarray, rows: Rows) -> np.ndarray:
-    """An array whose first row is that of the first trip."""
+    """Reverse an array if needed, so that the row of the first trip comes first."""
     return array[::-1] if rows.reversed else array
 
 
 def symbols_of(interpreter: Interpreter) -> dict[str, int]:
-    """What symbols in sizes are that are known so far, by name."""
+    """The values of the symbols known so far, by name."""
     return interpreter.get_data(ControlFlowFunctions, "symbols", dict[str, int])
 
 
 def _trips(size: Size | None, symbols: Mapping[str, int]) -> int | None:
-    """How many trips a loop has where symbols have these values; `None` where no size tells."""
+    """The trip count of a loop for these symbol values; `None` if no size determines it."""
     return None if size is None else shape_at((size,), symbols)[0]
 
 
 @register_impls
 class ControlFlowFunctions(InterpreterFunctions):
-    """Implementations of the ops that run regions."""
+    """Implementations of the ops with regions."""
 
     @impl_terminator(high.YieldOp)
     def run_yield(

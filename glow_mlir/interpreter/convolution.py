@@ -1,4 +1,4 @@
-"""Meaning of convolutions: sums in f64, rounded once, or in the accumulator of integers, where they wrap."""
+"""Semantics of convolutions: accumulated in f64 and rounded once, or in wrapping integer accumulators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def windows_of(x: np.ndarray, window: Window, fill: float, outputs: tuple[int, .
     """
     All windows of channels-last `x` [N, spatial…, C] as [N, outputs…, C, kernel…].
 
-    Padding, also what `ceil_mode` needs beyond it, is `fill`.
+    `fill` is the value of padding, including that added by `ceil_mode`.
     """
     rank = len(window.kernel)
     pads = [(0, 0)]
@@ -39,13 +39,13 @@ def windows_of(x: np.ndarray, window: Window, fill: float, outputs: tuple[int, .
 
 
 def channels_last(array: np.ndarray) -> np.ndarray:
-    """[N, C, spatial…] as [N, spatial…, C]."""
+    """Transpose [N, C, spatial…] to [N, spatial…, C]."""
     return np.moveaxis(array, 1, -1)
 
 
 @semantics(ConvOp)
 def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """Each output is the bias plus the products of its window with the filter."""
+    """Compute each output as the bias plus the products of its window with the filter."""
     last = is_channels_last(op.layout)
     signature = ProductSignature.of(op.input, op.filter, op.bias, op.to)
     image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
@@ -70,7 +70,7 @@ def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None
 
 @semantics(ConvTransposeOp)
 def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """Each input element adds its products with the filter to a window of the output, from which the pads are cut."""
+    """Add the products of each input element with the filter to a window of the output, then crop the pads."""
     last = is_channels_last(op.layout)
     signature = ProductSignature.of(op.input, op.filter, op.bias)
     image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
@@ -96,7 +96,7 @@ def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias
 
 @semantics(Col2ImOp)
 def col2im(op: Col2ImOp, x: np.ndarray) -> np.ndarray:
-    """The windows, each element added at its place in the padded image."""
+    """Add each element of the windows at its position in the padded image."""
     window, windows, image = op.window(), op.windows(), ints(op.image_shape)
     padding = [window.padding(axis) for axis in range(len(image))]
     channels = x.shape[1] // math.prod(window.kernel)

@@ -1,4 +1,4 @@
-"""Meaning of operators that move elements."""
+"""Semantics of data movement."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(ReshapeOp)
 def reshape(op: ReshapeOp, x: np.ndarray) -> np.ndarray:
-    """The same elements in the same order."""
+    """Reshape the elements in order."""
     return x.reshape(ints(op.shape))
 
 
 @semantics(TransposeOp)
 def transpose(op: TransposeOp, x: np.ndarray) -> np.ndarray:
-    """The axes in another order."""
+    """Permute the axes."""
     return np.array(x.transpose(ints(op.permutation)), order="C")
 
 
 @semantics(ConcatOp)
 def concat(op: ConcatOp, parts: list[np.ndarray]) -> np.ndarray:
-    """One after the other."""
+    """Concatenate the operands."""
     return np.concatenate(parts, axis=integer(op.axis))
 
 
 @semantics(SliceOp)
 def slice_(op: SliceOp, x: np.ndarray) -> np.ndarray:
-    """The selected indices along each axis."""
+    """Select the indices along each axis."""
     return x[np.ix_(*(np.array(taken, np.int64) for taken in op.ranges()))]
 
 
 @semantics(PadOp)
 def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
-    """The input within a border."""
+    """Pad the input."""
     widths = op.widths()
     if text(op.mode) == "constant":
         fill = np.zeros((), x.dtype) if value is None else value.reshape(())
@@ -56,11 +56,11 @@ def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
 
 @semantics(ExpandOp)
 def expand(op: ExpandOp, x: np.ndarray) -> np.ndarray:
-    """The same elements, repeated."""
+    """Broadcast the elements."""
     return np.array(np.broadcast_to(x, ints(op.shape)), order="C")
 
 
 @semantics(TileOp)
 def tile(op: TileOp, x: np.ndarray) -> np.ndarray:
-    """Whole copies side by side."""
+    """Repeat the whole tensor along each axis."""
     return np.tile(x, ints(op.repeats))

@@ -1,4 +1,4 @@
-"""Meaning of sums of rows of tables: in f64, rounded once."""
+"""Semantics of sums of table rows: accumulated in f64, rounded once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sparse_lengths_sum(
     scales: np.ndarray | None,
     offsets: np.ndarray | None,
 ) -> np.ndarray:
-    """One segment after the other."""
+    """Sum the rows of each segment."""
     edges = _edges(text(op.bounds), segments.astype(np.int64), len(indices))
     places_fit = not len(indices) or (indices.min() >= 0 and indices.max() < len(data))
     if not (places_fit and edges[0] >= 0 and edges[-1] <= len(indices) and (np.diff(edges) >= 0).all()):
@@ -41,7 +41,7 @@ def sparse_lengths_sum(
 
 
 def _edges(bounds: str, segments: np.ndarray, count: int) -> np.ndarray:
-    """Where segments start, and where the last one ends."""
+    """The starts of the segments, and the end of the last one."""
     if bounds == "lengths":
         return np.concatenate([[0], np.cumsum(segments)])
     return segments if bounds == "edges" else np.concatenate([segments, [count]])

@@ -1,4 +1,4 @@
-"""Meaning of forms of `generic`: each stage on whole arrays over the index space."""
+"""Semantics of forms of `generic`: each stage on whole arrays over the index space."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 
 def _position(word: str, element: Attribute, x: Array, along: int) -> Array:
-    """The index of an extreme along an axis, which stays; 0 where there is none."""
+    """The index of an extreme along an axis, which keeps size 1; 0 for an empty axis."""
     extreme, is_last = POSITION_FOLDS[word]
     fold = known_fold(extreme, element)
     find: Callable[..., Any] = np.argmax if fold.name == "max" else np.argmin
@@ -37,7 +37,7 @@ def _position(word: str, element: Attribute, x: Array, along: int) -> Array:
 
 
 def _running(word: str, element: Attribute, x: Array, along: int) -> Array:
-    """Running totals along an axis."""
+    """Compute running totals along an axis."""
     name, exclusive, reverse = RUNNING_FOLDS[word]
     fold = known_fold(name, element)
     wide = x.astype(np.float64) if is_float(element) else x
@@ -51,12 +51,12 @@ def _running(word: str, element: Attribute, x: Array, along: int) -> Array:
 
 
 def _function(fold: Fold) -> np.ufunc:
-    """The function of numpy by which a fold combines two elements."""
+    """The numpy function by which a fold combines two elements."""
     return cast(np.ufunc, FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation])
 
 
 def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
-    """An array folded along axes, which stay with size 1; sums and products of floats in f64, rounded once."""
+    """Fold an array along axes, which keep size 1; sums and products of floats in f64, rounded once."""
     if word in POSITION_FOLDS:
         return _position(word, element, x, along[0])
     if word in RUNNING_FOLDS:
@@ -70,12 +70,12 @@ def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
 
 
 def _read(x: Array, fold: Fold) -> Array:
-    """Signless elements as a fold takes them."""
+    """View signless elements as the type that a fold reads."""
     return x.view(unsigned_dtype(x.dtype)) if fold.variant == UNSIGNED else x
 
 
 def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
-    """What a chain of stages gives for operands; sums of f32 are taken in the order of numpy."""
+    """Evaluate a chain of stages on operands; f32 sums are accumulated in numpy's order."""
     extents = cast(Shape, form.space([array.shape for array in arrays]))
     seen = [signless_array(index_array(array, affine)) for array, affine in zip(arrays, form.maps, strict=False)]
     values: dict[SSAValue, Any] = dict(zip(form.block.args, seen, strict=True))
@@ -94,12 +94,12 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     whole = np.broadcast_to(values[result], [size if d in axes else 1 for d, size in enumerate(extents)])
     rest = [d for d in range(len(extents)) if d not in axes]
     shape = tuple(extents[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in form.maps[-1].results)
-    stored = np.ascontiguousarray(whole.transpose((*axes, *rest))).reshape(shape)  # The first makes one axis of none.
+    stored = np.ascontiguousarray(whole.transpose((*axes, *rest))).reshape(shape)  # The first adds an axis to a scalar.
     return as_stored(stored, numpy_dtype(form.element), shape)
 
 
 def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> None:
-    """Add the results of a stage to the values that there are."""
+    """Add the results of a stage to the known values."""
     yielded = evaluate(stage.body.block, [values[value] for value in stage.inputs], stage.yielded, values)
     words, along = stage.words, stage.folded
     for place, (array, result) in enumerate(zip(yielded, stage.results, strict=True)):
@@ -109,4 +109,4 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
         shape = np.broadcast_shapes(array.shape, [extents[d] if d in along else 1 for d in range(len(extents))])
         with np.errstate(all="ignore"):
             folded = _folded(words[place], stage.yielded[place].type, np.broadcast_to(array, shape), along)
-        values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy sums integers in wider ones.
+        values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy widens sums of integers.

@@ -1,4 +1,4 @@
-"""Meaning of Fourier transforms: in f64, rounded once."""
+"""Semantics of Fourier transforms: in f64, rounded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning of `generic`: that of its form."""
+"""Semantics of `generic`: those of its form."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(GenericOp)
 def generic(op: GenericOp, sources: Sequence[np.ndarray]) -> np.ndarray:
-    """What the chain of stages gives."""
+    """Evaluate the chain of stages."""
     return run_form(op.generic_form(), sources)

@@ -1,4 +1,4 @@
-"""Gradients, which have no meaning on values alone."""
+"""Gradients, which have no semantics on values alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(GradientOp)
 def gradient(op: GradientOp, *_: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Raises `ModelError`: what operators compute the target decides."""
+    """Raises `ModelError`: the gradient depends on the operators that compute the target."""
     raise _before_differentiation(op)
 
 
 @semantics(VariablesOp)
 def variables(op: VariablesOp, *_: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Raises `ModelError`: as values they would be constants where operands are."""
+    """Raises `ModelError`: as values, variables would be constant wherever their operands are."""
     raise _before_differentiation(op)
 
 

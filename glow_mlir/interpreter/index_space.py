@@ -1,4 +1,4 @@
-"""Arrays over index spaces: operands as maps walk them, and elements as bodies compute with them."""
+"""Arrays over index spaces: operands indexed by their maps, and elements in the types of bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.support.dtypes import signless_dtype
 
 
 def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
-    """`array` seen over the whole index space of `affine`: axes ordered and inserted so that it broadcasts."""
+    """Broadcast `array` to the index space of `affine`, with axes reordered and inserted."""
     index: list[Any] = []
     axes: list[int] = []
     for expression in affine.results:
@@ -28,11 +28,11 @@ def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
 
 
 def signless_array(array: np.ndarray) -> np.ndarray:
-    """The array as bodies compute with it: integers have no sign of their own."""
+    """View integers as signless arrays, as bodies compute on them."""
     return array.view(signless_dtype(array.dtype))
 
 
 def as_stored(array: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """What a body gave, broadcast to a shape and read as elements of a type of that width."""
+    """Broadcast a body's result to a shape, viewed as elements of a type of equal width."""
     array = np.broadcast_to(array, shape)
     return np.ascontiguousarray(array).reshape(shape).view(dtype) if array.dtype != dtype else array

@@ -1,4 +1,4 @@
-"""Meaning of operators that select elements by indices."""
+"""Semantics of operators that select elements by indices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.ir.registry import semantics
 
 
 def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF_RANGE) -> np.ndarray:
-    """Indices counted from the front; raises `ExecutionError`, with that `failure`, where one is out of range."""
+    """Make negative indices positive; raises `ExecutionError`, with that `failure`, for an index out of range."""
     places = np.where(indices < 0, indices.astype(np.int64) + size, indices)
     if ((places < 0) | (places >= size)).any():
         raise ExecutionError(failure, node=location_name(op.location))
@@ -35,7 +35,7 @@ def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF
 
 
 def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The place of each element of an array of `shape`, with `indices` instead of its position along `axis`."""
+    """The index grid of an array of `shape`, with `indices` along `axis`."""
     places: list[np.ndarray] = list(np.indices(shape, sparse=True))
     places[axis] = indices
     return tuple(np.broadcast_to(place, shape) for place in places)
@@ -43,21 +43,21 @@ def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np
 
 @semantics(GatherOp)
 def gather(op: GatherOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Slices along the axis."""
+    """Gather slices along the axis."""
     axis = integer(op.axis)
     return np.take(x, from_front(op, indices, x.shape[axis], text(op.failure)), axis=axis)
 
 
 @semantics(GatherElementsOp)
 def gather_elements(op: GatherElementsOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Single elements along the axis."""
+    """Gather single elements along the axis."""
     axis = integer(op.axis)
     return x[grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis]))]
 
 
 @semantics(GatherNDOp)
 def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Slices behind tuples of indices; the batch axes index themselves."""
+    """Gather slices at index tuples; batch axes index themselves."""
     batch = integer(op.batch_dims)
     shape = indices.shape[:-1]
     leading: list[np.ndarray] = list(np.indices(shape, sparse=True)[:batch])
@@ -70,11 +70,11 @@ REDUCE: dict[str, Callable[[Any, Any], Any]] = {
     "none": lambda _, update: update,
     **{name: FUNCTIONS[Fold(name, 0).operation] for name in COMBINING},
 }
-"""Reduction → the new element, or slice, from the old one and the update."""
+"""Reduction → function of the old element or slice and the update."""
 
 
 def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray) -> np.ndarray:
-    """`x` with `updates` at `places`, one array of indices for each leading axis; all in order, one by one."""
+    """Scatter `updates` to `x` at `places`, an index array per leading axis; in order, one by one."""
     result = np.array(x)
     reduce = REDUCE[text(op.reduction)]
     for position in np.ndindex(places[0].shape):
@@ -85,21 +85,21 @@ def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: n
 
 @semantics(ScatterElementsOp)
 def scatter_elements(op: ScatterElementsOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    """Single elements along the axis."""
+    """Scatter single elements along the axis."""
     axis = integer(op.axis)
     return scatter(op, x, grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis])), updates)
 
 
 @semantics(ScatterNDOp)
 def scatter_nd(op: ScatterNDOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    """Slices behind tuples of indices."""
+    """Scatter slices at index tuples."""
     places = [from_front(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
     return scatter(op, x, places, updates)
 
 
 @semantics(ReverseSequenceOp)
 def reverse_sequence(op: ReverseSequenceOp, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Backwards up to the length, and as it was behind it."""
+    """Reverse each sequence up to its length."""
     batch, time = integer(op.batch_axis) % x.ndim, integer(op.time_axis) % x.ndim
     places = np.indices(x.shape)
     ends = np.clip(lengths, 0, x.shape[time])[places[batch]]

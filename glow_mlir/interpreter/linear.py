@@ -1,4 +1,6 @@
-"""Meaning of matrix products, Einstein summation and determinants: sums in f64 (integers exactly), rounded once."""
+"""
+Semantics of matrix products, Einstein summation and determinants: f64 accumulation, rounded once; integers exactly.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,15 @@ from glow_mlir.support.dtypes import is_float_dtype
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """The type in which sums are taken: f64 for floats, the type itself for integers, which wrap."""
+    """The accumulation type: f64 for floats, the type itself for integers, which wrap."""
     return array.astype(np.float64) if is_float_dtype(array.dtype) else array
 
 
 def factors(signature: ProductSignature, *arrays: np.ndarray) -> list[np.ndarray]:
     """
-    Operands of a product in the type in which it is summed: f64 for floats, the accumulator for integers.
+    Convert operands of a product to the accumulation type: f64 for floats, the accumulator type for integers.
 
-    Codes are what they are beyond their zero point.
+    Zero points of quantized values are subtracted.
     """
     accumulator = numpy_dtype(signature.accumulator)
     if is_float_dtype(accumulator):
@@ -37,7 +39,7 @@ def factors(signature: ProductSignature, *arrays: np.ndarray) -> list[np.ndarray
 
 @semantics(MatMulOp)
 def matmul(op: MatrixProduct, left: np.ndarray, right: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """The batched product, plus the bias."""
+    """The batched product plus the bias."""
     a = np.swapaxes(left, -1, -2) if flag(op.transpose_left) else left
     b = np.swapaxes(right, -1, -2) if flag(op.transpose_right) else right
     signature = ProductSignature.of(op.left, op.right, op.bias, op.to)
@@ -59,7 +61,7 @@ def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bi
 def grouped_matmul(
     op: GroupedMatMulOp, x: np.ndarray, weights: np.ndarray, index: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
-    """The product of the rows of each matrix with it, plus its bias."""
+    """Multiply the rows of each group by their matrix, and add its bias."""
     signature = ProductSignature.of(op.input, op.weights, op.bias, op.to)
     chosen = from_front(op, index, len(weights))
     matrices = np.swapaxes(weights, 1, 2) if flag(op.transpose_weights) else weights
@@ -79,5 +81,5 @@ def det(op: DetOp, x: np.ndarray) -> np.ndarray:
 
 @semantics(EinsumOp)
 def einsum(op: EinsumOp, terms: Sequence[np.ndarray]) -> np.ndarray:
-    """Numpy reads equations as we do."""
+    """Numpy has the same equation syntax."""
     return np.asarray(np.einsum(text(op.equation), *map(wide, terms), optimize=True)).astype(terms[0].dtype)

@@ -1,4 +1,4 @@
-"""Meaning of attention with a recurrent state: in f64, rounded once."""
+"""Semantics of attention with a recurrent state: in f64, rounded once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.ir.registry import semantics
 
 
 def _heads(x: np.ndarray, heads: int) -> np.ndarray:
-    """[B, T, heads * size] as [T, B, heads, size], in f64."""
+    """Split [B, T, heads * size] to [T, B, heads, size], in f64."""
     return np.moveaxis(wide(x).reshape(*x.shape[:2], heads, x.shape[2] // heads), 1, 0)
 
 
@@ -27,7 +27,7 @@ def linear_attention(
     decay: np.ndarray | None,
     beta: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One token after the other."""
+    """Process one token after the other."""
     queries, heads, depth, width = op.sizes()
     batch, tokens, _ = query.shape
     state = np.zeros((batch, heads, depth, width)) if past is None else wide(past)

@@ -1,8 +1,8 @@
 """
-The interpreter: the meaning of both dialects, on xDSL's interpreter framework and numpy.
+The interpreter: semantics of both dialects, on xDSL's interpreter framework and numpy.
 
-`run_function` executes a function of either dialect on named arrays. Fresh allocations are poisoned and dead ones
-scrambled, always: a read of undefined memory gives NaN, not luck.
+`run_function` executes a function of either dialect on named arrays. Fresh allocations are always poisoned and dead
+ones scrambled: a read of undefined memory gives NaN reliably.
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class State:
-    """What a run reads and writes: storage by name, and the arena of an allocated function."""
+    """The state of a run: storage by name, and the arena of an allocated function."""
 
     def __init__(self, module: ModuleOp, bindings: dict[str, np.ndarray], symbols: dict[str, int]) -> None:
         self.module = module
         self.bindings = bindings
         self.arena: np.ndarray | None = None
         self.symbols = symbols
-        """What symbols in sizes are that are known so far."""
+        """The values of the symbols known so far."""
         self.sized: dict[str, Buffer] = {}
-        """The buffers of storage whose sizes symbols decide, by name."""
+        """Buffers of storage with symbolic sizes, by name."""
 
     @property
     def content(self) -> Arrays:
-        """What is in all storage that was read or written."""
+        """The content of all storage that was read or written."""
         return {**self.bindings, **{name: buffer.array for name, buffer in self.sized.items()}}
 
     def read(self, name: str) -> np.ndarray:
-        """The present content of storage `name`."""
+        """The current content of storage `name`."""
         if name in self.bindings:
             return self.bindings[name]
         op = SymbolTable.lookup_symbol(self.module, name)
@@ -86,7 +86,7 @@ class State:
 
 
 def _bind_symbol(state: State, symbol: Symbol, count: np.ndarray) -> None:
-    """Make the only element of an array the number of a symbol, cut to its range."""
+    """Bind a symbol to the only element of an array, clipped to its range."""
     state.symbols[symbol.name] = min(max(int(count.item()), symbol.least), symbol.most)
 
 
@@ -95,7 +95,7 @@ def _state(interpreter: Interpreter) -> State:
 
 
 def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
-    """Arrays of an instruction's @in operands, grouped as the operator's definition says."""
+    """The arrays of an instruction's @in operands, grouped as in the operator's definition."""
     grouped: list[Any] = []
     for name, declared in op.OPERATOR.get_irdl_definition().operands:
         value = getattr(op, name)
@@ -107,7 +107,7 @@ def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
 
 
 def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
-    """The operand in its plain layout, where a backend packed it; raises `ModelError` where it is not packed so."""
+    """Unpack an operand that a backend packed; raises `ModelError` if it does not have that layout."""
     entry = None if op.packing is None else op.packing.data.get(name)
     if not isinstance(entry, DictionaryAttr):
         return array
@@ -123,14 +123,14 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _layout(op: Operation, entry: DictionaryAttr) -> PackedLayout:
-    """The layout that an entry of `packing` of an instruction says; raises `KeyError` where there is none."""
+    """The layout of an entry of an instruction's `packing`; raises `KeyError` if there is none."""
     form, shape, numbers = form_of(entry)
     return get_backend(function_of(op).target.backend).packed_forms[form](shape, numbers)
 
 
 @register_impls
 class GlowFunctions(InterpreterFunctions):
-    """Implementations of the ops that are not derived, but for branches and loops: storage, memory and stacks."""
+    """Implementations of storage, memory and stack ops; derived ops, branches and loops are elsewhere."""
 
     @impl(high.GetOp)
     def run_get(self, interpreter: Interpreter, op: high.GetOp, args: PythonValues) -> PythonValues:
@@ -147,7 +147,7 @@ class GlowFunctions(InterpreterFunctions):
 
     @staticmethod
     def _called(interpreter: Interpreter, op: CallOp | LowCallOp, args: PythonValues) -> PythonValues:
-        """What the function that is called gives; state is where it was."""
+        """Run the called function, and store its state; returns its results."""
         state = _state(interpreter)
         callee = op.function(state.module)
         assert callee is not None
@@ -228,7 +228,7 @@ class GlowFunctions(InterpreterFunctions):
 
     @impl(RecordEventOp)
     def run_record_event(self, interpreter: Interpreter, op: RecordEventOp, args: PythonValues) -> PythonValues:
-        return ()  # One thing happens after the other.
+        return ()  # Execution is sequential.
 
     @impl(WaitEventOp)
     def run_wait_event(self, interpreter: Interpreter, op: WaitEventOp, args: PythonValues) -> PythonValues:
@@ -260,7 +260,7 @@ class GlowFunctions(InterpreterFunctions):
 
 
 def _apart(results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Copies of several results: one that is an operand as it was must not change when another is stored over it."""
+    """Copy several results: one that is an unchanged operand must survive the store of another over it."""
     return tuple(map(np.array, results)) if len(results) > 1 else tuple(results)
 
 
@@ -272,7 +272,9 @@ def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation,
 
 @contextmanager
 def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -> Generator[Operation]:
-    """The operation with numbers in place of the sizes that its properties have, and results if it reads nothing."""
+    """
+    The operation with symbolic sizes replaced by numbers in its properties, and in its results if it has no inputs.
+    """
     is_symbolic = any(isinstance(value, SizesAttr) for value in op.properties.values())
     is_made = not op.inputs() and not all(map(has_static_shape, op.outputs()))
     if not is_symbolic and not is_made:
@@ -291,7 +293,7 @@ def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -
 
 
 def _type_at(value: SSAValue, symbols: Mapping[str, int]) -> Attribute:
-    """The type of a tensor or a buffer where symbols have these values."""
+    """The type of a tensor or buffer for these symbol values."""
     shape = shape_at(sizes_of(value), symbols)
     of_buffer = isinstance(value.type, MemRefType)
     return low.buffer_type(shape, element_of(value)) if of_buffer else tensor(shape, element_of(value))
@@ -320,7 +322,7 @@ def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, 
 def _run_body(
     body: Body, first: np.ndarray, buffers: Mapping[SSAValue, Buffer], dtypes: Sequence[np.dtype]
 ) -> tuple[np.ndarray, ...]:
-    """What a body yields over the index space of `first`; the results for targets in the order of their own axes."""
+    """Evaluate a body over the index space of `first`; results for targets have their own axis order."""
     maps = body.maps[len(body.targets) :]
     sources = [index_array(buffers[value].array, affine) for value, affine in zip(body.sources, maps, strict=True)]
     results = evaluate(body.block, [signless_array(array) for array in (first, *sources)], yielded(body.block))
@@ -333,13 +335,13 @@ def _run_body(
 
 
 def _in_order(array: np.ndarray, affine: AffineMap) -> np.ndarray:
-    """Elements of an index space, with the axes in the order in which an operand with that map has them."""
+    """Transpose elements of an index space to the axis order of an operand with that map."""
     return array.transpose([e.position for e in affine.results if isinstance(e, AffineDimExpr)])
 
 
 @cache
 def _derived_functions() -> InterpreterFunctions:
-    """Implementations of operators and instructions, which the registry has of them."""
+    """Implementations of operators and instructions with registered semantics."""
     members: dict[str, Any] = {}
     for operator in operators():
         if issubclass(operator, HighOp):
@@ -362,7 +364,7 @@ def new_interpreter(
 
 
 def find_function(module: ModuleOp, name: str | None = None) -> high.FunctionOp:
-    """The function of that name, or the only one; raises `InputError` where there is none."""
+    """The function of that name, or the only one; raises `InputError` if there is none."""
     found = functions(module)
     for function in found:
         if name in (None, function.sym_name.data):
@@ -378,7 +380,7 @@ def run_function(
     listeners: Sequence[Interpreter.Listener] = (),
 ) -> dict[str, np.ndarray]:
     """
-    Run a function of either dialect and return the placeholders that it may write, by name.
+    Run a function of either dialect, and return the placeholders that it may write, by name.
 
     `inputs` binds inputs and state by name. Outputs and unbound state start poisoned; packed state is packed first.
     Raises `InputError` for a missing or misshapen input.
@@ -413,7 +415,7 @@ def run_function(
 
 
 def _sized(module: ModuleOp, function: high.FunctionOp, inputs: Arrays) -> Iterator[tuple[str, Sizes]]:
-    """Names and sizes of the inputs and state that are given and whose sizes symbols decide."""
+    """Names and sizes of the given inputs and state with symbolic sizes."""
     for name in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, name)
         assert isinstance(placeholder, high.PlaceholderOp)
@@ -434,5 +436,5 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays, symbols: Mapping[str,
     array = inputs[name]
     if array.shape != shape or array.dtype != dtype:
         raise InputError(f"input '{name}' must be {dtype.name}{list(shape)}, not {array.dtype.name}{list(array.shape)}")
-    # numpy gives a scalar an axis when it makes it contiguous.
+    # numpy adds an axis to a scalar when it makes it contiguous.
     return np.array(array) if placeholder.is_mutable else np.ascontiguousarray(array).reshape(shape)

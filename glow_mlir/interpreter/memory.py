@@ -1,4 +1,4 @@
-"""Memory of the interpreter: buffers with strides, poison in fresh allocations, scrambled bytes in dead ones."""
+"""Memory of the interpreter: strided buffers, poison in fresh allocations, scrambled bytes in dead ones."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _GARBAGE = 0x5A
 
 
 Symbols = Mapping[str, int]
-"""What symbols in sizes are, by name."""
+"""Values of symbols in sizes, by name."""
 
 
 @dataclass
 class Buffer:
-    """One buffer: the bytes of its whole allocation, and the elements that its type selects."""
+    """A buffer: the bytes of its whole allocation, and the elements that its type selects."""
 
     storage: np.ndarray
     """All bytes of the allocation, as uint8."""
     type: MemRefType[Attribute]
     symbols: Symbols
-    """What symbols are when it is used; some of them may be found out later."""
+    """Symbol values at the time of use; some may be bound later."""
     moved: int = 0
-    """How many elements it is further than the type says."""
+    """The offset in elements added to that of the type."""
     elements: np.ndarray | None = None
-    """The elements, where they are known once and for all."""
+    """The elements, if they are fixed."""
 
     @property
     def array(self) -> np.ndarray:
@@ -46,12 +46,12 @@ class Buffer:
         return array
 
     def view(self, type_: MemRefType[Attribute], moved: int = 0) -> Buffer:
-        """The same allocation under another type, `moved` elements further than that says."""
+        """The same allocation under another type, at an offset of `moved` additional elements."""
         return Buffer(self.storage, type_, self.symbols, moved)
 
 
 def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) -> np.ndarray:
-    """The elements of `type_` in an allocation, as a strided array that shares its bytes."""
+    """A strided array of the elements of `type_` in an allocation, sharing its bytes."""
     dtype = numpy_dtype(type_.element_type)
     strides = [stride * dtype.itemsize for stride in strides_of(type_)]
     offset = (offset_of(type_) + moved) * dtype.itemsize
@@ -59,7 +59,7 @@ def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) ->
 
 
 def poison(array: np.ndarray) -> None:
-    """Fill with what must never be read: NaN, or a value unlikely to be right."""
+    """Fill with poison: NaN, or a value unlikely to be right."""
     if is_float_dtype(array.dtype):
         array.fill(np.nan)
     else:
@@ -69,7 +69,7 @@ def poison(array: np.ndarray) -> None:
 def allocate(
     type_: MemRefType[Attribute], symbols: Symbols, arena: np.ndarray | None = None, offset: int = 0
 ) -> Buffer:
-    """A poisoned buffer: at a byte offset of the arena, or of its own where there is none."""
+    """A poisoned buffer, at a byte offset of the arena if there is one, else with its own bytes."""
     size = byte_size(type_)
     storage = np.empty(size, np.uint8) if arena is None else arena[offset : offset + size]
     dtype = numpy_dtype(type_.element_type)
@@ -78,7 +78,7 @@ def allocate(
 
 
 def scramble(buffer: Buffer) -> None:
-    """Overwrite a dead allocation, so that a later read gives a wrong result."""
+    """Overwrite a dead allocation, so that later reads give wrong results."""
     poison(buffer.storage.view(numpy_dtype(buffer.type.element_type)))
 
 

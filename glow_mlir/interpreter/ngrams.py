@@ -1,4 +1,4 @@
-"""Meaning of counts of sequences of numbers."""
+"""Semantics of n-gram counts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def tf_idf_vectorizer(
     pools: Sequence[np.ndarray],
 ) -> np.ndarray:
     """
-    All places of all rows, for each distance between numbers; single numbers have none.
+    Count at all positions of all rows, for each distance between numbers; single numbers have none.
 
-    N-grams are looked up by halves, so that it is defined what is found in pools that are not sorted.
+    N-grams are looked up by bisection, so that results are defined for unsorted pools.
     """
     size = integer(op.size)
     rows = x.reshape(-1, x.shape[-1])

@@ -1,4 +1,4 @@
-"""Meaning of normalization, in f64, rounded once."""
+"""Semantics of normalization, in f64, rounded once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray
 
 @semantics(ops.LrnOp)
 def lrn(op: ops.LrnOp, x: Array) -> Array:
-    """Divided by a power of the sum of squares of the neighbouring channels."""
+    """Divide by a power of the sum of squares of neighbouring channels."""
     exact = np.moveaxis(x.astype(np.float64), integer(op.axis), -1)
     channels = exact.shape[-1]
     before, after = op.reach()

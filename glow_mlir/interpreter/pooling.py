@@ -1,4 +1,4 @@
-"""Meaning of pooling."""
+"""Semantics of pooling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.dtypes import is_float_dtype
 
 
 def _patches(op: Pool, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:
-    """All windows with the kernel axes last, and those axes."""
+    """All windows with the kernel axes last, and these axes."""
     image = x if is_channels_last(op.layout) else channels_last(x)
     window = Pool.window(op)
     patches = windows_of(image, window, fill, window.outputs(image.shape[1:-1]))
@@ -30,7 +30,7 @@ def _restored(op: Pool, result: np.ndarray) -> np.ndarray:
 
 @semantics(MaxPoolOp)
 def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
-    """The maximum; padding is the smallest value there is."""
+    """The maximum of each window; padding is the smallest value of the type."""
     lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
     patches, axes = _patches(op, x, lowest)
     return _restored(op, patches.max(axis=axes))
@@ -38,7 +38,7 @@ def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
 
 @semantics(MaxPoolWithIndicesOp)
 def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first place in each window that has the maximum and is no padding."""
+    """The first position in each window with the maximum, padding excluded."""
     first = np.moveaxis(x, -1, 1) if is_channels_last(op.layout) else x
     spatial = first.shape[2:]
     order = "F" if flag(op.column_major) else "C"
@@ -58,7 +58,7 @@ def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.n
 
 @semantics(AvgPoolOp)
 def avg_pool(op: AvgPoolOp, x: np.ndarray) -> np.ndarray:
-    """The mean over the counted elements."""
+    """The mean of the counted elements of each window."""
     patches, axes = _patches(op, x, 0.0)
     counted = np.ones_like(x, dtype=np.float64)
     if flag(op.count_include_pad):
@@ -79,7 +79,7 @@ def _spatial(op: Pool, x: np.ndarray) -> tuple[int, ...]:
 
 @semantics(SumPoolOp)
 def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
-    """The sum of integers less the zero point, which wraps in 32 bits."""
+    """The i32 sum of each window, minus zero points; it wraps."""
     codes = x.astype(np.int64) - zero_point_of(element_of(op.input))
     patches, axes = _patches(op, codes, 0)
     return _restored(op, patches.sum(axis=axes)).astype(np.int32)
@@ -87,7 +87,7 @@ def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
 
 @semantics(LpPoolOp)
 def lp_pool(op: LpPoolOp, x: np.ndarray) -> np.ndarray:
-    """The p-norm."""
+    """The p-norm of each window."""
     patches, axes = _patches(op, x, 0.0)
     p = integer(op.p)
     powers = np.abs(patches.astype(np.float64)) ** p

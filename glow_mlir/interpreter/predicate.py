@@ -1,7 +1,7 @@
 """
-Meaning of predicates, which are ignored unless they are to be honoured: what nothing looks at is NaN then.
+Semantics of predicates, which are ignored unless honoured: masked elements are then NaN.
 
-Results that differ tell that something does look at it.
+If results differ, something reads masked elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HONOURED = ContextVar("predicates honoured", default=False)
 
 @contextmanager
 def honoured_predicates() -> Generator[None]:
-    """Run what is inside with predicates honoured."""
+    """Honour predicates inside the `with` statement."""
     token = _HONOURED.set(True)
     try:
         yield
@@ -32,7 +32,7 @@ def honoured_predicates() -> Generator[None]:
 
 
 def _shown(value: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """A value whose elements that nothing looks at are NaN, or the largest integer, where predicates are honoured."""
+    """Replace masked elements by NaN, or the largest integer, if predicates are honoured."""
     if not _HONOURED.get():
         return value
     poison = np.nan if is_float_dtype(value.dtype) else True if value.dtype == bool else np.iinfo(value.dtype).max
@@ -43,7 +43,7 @@ def _shown(value: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 @semantics(PredicateOp)
 def predicate(op: PredicateOp, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The value."""
+    """The value, with predicates honoured if requested."""
     return _shown(value, mask)
 
 
@@ -51,5 +51,5 @@ def predicate(op: PredicateOp, value: np.ndarray, mask: np.ndarray) -> np.ndarra
 def predicated_matmul(
     op: PredicatedMatMulOp, left: np.ndarray, right: np.ndarray, mask: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
-    """The product."""
+    """The product, with predicates honoured if requested."""
     return _shown(matmul(op, left, right, bias), mask)

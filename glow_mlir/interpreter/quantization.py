@@ -1,4 +1,4 @@
-"""Meaning of operators on codes that are not elementwise."""
+"""Semantics of operators on quantized values that are not elementwise."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(LookupOp)
 def lookup(op: LookupOp, x: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """The entry of each code, by its bits."""
+    """Look up the table entry of each value by its bits."""
     return table[x.view(np.uint8)]

@@ -1,4 +1,4 @@
-"""Meaning of recurrent layers: each step in f64, its states rounded to the element type."""
+"""Semantics of recurrent layers: each step in f64, its states rounded to the element type."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from glow_mlir.ir.registry import semantics
 Array = np.ndarray
 Step = Callable[[Array, list[Array]], tuple[list[Array], Array]]
 """
-One step in f64: from the inputs of all gates [batch, gates·hidden] and the states to the new states, and the sums that
-gates are functions of.
+One step in f64: maps the inputs of all gates [batch, gates·hidden] and the states to the new states, and the
+pre-activations of the gates.
 """
 
 
 def on_arrays(count: int, body: Callable[..., Scalar | tuple[Scalar, ...]]) -> Callable[..., list[Array]]:
-    """Scalar code of `count` f64 arguments as a function on arrays that broadcast."""
+    """Convert scalar code of `count` f64 arguments to a function on arrays that broadcast."""
     block = Block(arg_types=[f64] * count)
 
     def insert(op: Operation) -> Operation:
@@ -106,9 +106,10 @@ def run_steps(
     op: Recurrence, step: Step, inputs: Array, states: Sequence[Array], lengths: Array | None
 ) -> tuple[list[Array], list[Array]]:
     """
-    All states, then the last ones; and in f64 the sums, and the last of the states in front of each step.
+    Run all steps; returns all states, then the last ones, and in f64 the gate pre-activations, and the last state
+    before each step.
 
-    Steps from `lengths` on leave the states and give 0.
+    Steps from `lengths` on keep the states and yield 0.
     """
     steps, batch, _ = inputs.shape
     dtype, current = states[0].dtype, list(states)
@@ -127,7 +128,7 @@ def run_steps(
 
 
 def _results(op: Recurrence, found: Sequence[Array], kept: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of a recurrence, with those of what is kept that it has."""
+    """The results of a recurrence, with the optional ones that it has."""
     further = op.outputs()[len(found) :]
     rounded = [array.astype(numpy_dtype(element_of(value))) for array, value in zip(kept, further, strict=False)]
     return (*found, *rounded)
@@ -144,7 +145,7 @@ def lstm_recurrence(
     peepholes: Array | None,
     lengths: Array | None,
 ) -> tuple[Array, ...]:
-    """Step by step."""
+    """Run all steps."""
     step = lstm_step(op, weights.astype(np.float64), _exact(peepholes))
     return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h, initial_c), lengths))
 
@@ -159,7 +160,7 @@ def gru_recurrence(
     bias: Array | None,
     lengths: Array | None,
 ) -> tuple[Array, ...]:
-    """Step by step."""
+    """Run all steps."""
     step = gru_step(op, weights.astype(np.float64), _exact(bias))
     return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
 
@@ -169,13 +170,13 @@ def gru_recurrence(
 def rnn_recurrence(
     op: RnnSteps, inputs: Array, weights: Array, initial_h: Array, lengths: Array | None
 ) -> tuple[Array, ...]:
-    """Step by step."""
+    """Run all steps."""
     step = rnn_step(op, weights.astype(np.float64))
     return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
 
 
 MakeStep = Callable[[int, Recurrence, Array, Array], tuple[Step, Array]]
-"""Direction, its recurrence, weights and biases of the state → one step, and what is added to the gates' inputs."""
+"""Direction, its recurrence, weights and state biases → one step, and the addend of the gate inputs."""
 
 
 def _layer(
@@ -186,14 +187,14 @@ def _layer(
     states: Sequence[Array | None],
     make_step: MakeStep,
 ) -> tuple[Array, ...]:
-    """All directions of a layer, stacked, from input, weights and recurrence."""
+    """Compute all directions of a layer from input, weights and recurrence, and stack them."""
     x, weights, recurrence = operands
     batch_first = flag(op.batch_first)
     inputs = np.moveaxis(x, 1, 0) if batch_first else x
     zero = np.zeros((inputs.shape[1], recurrence.shape[-1]), x.dtype)
     results: list[list[Array]] = []
     for index in range(len(op.directions())):
-        # Without operands: only its gates and its direction are asked for.
+        # Without operands: only gates and direction are queried.
         part = op.RECURRENCE.create(properties=op.direction_properties(index))
         both = np.zeros(2 * weights.shape[1]) if bias is None else bias[index].astype(np.float64)
         of_input, of_state = np.split(both, 2)
@@ -218,7 +219,7 @@ def lstm(
     initial_c: Array | None,
     peepholes: Array | None,
 ) -> tuple[Array, ...]:
-    """All directions."""
+    """Compute all directions."""
 
     def make_step(index: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
         extra = None if peepholes is None else peepholes[index].astype(np.float64)
@@ -237,7 +238,7 @@ def gru(
     lengths: Array | None,
     initial_h: Array | None,
 ) -> tuple[Array, ...]:
-    """All directions."""
+    """Compute all directions."""
 
     def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
         gru_part, hidden = cast(GruSteps, part), matrix.shape[0]
@@ -259,7 +260,7 @@ def rnn(
     lengths: Array | None,
     initial_h: Array | None,
 ) -> tuple[Array, ...]:
-    """All directions."""
+    """Compute all directions."""
 
     def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
         return rnn_step(cast(RnnSteps, part), matrix), of_state

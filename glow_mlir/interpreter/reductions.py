@@ -1,4 +1,4 @@
-"""Meaning of positions of extremes, of running totals, and of the k largest."""
+"""Semantics of positions of extremes, running totals, and the k largest."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def bounds(dtype: np.dtype) -> tuple[float, float]:
 @semantics(ops.TopKOp)
 def top_k(op: ops.TopKOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    A stable sort; descending order sorts the reversed array, so that equal elements keep their order.
+    Sort stably; descending order sorts the reversed array, so that equal elements keep their order.
 
-    Of floats it sorts f64: numpy puts NaN last, which `ml_dtypes` does not.
+    Floats are sorted as f64: numpy puts NaN last, which `ml_dtypes` does not.
     """
     axis, largest, keys = integer(op.axis), flag(op.largest), wide(x)
     if largest:

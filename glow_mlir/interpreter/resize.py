@@ -1,4 +1,4 @@
-"""Meaning of resizing: for each place of the result the elements of the input, and their weights, along one axis."""
+"""Semantics of resizing: input elements and weights of each output position, along one axis."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from glow_mlir.support.symbols import Sizes
 
 @dataclass(frozen=True)
 class AxisSampling:
-    """How one axis is resampled."""
+    """The resampling of one axis."""
 
     axis: int
     indices: np.ndarray
-    """[places, taps]: elements of the input, in range."""
+    """[positions, taps]: indices of input elements, in range."""
     weights: np.ndarray
-    """[places, taps], in f64; each row sums to 1, or to 0 where nothing counts."""
+    """[positions, taps], in f64; each row sums to 1, or to 0 if no element counts."""
     outside: np.ndarray
-    """[places]: whether a place lies outside the input and has the extrapolation value."""
+    """[positions]: whether a position lies outside the input, and gets the extrapolation value."""
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """What the rule for coordinates needs to know of an axis."""
+    """The parameters of an axis for coordinate rules."""
 
     before: int
     after: int
     scale: float | np.float32
-    """Of f32 where places are computed so."""
+    """In f32 if positions are computed in f32."""
     start: float = 0.0
     end: float = 1.0
 
     @property
     def exact(self) -> float | np.float32:
-        """The size of the result before it was rounded."""
+        """The unrounded size of the result."""
         return self.scale * self.before
 
 
@@ -51,7 +51,7 @@ def _half_pixel(a: _Axis, y: np.ndarray) -> np.ndarray:
 
 
 def _half_pixel_symmetric(a: _Axis, y: np.ndarray) -> np.ndarray:
-    # In this order of sums: another one rounds places that are whole numbers to the other side.
+    # The order of summation matters: another one rounds integer positions to the other side.
     return a.before / 2 * (1 - a.after / a.exact) + (y + 0.5) / a.scale - 0.5
 
 
@@ -86,7 +86,7 @@ PLACES: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
     "tf_crop_and_resize": _crop_and_resize,
     "tf_half_pixel_for_nn": _half_pixel_for_nearest,
 }
-"""Rule for coordinates → place in the input, in elements, of each place of the result."""
+"""Coordinate rule → input position, in elements, of each output position."""
 
 
 def _centres(a: _Axis) -> Fractions:
@@ -110,7 +110,7 @@ def _crops(a: _Axis) -> Fractions:
 
 
 Fractions = tuple[int, int, int]
-"""Step, start and divisor: the place of y is (step · y + start) / divisor."""
+"""Step, start and divisor: the position of y is (step · y + start) / divisor."""
 
 EXACT_PLACES: dict[str, Callable[[_Axis], Fractions]] = {
     "half_pixel": _centres,
@@ -121,7 +121,7 @@ EXACT_PLACES: dict[str, Callable[[_Axis], Fractions]] = {
     "tf_crop_and_resize": _crops,
     "tf_half_pixel_for_nn": lambda a: (2 * a.before, a.before, 2 * a.after),
 }
-"""Rule for coordinates → the places of `PLACES` as quotients of integers, where the scale is the ratio of the sizes."""
+"""Coordinate rule → the positions of `PLACES` as quotients of integers, if the scale is the ratio of the sizes."""
 
 NEAREST: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "round_prefer_floor": lambda x, divisor: -((divisor - 2 * x) // (2 * divisor)),
@@ -129,18 +129,18 @@ NEAREST: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "floor": lambda x, divisor: x // divisor,
     "ceil": lambda x, divisor: -(-x // divisor),
 }
-"""Rounding → the nearest element of the place x / divisor."""
+"""Rounding → the nearest element of the position x / divisor."""
 
 MAX_EXACT = 1 << 60
-"""Up to here, roundings of numpy's integers do not overflow."""
+"""Limit below which roundings of numpy's integers do not overflow."""
 
 
 def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, int]:
     """
-    The places of an axis as numbers and their divisor, for one of which the nearest element is taken.
+    The positions of an axis and their divisor, for selection of the nearest element.
 
-    They are quotients of integers where sizes are given. By a scale, they are computed in f32, as PyTorch and ONNX
-    Runtime do: exact places would be others than theirs, since a scale as 1/3 is rounded itself.
+    With given sizes, they are exact quotients of integers. With a given scale, they are computed in f32, as PyTorch and
+    ONNX Runtime do: exact positions would differ, since a scale such as 1/3 is rounded itself.
     """
     if by_sizes:
         step, start, divisor = EXACT_PLACES[word](a)
@@ -152,10 +152,10 @@ def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, in
 
 def nearest_elements(word: str, rounding: str, before: int, after: int, scale: float | None = None) -> np.ndarray:
     """
-    For each place of an axis of `after` elements the element out of `before` that is nearest.
+    The nearest of `before` input elements for each of `after` output positions.
 
-    `word` is the rule for coordinates, but for crops, `scale` what the axis is resized by, if that is not the ratio of
-    the sizes.
+    `word` is the coordinate rule, crops excluded; `scale` is the scale of the axis, if it is not the ratio of the
+    sizes.
     """
     axis = _Axis(before, after, after / before if scale is None else scale)
     x, divisor = _nearest_places(word, axis, by_sizes=scale is None)
@@ -181,7 +181,7 @@ KERNELS: dict[str, tuple[int, Callable[[np.ndarray, float], np.ndarray]]] = {
 
 
 def _neighbours(op: ResizeOp, x: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Elements, which may lie beyond the border, and weights at places `x`, for a mode other than nearest."""
+    """Elements, possibly beyond the border, and weights at positions `x`, for a mode other than nearest."""
     radius, kernel = KERNELS[text(op.mode)]
     shrink = min(scale, 1.0) if flag(op.antialias) else 1.0
     first = int(np.floor(-radius / shrink)) + 1
@@ -192,9 +192,9 @@ def _neighbours(op: ResizeOp, x: np.ndarray, scale: float) -> tuple[np.ndarray, 
 
 def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling]:
     """
-    How each axis that changes is resampled, of an input of those sizes, by default what is known of its own.
+    The resampling of each axis that changes, for an input of those sizes, by default the known ones.
 
-    Where symbols decide, it is told for the largest size: of a smaller one, the last element stands for those behind.
+    With symbols, it is computed for the largest size; for smaller ones, the last element replaces those behind it.
     """
     word = text(op.coordinates)
     crops = word == "tf_crop_and_resize"
@@ -222,7 +222,7 @@ def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling
 
 
 def saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x` in another type: rounded and limited to the range for integers."""
+    """Convert `x` to another type: rounded, and clipped to the range for integers."""
     if dtype.kind not in "iu":
         return x.astype(dtype)
     info = np.iinfo(dtype)
@@ -231,7 +231,7 @@ def saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 @semantics(ResizeOp)
 def resize(op: ResizeOp, x: np.ndarray) -> np.ndarray:
-    """One axis after the other, in f64, rounded once."""
+    """Resample one axis after the other, in f64, and round once."""
     nearest = text(op.mode) == "nearest"
     result = x if nearest else x.astype(np.float64)
     for sampling in samplings(op, x.shape):

@@ -1,4 +1,4 @@
-"""Meaning of sampling: for each place the elements of an image that count, and their weights, along each axis."""
+"""Semantics of sampling: image elements and weights of each position, along each axis."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CUBIC_COEFFICIENT = -0.75
 
 @dataclass(frozen=True)
 class Tap:
-    """One element that counts for each of many places: along one axis, or, as an offset, in an image."""
+    """One contributing element per position: along one axis, or, as an offset, in an image."""
 
     index: np.ndarray
-    """Which element; in range."""
+    """The index of the element, in range."""
     weight: Any
     """Its weight."""
     inside: Any = True
-    """Whether there is such an element; what lies outside is zero."""
+    """Whether the element exists; elements outside are zero."""
 
 
 def cubic_weights(t: Any) -> list[Any]:
-    """The weights of the elements at -1, 0, 1 and 2 for a place at `t`, from 0 up to 1."""
+    """The weights of the elements at -1, 0, 1 and 2 for a position `t` in [0, 1)."""
     a = CUBIC_COEFFICIENT
 
     def near(x: Any) -> Any:
@@ -49,16 +49,16 @@ WEIGHTS: dict[str, tuple[int, Callable[[Any], list[Any]]]] = {
     "linear": (0, lambda t: [1 - t, t]),
     "cubic": (-1, cubic_weights),
 }
-"""Mode → the first element that counts, from the one in front of a place, and the weights of all."""
+"""Mode → first contributing element, relative to the one in front of a position, and the weights of all."""
 
 
 def _in_elements(x: np.ndarray, size: int, aligned: bool) -> np.ndarray:
-    """Places from -1 to 1 as places between elements."""
+    """Convert positions in [-1, 1] to element coordinates."""
     return (x + 1) / 2 * (size - 1) if aligned else ((x + 1) * size - 1) / 2
 
 
 def _reflected(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Places mirrored at both borders, as often as it takes to come between them."""
+    """Reflect positions at both borders until they are in between."""
     length = high - low
     if length == 0:
         return np.full_like(x, low)
@@ -70,7 +70,7 @@ def _reflected(x: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _places(op: GridSampleOp, grid: np.ndarray, size: int) -> np.ndarray:
-    """Where along an axis each number of the grid lies, in elements; within reach of the padding."""
+    """Convert the grid to element coordinates along an axis, within reach of the padding."""
     aligned = flag(op.align_corners)
     x = _in_elements(grid, size, aligned)
     if text(op.mode) == "nearest":
@@ -82,7 +82,7 @@ def _places(op: GridSampleOp, grid: np.ndarray, size: int) -> np.ndarray:
 
 
 def along_axis(op: GridSampleOp, grid: np.ndarray, size: int) -> list[Tap]:
-    """The elements along an axis that count for each number of the grid."""
+    """The contributing elements along an axis for each number of the grid."""
     x = _places(op, grid, size)
     mode = text(op.mode)
     first, weights = (0, [1.0]) if mode == "nearest" else (WEIGHTS[mode][0], WEIGHTS[mode][1](wide(x - np.floor(x))))
@@ -102,9 +102,9 @@ def _tap(op: GridSampleOp, index: np.ndarray, weight: Any, size: int) -> Tap:
 
 def sampled(x: np.ndarray, axes: Sequence[Sequence[Tap]]) -> np.ndarray:
     """
-    The sum over all taps, in f64 for floats: `x` is [N, spatial…, C], a tap of an axis [N, places…].
+    Sum over all taps, in f64 for floats: `x` is [N, spatial…, C], a tap of an axis [N, places…].
 
-    Elements with the only tap are moved as they are.
+    A single tap moves elements unchanged.
     """
     samples = np.arange(len(x)).reshape(-1, *(1,) * (axes[0][0].index.ndim - 1))
     total: Any = 0.0
@@ -119,13 +119,13 @@ def sampled(x: np.ndarray, axes: Sequence[Sequence[Tap]]) -> np.ndarray:
 
 
 def as_places(numbers: np.ndarray) -> np.ndarray:
-    """Numbers in the type that places are computed in: their own, f32 for floats of 16 bits."""
+    """Convert numbers to the type of positions: their own, f32 for 16-bit floats."""
     return numbers if numbers.dtype.itemsize > 2 else numbers.astype(np.float32)
 
 
 @semantics(GridSampleOp)
 def grid_sample(op: GridSampleOp, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The last axis comes first in the rows of the grid."""
+    """Sample the image; rows of the grid have the last axis first."""
     places = as_places(grid)
     with np.errstate(all="ignore"):
         axes = [along_axis(op, places[..., -1 - axis], size) for axis, size in enumerate(x.shape[1:-1])]
@@ -133,7 +133,7 @@ def grid_sample(op: GridSampleOp, x: np.ndarray, grid: np.ndarray) -> np.ndarray
 
 
 def linear_taps(x: np.ndarray, size: int) -> list[Tap]:
-    """The two elements around each place; what lies outside is zero."""
+    """The two elements around each position; elements outside are zero."""
     before = np.where(np.isnan(x), -8, np.clip(np.floor(x), -8, size + 8)).astype(np.int64)
     fraction = wide(x - np.floor(x))
     taps = ((before, 1 - fraction), (before + 1, fraction))
@@ -141,7 +141,7 @@ def linear_taps(x: np.ndarray, size: int) -> list[Tap]:
 
 
 def _along(count: int, step: int, behind: int) -> np.ndarray:
-    """Multiples of `step` along an axis with so many axes behind it."""
+    """Multiples of `step` along an axis, followed by that many unit axes."""
     return (np.arange(count) * step).reshape((count, *(1,) * behind))
 
 
@@ -169,7 +169,7 @@ def _columns(window: Window, groups: int, x: np.ndarray, offset: np.ndarray, mas
 
 @semantics(DeformColumnsOp)
 def deform_columns(op: DeformColumnsOp, x: np.ndarray, offset: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    """The sampled elements."""
+    """Sample the elements of all windows."""
     return _columns(op.window(), integer(op.offset_group), x, offset, mask).astype(x.dtype)
 
 
@@ -182,7 +182,7 @@ def deform_conv(
     bias: np.ndarray | None,
     mask: np.ndarray | None,
 ) -> np.ndarray:
-    """The products of sampled elements with the filter, of each group of channels."""
+    """Multiply the sampled elements by the filter, per group of channels."""
     columns = _columns(op.window(), integer(op.offset_group), x, offset, mask)
     groups = integer(op.group)
     parts = np.split(columns, groups, -1)
@@ -197,7 +197,7 @@ def deform_conv(
 class _Samples:
     """
     The samples of all cells along one axis of a region that may be in the image: `elements` [cells, samples, 2] around
-    each, their `weights`, whether it is in the image, and whether it is one: a cell has `count` of them in all.
+    each, their `weights`, whether they are in the image, and whether they exist: a cell has `count` samples in all.
     """
 
     elements: np.ndarray
@@ -208,7 +208,7 @@ class _Samples:
 
     @staticmethod
     def of(start: Any, length: Any, cells: int, size: int, ratio: int) -> _Samples:
-        """Those of an axis that is `size` long in the image."""
+        """The samples of an axis of `size` elements in the image."""
         step = length / cells
         type_: Any = step.dtype.type
         count = ratio or int(np.nan_to_num(np.ceil(np.clip(step, 0, _MAX_SAMPLES)), nan=0))
@@ -225,19 +225,19 @@ class _Samples:
 
     @property
     def has_others(self) -> np.ndarray:
-        """Whether a cell has samples that are not in the image besides."""
+        """Whether a cell has further samples outside of the image."""
         return self.exists.sum(1) < self.count
 
 
 _MAX_SAMPLES = (1 << 31) - 1
-"""How many samples a cell has along an axis at most."""
+"""Maximum number of samples of a cell along an axis."""
 
 _SLACK = 2.0**-20
-"""How far off a place may be, in parts of it, after a few operations that round to f32."""
+"""Relative error of a position after a few operations that round to f32."""
 
 
 def _near(starts: np.ndarray, apart: Any, size: int, count: int) -> np.ndarray:
-    """Numbers [cells, N] of samples, `apart` from one another, among which are all that are in the image."""
+    """Numbers [cells, N] of samples at distances `apart`, a superset of those in the image."""
     if not apart or count <= 1:
         return np.broadcast_to(np.arange(count), (len(starts), count))
     ends = np.nan_to_num((np.array([-1.0, size])[:, None] - wide(starts)) / wide(apart), nan=0.0)
@@ -248,7 +248,7 @@ def _near(starts: np.ndarray, apart: Any, size: int, count: int) -> np.ndarray:
 
 
 def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
-    """The cells of one region, in f64."""
+    """Compute the cells of one region, in f64."""
     type_ = roi.dtype.type
     half, cells = flag(op.half_pixel), ints(op.output_shape)
     x1, y1, x2, y2 = roi * type_(number(op.spatial_scale)) - type_(0.5 if half else 0.0)
@@ -275,7 +275,7 @@ def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
 
 @semantics(RoiAlignOp)
 def roi_align(op: RoiAlignOp, x: np.ndarray, rois: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """One region after the other."""
+    """Compute one region after the other."""
     if ((images < 0) | (images >= len(x))).any():
         raise ExecutionError(op.FAILURE, node=location_name(op.location))
     regions = [_region(op, wide(x[image]), roi) for image, roi in zip(images, as_places(rois), strict=True)]
@@ -284,7 +284,7 @@ def roi_align(op: RoiAlignOp, x: np.ndarray, rois: np.ndarray, images: np.ndarra
 
 
 def _bounds(start: Any, end: Any, cells: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first element of each cell along one axis of a region, and that behind its last, within the image."""
+    """The first element of each cell along one axis of a region, and one past its last, clipped to the image."""
     type_: Any = start.dtype.type
     first, last = _rounded_away(start), _rounded_away(end)
     length = last - first + type_(1)
@@ -297,7 +297,7 @@ def _bounds(start: Any, end: Any, cells: int, size: int) -> tuple[np.ndarray, np
 
 
 def _rounded_away(value: Any) -> Any:
-    """The nearest whole number, ties away from 0."""
+    """Round to nearest, ties away from zero."""
     whole = np.trunc(value)
     part = value - whole
     return whole + (part >= 0.5).astype(value.dtype) - (part <= -0.5).astype(value.dtype)
@@ -306,7 +306,7 @@ def _rounded_away(value: Any) -> Any:
 @semantics(RoiPoolOp)
 @np.errstate(invalid="ignore")
 def roi_pool(op: RoiPoolOp, x: np.ndarray, rois: np.ndarray) -> np.ndarray:
-    """One cell after the other."""
+    """Compute one cell after the other."""
     places = as_places(rois)
     images, scale = places[:, 0], places.dtype.type(number(op.spatial_scale))
     if not ((images > -1) & (images < len(x)) | np.isnan(images)).all():

@@ -1,4 +1,4 @@
-"""Meaning of values that an earlier call has saved."""
+"""Semantics of values saved by an earlier call."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(SavedOp)
 def saved(op: SavedOp, values: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-    """What was saved."""
+    """The saved value."""
     return tuple(values[len(values) // 2 :])

@@ -1,5 +1,5 @@
 """
-The meaning of scalar bodies: `arith` and `math` ops on whole numpy arrays.
+Semantics of scalar bodies: `arith` and `math` ops on whole numpy arrays.
 
 Transcendental functions are computed in f64 and rounded once. Integers wrap; division by zero gives 0.
 """
@@ -63,7 +63,7 @@ def _erf(x: Array) -> Array:
 
 
 def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` computed in f64, rounded to the operands' type."""
+    """Compute `function` in f64, and round to the operands' type."""
     return lambda *arrays: function(*(a.astype(np.float64) for a in arrays)).astype(arrays[0].dtype)
 
 
@@ -77,7 +77,7 @@ def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
 
 
 def round_float(x: Array, target: np.dtype) -> Array:
-    """`x` as a float, rounded once to the nearest; `ml_dtypes` itself would round to f32 on the way to its floats."""
+    """Convert `x` to a float type with a single rounding to nearest; `ml_dtypes` itself would round to f32 first."""
     if target.name == POWERS_OF_TWO:
         return _to_power_of_two(x.astype(np.float64), target)
     is_narrow = target.name in NARROW_FLOATS
@@ -86,7 +86,7 @@ def round_float(x: Array, target: np.dtype) -> Array:
     exact = x.astype(np.float64)
     near = exact.astype(np.float32)
     back = near.astype(np.float64)
-    # Rounding to odd: towards zero, and the last bit is set unless the result is exact.
+    # Round to odd: truncate, and set the last bit unless the result is exact.
     bits = near.view(np.uint32) - (np.abs(back) > np.abs(exact)) | (back != exact)
     result = np.where(np.isnan(exact), near, bits.astype(np.uint32).view(np.float32))
     if target.name == FLOAT4:
@@ -95,7 +95,7 @@ def round_float(x: Array, target: np.dtype) -> Array:
 
 
 def _to_power_of_two(x: Array, target: np.dtype) -> Array:
-    """The nearest powers of two from 2⁻¹²⁷ to 2¹²⁷, halves up, as their exponents; NaN for what is beyond."""
+    """The exponents of the nearest powers of two from 2⁻¹²⁷ to 2¹²⁷, halves up; NaN beyond."""
     fraction, exponent = np.frexp(x)
     code = exponent + 126 + (fraction >= _HALFWAY)
     within = np.isfinite(x) & (x >= 2.0**-127) & (code <= _LARGEST_POWER)
@@ -103,25 +103,25 @@ def _to_power_of_two(x: Array, target: np.dtype) -> Array:
 
 
 _HALFWAY = 0.75
-"""The middle between powers of two, of numbers from 1/2 to 1."""
+"""The midpoint between powers of two, for numbers from 1/2 to 1."""
 _LARGEST_POWER = 254
-"""The code of 2¹²⁷."""
+"""The encoding of 2¹²⁷."""
 
 
 def _fma(x: Array, y: Array, z: Array) -> Array:
-    """`x * y + z`, of f32 rounded once."""
+    """`x * y + z` in f32, rounded once."""
     if x.dtype == np.float64:
         return x * y + z
     product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
     total = product + addend
-    # What the sum lost (Knuth's TwoSum); where it is half-way between two numbers of f32, that decides.
+    # The rounding error of the sum (Knuth's TwoSum); it decides ties between two f32 numbers.
     shift = total - product
     lost = (product - (total - shift)) + (addend - shift)
     return _to_odd(total, lost).astype(np.float32)
 
 
 def _to_odd(near: Array, lost: Array) -> Array:
-    """An f64 that is off by `lost`, rounded to odd instead: a further rounding then is as if there had been one."""
+    """Round an f64 with the error `lost` to odd: a second rounding then equals a single one."""
     bits = near.view(np.int64)
     is_even = (bits & 1) == 0
     outward = (lost > 0) == (near > 0)
@@ -130,7 +130,7 @@ def _to_odd(near: Array, lost: Array) -> Array:
 
 
 def _round_half_away(x: Array) -> Array:
-    """The nearest whole number, that of the larger magnitude where two are as near."""
+    """Round to nearest, ties away from zero."""
     whole = np.trunc(x)
     return np.copysign(whole + np.sign(x) * (np.abs(x - whole) >= 0.5), x).astype(x.dtype)
 
@@ -140,7 +140,7 @@ def _reciprocal_root(x: Array) -> Array:
 
 
 def _count_ones(x: Array) -> Array:
-    """How many bits of each integer are set."""
+    """The number of set bits of each integer."""
     octets = np.ascontiguousarray(x)[..., None].view(np.uint8)
     return np.unpackbits(octets, axis=-1).sum(-1).astype(x.dtype)
 
@@ -264,7 +264,7 @@ def _converted(conversion: Callable[[Array, np.dtype], Array], to: np.dtype, arr
 
 
 def function_of(op: Operation) -> Callable[..., Array]:
-    """What a scalar op computes of the arrays that are its operands; it keeps nothing of the IR."""
+    """The function of a scalar op on arrays; it keeps no reference to the IR."""
     if isinstance(op, arith.ConstantOp):
         return _constant(op)
     if isinstance(op, arith.CmpfOp):
@@ -287,7 +287,7 @@ def evaluate(
     """
     Run the ops of a scalar body on whole arrays that broadcast.
 
-    `arguments` are those of the body, signless, `around` what it uses besides; returns the arrays of `outputs`.
+    `arguments` are the signless arguments of the body, `around` its captured values; returns the arrays of `outputs`.
     """
     values: dict[SSAValue, Any] = {**around, **dict(zip(body.args, map(np.asarray, arguments), strict=True))}
     for op in body.ops:
@@ -297,21 +297,21 @@ def evaluate(
 
 
 def evaluate_op(op: Operation, values: dict[SSAValue, Any]) -> None:
-    """Add the result of one scalar op, on arrays that broadcast, to the values that there are."""
+    """Add the result of one scalar op, on arrays that broadcast, to the known values."""
     with np.errstate(all="ignore"):
         values[op.results[0]] = function_of(op)(*[values[operand] for operand in op.operands])
 
 
 @dataclass(frozen=True)
 class ScalarProgram:
-    """A scalar body without its IR: each step is a function, and which of the values before it are its operands."""
+    """A scalar body without its IR: each step is a function, and the numbers of its operands."""
 
     steps: Sequence[tuple[Callable[..., Array], Sequence[int]]]
     output: int
 
     @staticmethod
     def of(body: Block, output: SSAValue) -> ScalarProgram:
-        """The program of a body that gives one value; values are numbered from its arguments on."""
+        """The program of a body with one result; values are numbered from its arguments on."""
         numbers: dict[SSAValue, int] = {argument: number for number, argument in enumerate(body.args)}
         steps: list[tuple[Callable[..., Array], Sequence[int]]] = []
         for op in body.ops:
@@ -321,7 +321,7 @@ class ScalarProgram:
         return ScalarProgram(steps, numbers[output])
 
     def run(self, arguments: Sequence[Array]) -> Array:
-        """What it gives for whole arrays that broadcast."""
+        """Evaluate the program on whole arrays that broadcast."""
         values = [np.asarray(argument) for argument in arguments]
         with np.errstate(all="ignore"):
             for function, operands in self.steps:

@@ -1,4 +1,4 @@
-"""Meaning of operators whose results have as many elements as their operands say."""
+"""Semantics of operators with data-dependent result sizes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from glow_mlir.ir.registry import semantics
 
 
 def _padded(op: HighOp, number: int, found: np.ndarray, axis: int = 0) -> np.ndarray:
-    """A result of an operator that is `found`, and zeros behind it along an axis."""
+    """Zero-pad the result `found` of an operator along an axis."""
     behind = largest_shape(op.outputs()[number])[axis] - found.shape[axis]
     return np.pad(found, [(0, behind if place == axis else 0) for place in range(found.ndim)])
 
 
 @semantics(NonZeroOp)
 def non_zero(op: NonZeroOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """NaN is not zero."""
+    """The indices of nonzero elements; NaN is nonzero."""
     places = np.stack(np.nonzero(x))
     return _padded(op, 0, places, axis=1), np.array(places.shape[1])
 
 
 def _key(row: list[Any]) -> tuple[tuple[bool, Any], ...]:
-    """What rows are compared by: NaN is behind all numbers."""
+    """The sort key of a row: NaN follows all numbers."""
     return tuple((item != item, 0 if item != item else item) for item in row)
 
 
 @semantics(UniqueOp)
 def unique(op: UniqueOp, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Rows by their keys."""
+    """Unique rows by their keys."""
     keys = [_key(row) for row in x.tolist()]
     first = {key: place for place, key in reversed(list(enumerate(keys)))}
     order = sorted(first, key=None if flag(op.sorted) else first.__getitem__)
@@ -55,7 +55,7 @@ def non_max_suppression(
     iou_threshold: np.ndarray | None,
     score_threshold: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best box that is left, again and again; in f32."""
+    """Select the best remaining box repeatedly; in f32."""
     limit = min(integer(op.limit), max(0 if most is None else int(most.item()), 0))
     largest = np.float32(0 if iou_threshold is None else iou_threshold.item())
     found: list[tuple[int, int, int]] = []
@@ -83,7 +83,7 @@ def _corners(boxes: np.ndarray, by_center: bool) -> np.ndarray:
 
 
 def _overlap(corners: np.ndarray, chosen: int, threshold: np.float32) -> np.ndarray:
-    """Whether boxes overlap with one by more than a share of their union; those without an area never do."""
+    """Whether boxes overlap one box by more than a share of their union; empty boxes never do."""
     low = np.maximum(corners[:2], corners[:2, chosen, None])
     high = np.minimum(corners[2:], corners[2:, chosen, None])
     width, height = high - low

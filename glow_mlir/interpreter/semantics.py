@@ -1,4 +1,4 @@
-"""What one operator, or its instruction, computes: its expression, its form, or the semantics that the registry has."""
+"""Semantics of one operator, or its instruction: its expression, its form, or its registered semantics."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     """
     The results of an operator, or of its instruction, on arrays.
 
-    `operands` are the operands that are read, in order, grouped as the definition says: `None` for an absent optional
-    one, a list for a variadic one. An operator that an expression defines needs no semantics of its own; raises
-    `CompilerBugError` for any other without.
+    `operands` are the read operands in order, grouped as in the definition: `None` for an absent optional one, a list
+    for a variadic one. Operators defined by an expression need no semantics of their own; raises `CompilerBugError` for
+    any other without.
     """
     if is_elementwise(op):
         flat = [operand for operand in operands if operand is not None]
@@ -47,7 +47,7 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
 
 
 def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """What an expression gives, of floats in f64, rounded once."""
+    """Evaluate an expression, on floats in f64, and round once."""
     wide = [array.astype(np.float64) if is_float_dtype(array.dtype) else array for array in arrays]
     views = op.views()
     form = op.generic_form(is_exact=True)
@@ -57,7 +57,7 @@ def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _viewed(array: np.ndarray, sizes: Sizes, view: Sizes) -> np.ndarray:
-    """An operand of these sizes as a view of it with some axes split."""
+    """Reshape an operand of these sizes to its view with some axes split."""
     if array.ndim == len(view):
         return array
     pieces = zip(array.shape, split_axes(sizes, view), strict=True)
@@ -65,7 +65,7 @@ def _viewed(array: np.ndarray, sizes: Sizes, view: Sizes) -> np.ndarray:
 
 
 def _merged(array: np.ndarray, sizes: Sizes, view: Sizes) -> np.ndarray:
-    """A result that is a view of one of these sizes, with its axes joined."""
+    """Reshape a result from a view of one of these sizes, with its axes merged."""
     if array.ndim == len(sizes):
         return array
     left = iter(array.shape)
@@ -77,7 +77,7 @@ _PROGRAMS: dict[tuple[object, ...], ScalarProgram] = {}
 
 
 def _program_of(op: Operation) -> ScalarProgram:
-    """The body of an elementwise operator; of those that are alike but for what they read, made once."""
+    """The body of an elementwise operator; cached for operators that differ only in operands."""
     types = [number_of(value.type) for value in (*op.operands, *op.results)]
     form = type(op), *types, *op.properties, *map(number_of, op.properties.values())
     if form not in _PROGRAMS:

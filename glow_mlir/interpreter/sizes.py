@@ -1,4 +1,4 @@
-"""Meaning of operators that tell sizes."""
+"""Semantics of operators that return sizes."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(ShapeOp)
 def shape(op: ShapeOp) -> np.ndarray:
-    """The sizes, which are numbers where it is executed."""
+    """The sizes, which are numbers at execution."""
     return np.array(ints(op.sizes), np.int64)

@@ -1,4 +1,4 @@
-"""Meaning of operators without operands."""
+"""Semantics of operators without operands."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(SplatOp)
 def splat(op: SplatOp) -> np.ndarray:
-    """All elements are the value."""
+    """Fill with the value."""
     return np.full(shape_of(op.result), number(op.value), numpy_dtype(splat_element(op.value)))

@@ -1,4 +1,4 @@
-"""Meaning of ensembles of decision trees: all rows go down all trees at once, a level a step."""
+"""Semantics of ensembles of decision trees: all rows descend all trees together, one level per step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
 
 _FOLDS = {"sum": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
-"""Aggregate → the function, and what it begins with."""
+"""Aggregate → the function, and its initial value."""
 
 
 @semantics(TreeEnsembleOp)
@@ -35,7 +35,7 @@ def tree_ensemble(
     weights: np.ndarray,
     targets: np.ndarray | None,
 ) -> np.ndarray:
-    """Nodes are looked up until all rows are in leaves."""
+    """Look up nodes until all rows are in leaves."""
     count = len(nodes)
     features, links = nodes[:, 0], nodes[:, 1:LINKS]
     thresholds = np.ascontiguousarray(nodes[:, LINKS:]).view(x.dtype)[:, 0]
@@ -69,7 +69,7 @@ def binned_tree_ensemble(
     weights: np.ndarray,
     targets: np.ndarray | None,
 ) -> np.ndarray:
-    """The outcome of each test, once, and then the way through each tree."""
+    """Evaluate each test once, and then the path through each tree."""
     count, trees, nodes = len(thresholds), len(tests), int(tests.shape[1])
     lengths = np.diff(ranges[:, 1], prepend=0)
     _check(op, ranges[:, 0], 0, x.shape[1])
@@ -100,22 +100,20 @@ def binned_tree_ensemble(
 
 
 def _check(op: Ensemble, numbers: np.ndarray, least: np.ndarray | int, count: int) -> None:
-    """Raise `ExecutionError` for a number that is not from `least` up to but not `count`."""
+    """Raise `ExecutionError` for a number outside [`least`, `count`)."""
     if not np.all((numbers >= least) & (numbers < count)):
         raise ExecutionError(op.FAILURE, node=location_name(op.location))
 
 
 def _holds(values: np.ndarray, thresholds: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """Whether values relate to thresholds in one of the ways of each set."""
+    """Whether values satisfy one of the relations to thresholds of each set."""
     greater = np.where(values > thresholds, GREATER, UNORDERED)
     relation = np.where(values < thresholds, LESS, np.where(values == thresholds, EQUAL, greater))
     return (sets & relation) != 0
 
 
 def _aggregated(op: Ensemble, given: np.ndarray, named: np.ndarray | None) -> np.ndarray:
-    """
-    What the weights `given` [rows, trees, K] are by target, each for the target that is `named`, or for one in order.
-    """
+    """Aggregate the weights `given` [rows, trees, K] by target: the one `named` for each, or one per column."""
     size, (fold, start) = integer(op.size), _FOLDS[text(op.aggregate)]
     wide = given.astype(np.float64)
     if named is None:

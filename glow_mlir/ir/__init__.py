@@ -1,1 +1,1 @@
-"""What all passes stand on: contexts, registries, text, locations, and how ops are replaced and emitted."""
+"""Infrastructure of all passes: contexts, registries, text, locations, rewriting and emission of ops."""

@@ -1,9 +1,9 @@
 """
-Anonymous storage: placeholders that text does not name, because it writes functions with arguments and results.
+Anonymous storage: placeholders that text omits, because it writes functions with arguments and results.
 
-Reading makes placeholders of arguments and results (`bind_arguments`), printing makes arguments and results of such
-placeholders again (`unbind_arguments`). A placeholder is anonymous if its symbol is the name of its function, a dot and
-its public name, as in `@main.x`, and the function does nothing with it but read it, or save it at its end.
+Reading converts arguments and results to placeholders (`bind_arguments`); printing converts such placeholders back
+(`unbind_arguments`). A placeholder is anonymous if its symbol is the name of its function, a dot and its public name,
+as in `@main.x`, and the function only reads it, or saves it at its end.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from glow_mlir.ir.traversal import operations, own_operations
 
 
 def bind_arguments(module: ModuleOp) -> None:
-    """Bind functions that have arguments or results to new placeholders, in place of these."""
+    """Bind functions with arguments or results to new placeholders instead."""
     for function in functions(module):
         last = function.block.last_op
         returned = last if isinstance(last, ReturnOp) else None
         roles = cast("ArrayAttr[StringAttr]", function.properties.pop(ARGUMENT_ROLES, ArrayAttr([])))
-        # The verifier refuses arguments that no signature has described.
+        # The verifier rejects arguments without a signature.
         if len(roles) == len(function.block.args) and (len(roles) or returned is not None):
             _bind(function, [role.data for role in roles], returned)
 
@@ -39,7 +39,7 @@ def _bind(function: FunctionOp, roles: Sequence[str], returned: ReturnOp | None)
         _placeholder(function, argument.name_hint or f"argument{argument.index}", argument.type, role)
         for argument, role in zip(function.block.args, roles, strict=True)
     ]
-    # Reading stands in front, in the order of the arguments.
+    # Reads come first, in the order of the arguments.
     declare = GetOp.of if isinstance(function, FuncOp) else WeightOp.of
     reads: Sequence[Operation] = [declare(placeholder, function.location) for placeholder in added]
     for argument, read in zip(tuple(function.block.args), reads, strict=True):
@@ -62,7 +62,7 @@ def _bind(function: FunctionOp, roles: Sequence[str], returned: ReturnOp | None)
 
 
 def _placeholder(function: FunctionOp, name: str, type_: Attribute, role: str) -> PlaceholderOp:
-    """An anonymous placeholder; its type is the tensor in a buffer of that type."""
+    """An anonymous placeholder; its type is the tensor type of a buffer of that type."""
     symbol = f"{function.sym_name.data}.{name}"
     held = (
         cast("TensorType[Attribute]", type_)
@@ -75,7 +75,9 @@ def _placeholder(function: FunctionOp, name: str, type_: Attribute, role: str) -
 
 
 def unbind_arguments(module: ModuleOp) -> ModuleOp:
-    """A module whose anonymous placeholders are arguments and results, for printing; itself where it has none."""
+    """
+    Convert anonymous placeholders to arguments and results, for printing; returns the module itself if it has none.
+    """
     if not any(_is_anonymous(function) for function in functions(module)):
         return module
     module = module.clone()
@@ -87,14 +89,14 @@ def unbind_arguments(module: ModuleOp) -> ModuleOp:
 
 
 def _bound(function: FunctionOp) -> list[PlaceholderOp]:
-    """The placeholders that a function is bound to; fewer than it names where it is not valid."""
+    """The placeholders bound to a function; fewer than it names if it is invalid."""
     storage = function.storage()
     found = [storage.get(name) for name in function.binding_names]
     return [op for op in found if isinstance(op, PlaceholderOp)]
 
 
 def _is_anonymous(function: FunctionOp) -> bool:
-    """Whether each placeholder that a function is bound to has a name that reading text gives."""
+    """Whether each placeholder bound to a function has the name that reading would give it."""
     bound = _bound(function) if function.binding_names else []
     prefix = f"{function.sym_name.data}."
     is_whole = len(bound) == len(function.binding_names)
@@ -102,7 +104,7 @@ def _is_anonymous(function: FunctionOp) -> bool:
 
 
 def _has_given_name(op: PlaceholderOp, prefix: str) -> bool:
-    """Whether a placeholder has the name that reading gives, and nothing that an argument cannot say."""
+    """Whether a placeholder has the name that reading would give it, and no property that an argument lacks."""
     named = op.label is not None and op.sym_name.data == prefix + op.label.data
     return named and not op.attributes and not op.has_content and op.trainable is None
 
@@ -141,7 +143,7 @@ def _uses(function: FunctionOp, name_of: Callable[[Operation], str]) -> dict[str
 
 
 def _replace_reads(function: FunctionOp, bound: Sequence[PlaceholderOp], reads: dict[str, list[Operation]]) -> bool:
-    """Put arguments in the place of what reads placeholders, and say whether each is read once, under its name."""
+    """Replace reads of placeholders by arguments; returns whether each is read once, under its name."""
     chosen = [reads.get(op.sym_name.data, []) for op in bound]
     hints = [(op.public_name, use.results[0].name_hint) for op, uses in zip(bound, chosen, strict=True) for use in uses]
     if any(len(uses) > 1 for uses in chosen) or any(label != hint for label, hint in hints):

@@ -1,4 +1,4 @@
-"""What the `verify-…` passes raise."""
+"""Errors of the `verify-…` passes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 class CheckFailed(VerifyException):
-    """A property of a stage does not hold; `op` is where."""
+    """An invariant of a stage is violated at `op`."""
 
     def __init__(self, op: Operation, reason: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""The context of a compilation: all dialects that our stages use, each imported when first met."""
+"""The context of a compilation: all dialects of our stages, each imported on first use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _completed(name: str) -> Callable[[], Dialect]:
 
 
 COMPLETED: Mapping[str, Callable[[], Dialect]] = {name: _completed(name) for name in ("arith", "llvm")}
-"""Dialects of xDSL with the upstream ops that it lacks: they take the place of its own."""
+"""xDSL dialects extended by missing upstream ops: they replace its own."""
 
 
 def new_context() -> Context:
-    """A context with xDSL's dialects, ours, and the completed ones."""
+    """A context with xDSL's dialects, ours, and the extended ones."""
     context = Context()
     dialects = {**get_all_dialects(), **GLOW_UNIVERSE.all_dialects, **COMPLETED}
     for name, factory in dialects.items():

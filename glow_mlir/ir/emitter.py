@@ -1,4 +1,4 @@
-"""A way to emit `glow_high` operators in front of another op, with its location; what lowerings and patterns use."""
+"""Emission of `glow_high` operators in front of another op, with its location, for lowerings and patterns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from glow_mlir.support.symbols import Sizes
 
 class Emitter:
     """
-    Emits operators in front of `anchor`; they carry its location, or another one that is given.
+    Emits operators in front of `anchor` with its location, or another given one.
 
-    A `listener`, such as the rewriter of a pattern, is told of every operator.
+    A `listener`, such as the rewriter of a pattern, is notified of every operator.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Emitter:
         self.listener = listener
 
     def at(self, location: LocationAttr) -> Emitter:
-        """An emitter at the same place whose operators carry that location."""
+        """An emitter at the same position for operators with that location."""
         return Emitter(self.anchor, self.storage, location=location, listener=self.listener)
 
     def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
@@ -54,7 +54,7 @@ class Emitter:
         return tuple(self.insert(operator.make(*operands, location=self.location, **properties)).results)
 
     def insert(self, op: Operation) -> Operation:
-        """Insert any op in front of the anchor, as it is; results without a name get that of the anchor."""
+        """Insert any op in front of the anchor, unchanged; unnamed results get the name of the anchor's."""
         block = self.anchor.parent_block()
         assert block is not None
         block.insert_op_before(op, self.anchor)

@@ -1,4 +1,4 @@
-"""What callers of functions have to know: bindings of an entry, and state that functions share."""
+"""The interface of functions for callers: bindings of an entry, and state shared between functions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from glow_mlir.support.symbols import Symbol, symbols_of
 
 
 def entries_of(module: ModuleOp) -> list[FunctionOp]:
-    """The functions of a module that callers name: all but those that pack state, and those that others call."""
+    """The functions of a module that callers name: all except packing functions and callees."""
     hidden = packing_functions(module) | called_functions(module)
     return [function for function in functions(module) if function.sym_name.data not in hidden]
 
 
 def called_functions(module: ModuleOp) -> set[str]:
-    """The names of the functions that functions of a module call."""
+    """The names of the functions called in a module."""
     ops = (op for function in functions(module) for op in own_operations(function))
     return {op.callee_name for op in ops if isinstance(op, CallOp | LowCallOp)}
 
 
 def packing_functions(module: ModuleOp) -> set[str]:
-    """The names of the functions of a module that pack state."""
+    """The names of the packing functions of a module."""
     ops = module.body.block.ops
     return {name for op in ops if isinstance(op, PlaceholderOp) and (name := op.packing_function) is not None}
 
@@ -61,12 +61,12 @@ def placeholders_of(function: FunctionOp) -> Iterator[PlaceholderOp]:
 
 
 def symbols_in(function: FunctionOp) -> list[Symbol]:
-    """The symbols in the sizes of what a function is bound to, by name; callers give their values."""
+    """The symbols in the sizes of bound placeholders, by name; callers provide their values."""
     return symbols_of(size for op in placeholders_of(function) for size in sizes_of(op.tensor_type))
 
 
 def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
-    """The state of some functions by the name that callers use; raises `ModelError` where that is not one to one."""
+    """The state of some functions by public name; raises `ModelError` if names and state are not one to one."""
     found: dict[str, PlaceholderOp] = {}
     for function in functions:
         for op in placeholders_of(function):
@@ -80,7 +80,7 @@ def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
 
 
 def initial_state(module: ModuleOp) -> list[Initial]:
-    """The state that the functions of a module share, as it begins; raises `ModelError` as `shared_state`."""
+    """The initial state shared by the functions of a module; raises `ModelError` as `shared_state` does."""
     return [
         Initial(name, numpy_dtype(op.tensor_type.element_type).name, shape_of(op.tensor_type), _content(op))
         for name, op in shared_state(functions(module)).items()

@@ -1,4 +1,4 @@
-"""Regions in which an operation may use what stands behind it: MLIR's graph regions, of which xDSL has no notion."""
+"""MLIR's graph regions, in which an operation may use later results; xDSL does not model them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ GRAPH_OPS = frozenset(
         "equivalence.graph",
         "hw.module",
         "test.graph_region",
-        "test.op",  # xDSL's, which stands for any.
+        "test.op",  # xDSL's unregistered operation, which stands for any.
     }
 )
 """Operations whose regions are graphs."""
 
 _E_GRAPH = "equivalence"
-"""The dialect of e-graphs: classes refer to each other in circles, and stand in the bodies of functions."""
+"""The e-graph dialect: classes refer to each other in cycles, and occur in bodies of functions."""
 
 
 def is_graph(block: Block) -> bool:
-    """Whether a block is a graph: in such an op's region of one block, or with classes of an e-graph in it."""
+    """Whether a block is a graph: the only block of such an op's region, or one that contains e-graph classes."""
     if (region := block.parent) is None or len(region.blocks) > 1 or (op := region.parent) is None:
         return False
     name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name

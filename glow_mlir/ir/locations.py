@@ -1,9 +1,8 @@
 """
-Where operations come from: the ONNX nodes that their locations name, and their places in text.
+Source locations of operations: the ONNX nodes in their locations, and their positions in text.
 
-An operation of a text that says its location, as `loc("conv1")`, stands in a line besides. That place is kept beside
-the IR, since it must not be printed: it is that of the operation itself, and for what passes make later, of the first
-operation with that location.
+An operation with an explicit location, as `loc("conv1")`, also has a position in the text. That position is kept beside
+the IR, since it must not be printed: for the operation itself, and, for operations that passes derive, by location.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from glow_mlir.support.short_names import short_names
 
 
 class Lines:
-    """Where the lines of a text begin."""
+    """The line starts of a text."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
@@ -46,9 +45,9 @@ Place = tuple[Lines, int]
 """A text, and a position in it."""
 
 _OF_OPS: WeakKeyDictionary[Operation, Place] = WeakKeyDictionary()
-"""Operation that was parsed with a location → its place in the text."""
+"""Parsed operation with an explicit location → its position in the text."""
 _OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, Place]] = WeakKeyDictionary()
-"""Module → location → the place of the first operation with it."""
+"""Module → location → the position of the first operation with it."""
 
 
 def location_names(location: LocationAttr) -> tuple[str, ...]:
@@ -59,15 +58,15 @@ def location_names(location: LocationAttr) -> tuple[str, ...]:
 
 
 def location_name(location: LocationAttr) -> str:
-    """The ONNX names in a location, joined by `+`; empty where it has none."""
+    """The ONNX names in a location, joined by `+`; empty if it has none."""
     return "+".join(location_names(location))
 
 
 def short_location_names(ops: Iterable[Operation]) -> dict[Operation, str]:
     """
-    Operation → the ONNX names in its location, each cut to what tells it from those of the others, joined by `+`.
+    Operation → the ONNX names in its location, each shortened to the part that is unique among them, joined by `+`.
 
-    Those without a name are not in it.
+    Operations without a name are left out.
     """
     names = {op: found for op in ops if (found := location_names(op.location))}
     short = short_names(name for found in names.values() for name in found)
@@ -75,7 +74,7 @@ def short_location_names(ops: Iterable[Operation]) -> dict[Operation, str]:
 
 
 def position_of(location: LocationAttr) -> str:
-    """The `file:line:column` in a location; of a fused one the first, and empty where there is none."""
+    """The `file:line:column` in a location; the first of a fused one, and empty if there is none."""
     match location:
         case FileLineColLoc():
             return f"{location.filename.data}:{location.line.data}:{location.column.data}"
@@ -87,7 +86,7 @@ def position_of(location: LocationAttr) -> str:
 
 
 def keep_places(module: ModuleOp, places: Mapping[Operation, Place]) -> None:
-    """Remember where those operations of a module that was parsed stand in the text, besides their locations."""
+    """Record the text positions of operations of a parsed module, besides their locations."""
     _OF_OPS.update(places)
     first: dict[LocationAttr, Place] = {}
     for op, place in places.items():
@@ -96,7 +95,7 @@ def keep_places(module: ModuleOp, places: Mapping[Operation, Place]) -> None:
 
 
 def cloned(module: ModuleOp) -> ModuleOp:
-    """A copy of a module whose operations have the same places in text."""
+    """A copy of a module whose operations keep their text positions."""
     copy = module.clone()
     pairs = zip(module.walk(), copy.walk(), strict=True) if module in _OF_LOCATIONS else ()
     keep_places(copy, {new: _OF_OPS[old] for old, new in pairs if old in _OF_OPS})
@@ -104,7 +103,7 @@ def cloned(module: ModuleOp) -> ModuleOp:
 
 
 def place_of(op: Operation) -> str:
-    """The `file:line:column` of an operation, or of the first from which a pass made it; empty where none is known."""
+    """The `file:line:column` of an operation, or of the first operation that it derives from; empty if unknown."""
     if (own := _OF_OPS.get(op)) is not None:
         return _text_of(own)
     module = op.get_toplevel_object()
@@ -116,13 +115,13 @@ def place_of(op: Operation) -> str:
 
 
 def place_of_node(module: ModuleOp, node: str) -> str:
-    """The `file:line:column` of the first operation in the text of a module that has that name; else empty."""
+    """The `file:line:column` of the first operation in the text of a module with that name; else empty."""
     named = ((location_name(location), place) for location, place in _OF_LOCATIONS.get(module, {}).items())
     return next((_text_of(place) for name, place in named if name == node), "")
 
 
 def described(op: Operation) -> str:
-    """An operation for a message: the names in its location, or else its place in a file."""
+    """Describe an operation in a message: the names in its location, or else its position in a file."""
     return location_name(op.location) or place_of(op)
 
 
@@ -132,5 +131,5 @@ def _text_of(place: Place) -> str:
 
 
 def _parts(location: LocationAttr) -> Iterable[LocationAttr]:
-    """What a fused location is made of."""
+    """The locations in a fused one."""
     return cast("ArrayAttr[LocationAttr]", location.locations).data if isinstance(location, FusedLoc) else ()

@@ -1,4 +1,4 @@
-"""The error for a model whose values take more memory than there is."""
+"""The error for a model whose values exceed the available memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from glow_mlir.ir.text import one_line
 
 
 def out_of_memory(module: ModuleOp, failure: MemoryError) -> OutOfMemoryError:
-    """The error for a lack of memory to compile or interpret a module; it names the node whose value is largest."""
+    """
+    The error for insufficient memory while compiling or interpreting a module; it names the node of the largest value.
+    """
     values = [value for op in module.walk() for value in op.results if isinstance(value.type, TensorType | MemRefType)]
     reason = f"there is too little memory for the model: {one_line(failure) or 'nothing is left'}"
     hint = "check the sizes of inputs, and constants that say how large a value is"

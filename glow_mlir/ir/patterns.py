@@ -1,8 +1,8 @@
 """
-Named patterns: local rewrites, the walks that apply them, and the passes that are lists of them.
+Named patterns: local rewrites, the walks that apply them, and passes as lists of walks.
 
 A pattern has xDSL's interface, `match_and_rewrite(op, rewriter)`, and is named after its class: `MergeTransposes` is
-`merge-transposes`. It says at which operators it is rooted, so that a walk looks at no others.
+`merge-transposes`. It declares its root operators, so that a walk visits no others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Self_ = TypeVar("Self_", bound=RewritePattern)
 
 
 def name_of(kind: type[RewritePattern]) -> str:
-    """The name of a pattern: that of its class, in lower case with hyphens."""
+    """The name of a pattern: its class name in lower case with hyphens."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
@@ -48,7 +48,7 @@ class Pattern(RewritePattern):
     """A local rewrite; its method `match_and_rewrite` is decorated with `rooted`, or its `roots` are overridden."""
 
     name: str
-    """The name under which it is counted, logged and run alone: that of its class, if it has no field `name`."""
+    """The name under which it is counted, logged and run alone: that of its class, unless it has a field `name`."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -57,18 +57,18 @@ class Pattern(RewritePattern):
 
     @property
     def roots(self) -> Kinds:
-        """The kinds of operators at which it may apply, with all that are derived from them."""
+        """The kinds of root operators, subclasses included."""
         return getattr(type(self).match_and_rewrite, "roots")
 
     @abstractmethod
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        """Rewrite what is around `op`, if the pattern matches there; otherwise change nothing."""
+        """Rewrite around `op` if the pattern matches there; otherwise change nothing."""
 
 
 def rooted(
     function: Callable[[Self_, Root, Rewriter], None],
 ) -> Callable[[Self_, Operation, PatternRewriter], None]:
-    """Take from the annotation of `op` at which kinds of operators a pattern is rooted, and match at no others."""
+    """Read the root operators of a pattern from the annotation of `op`, and match only these."""
     kind = list(signature(function, eval_str=True).parameters.values())[1].annotation
     roots: Kinds = get_args(kind) or (kind,)
 
@@ -86,7 +86,7 @@ Match = Callable[[Operation, Rewriter], None]
 
 
 class _ByKind(dict[type[Operation], tuple[tuple[Pattern, Match], ...]]):
-    """Kind of operator → the patterns that are rooted there, in their order, and what matches each at its roots."""
+    """Kind of operator → the patterns rooted there, in order, each with its matcher."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class _ByKind(dict[type[Operation], tuple[tuple[Pattern, Match], ...]]):
 
 
 def _at_root(pattern: Pattern) -> Match:
-    """What matches a pattern at an operator that is known to be of its roots."""
+    """The matcher of a pattern for an operator known to be a root."""
     function = getattr(type(pattern).match_and_rewrite, "at_root", None)
     return pattern.match_and_rewrite if function is None else MethodType(function, pattern)
 
@@ -106,12 +106,12 @@ def _at_root(pattern: Pattern) -> Match:
 @dataclass(frozen=True)
 class Walk:
     """
-    One walk over the operations of a function, from the first to the last or `backward`, that tries patterns at each.
+    A walk over the operations of a function, forward or `backward`, that tries patterns at each.
 
-    Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in
-    their order as long as the operator is there. One that asks for a number where a size is known at run time only does
-    not match there. What patterns create is visited right after it if the walk is `recursive`; otherwise no operator is
-    visited twice, so that a walk is linear. One that is `repeated` begins again until nothing changes.
+    Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in order as
+    long as the operator exists. A pattern that needs a number for a run-time size does not match. If the walk is
+    `recursive`, new operators are visited right away; otherwise no operator is visited twice, and the walk is linear. A
+    `repeated` walk restarts until nothing changes.
     """
 
     patterns: tuple[Pattern, ...]
@@ -124,7 +124,7 @@ class Walk:
         return _ByKind(self.patterns)
 
     def run(self, function: FunctionOp, storage: Storage) -> bool:
-        """Walk over a function; whether anything changed."""
+        """Walk over a function; returns whether anything changed."""
         by_kind = self._by_kind
         ops = all_operations(function)
         pending = [op for op in ops if by_kind[type(op)]]
@@ -154,21 +154,21 @@ class Walk:
 
 
 def _give_up(rewriter: Rewriter) -> None:
-    """Drop what a pattern has emitted that met a size which is no number; raises that error where it did more."""
+    """Discard the emitted operators of a pattern that met a run-time size; re-raises the error if it did more."""
     if rewriter.changed or rewriter.erased:
         raise
     rewriter.discard()
 
 
 class PatternPass(ModulePass):
-    """A pass that is a list of patterns: `WALKS`, or what `walks` makes of its options."""
+    """A pass defined by patterns: `WALKS`, or `walks` if they depend on options."""
 
     WALKS: ClassVar[tuple[Walk, ...]] = ()
     SPELLED: ClassVar[Mapping[str, str]] = {}
-    """Field → what the option is called in text, where that differs."""
+    """Field → name of the option in text, if it differs."""
 
     def walks(self) -> tuple[Walk, ...]:
-        """The walks over each function, one after the other."""
+        """The walks over each function, in order."""
         return self.WALKS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -176,7 +176,7 @@ class PatternPass(ModulePass):
 
 
 def run_walks(module: ModuleOp, walks: Iterable[Walk]) -> None:
-    """Run walks over each function of a module, and erase the operators of `glow_high` that they leave without use."""
+    """Run walks over each function of a module, and erase unused operators of `glow_high`."""
     storage = Storage(module)
     for function in functions(module):
         for walk in walks:
@@ -193,7 +193,7 @@ def run_walks(module: ModuleOp, walks: Iterable[Walk]) -> None:
 
 @dataclass(frozen=True)
 class Application:
-    """What a pattern did where it matched once."""
+    """An application of a pattern, and its effects."""
 
     pattern: str
     created: Sequence[Operation]
@@ -205,7 +205,7 @@ _NOTED: ContextVar[list[Application] | None] = ContextVar("noted", default=None)
 
 
 def _note(pattern: Pattern, rewriter: Rewriter) -> None:
-    """Count a pattern, and tell whoever follows what it did."""
+    """Count a pattern application, and notify followers."""
     statistics.count(pattern.name)
     noted = _NOTED.get()
     if noted is not None:
@@ -214,7 +214,7 @@ def _note(pattern: Pattern, rewriter: Rewriter) -> None:
 
 @contextmanager
 def following() -> Generator[list[Application]]:
-    """Collect what patterns do inside the `with` statement, in order."""
+    """Collect the applications of patterns inside the `with` statement, in order."""
     noted: list[Application] = []
     token = _NOTED.set(noted)
     try:

@@ -1,4 +1,4 @@
-"""What a module says of values of its callers that are no tensors of numbers: strings, sequences, maps, optionals."""
+"""Module attributes for values of callers other than tensors of numbers: strings, sequences, maps, optionals."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from xdsl.ir import Attribute
 from glow_mlir.errors import UnsupportedError
 
 PYTHON_VALUES = "glow.python_values"
-"""The attribute of a module with what `runtime.python_values` knows of its entries, and all strings by number."""
+"""The module attribute with the entries' descriptions of `runtime.python_values`, and all strings by number."""
 
 Plain = Mapping[str, "Plain"] | list["Plain"] | str | int | bool
 
 
 def tell_python_values(module: ModuleOp, data: Mapping[str, Any]) -> None:
-    """Let a module say what its callers give and get, as `runtime.python_values` has it."""
+    """Record the Python values of a module's callers, as described by `runtime.python_values`."""
     module.attributes[PYTHON_VALUES] = _attribute(cast("Plain", data))
 
 
 def python_values_of(module: ModuleOp) -> dict[str, Any] | None:
-    """What a module says of values of its callers; `None` where all are tensors of numbers."""
+    """The recorded Python values of a module's callers; `None` if all are tensors of numbers."""
     attribute = module.attributes.get(PYTHON_VALUES)
     return None if attribute is None else cast("dict[str, Any]", _plain(attribute))
 
 
 def refuse_python_values(module: ModuleOp, what: str) -> None:
-    """Raise `UnsupportedError` where `what` is to be made of a module whose callers give or get other than numbers."""
+    """
+    Raise `UnsupportedError` if `what` would be made of a module whose callers use other values than tensors of numbers.
+    """
     data = python_values_of(module)
     if data is None:
         return

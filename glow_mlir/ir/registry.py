@@ -1,9 +1,9 @@
 """
-The one registry: semantics, importers, exporters, lowerings and gradients by operator, backends by name, kernels and
-packed forms by backend.
+The registry: semantics, importers, exporters, lowerings and gradients by operator, backends by name, kernels and packed
+forms by backend.
 
-Each entry is a function or class that a decorator registers. The modules with them are named by
-`glow_mlir.dialects.packages` and imported when the first entry of their part is asked for.
+Each entry is a function or class registered by a decorator. `glow_mlir.dialects.packages` names the modules with
+entries; they are imported when the first entry of their part is requested.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from glow_mlir.errors import PackageError
 Entry = TypeVar("Entry", bound=Callable[..., Any])
 
 Numbers = Mapping[str, int]
-"""The parameters of a packed form, as `packing` of an instruction has them."""
+"""The parameters of a packed form in `packing` of an instruction."""
 
 LayoutMaker = Callable[[tuple[int, ...], Numbers], PackedLayout]
-"""Gives the layout of an operand of a shape with those parameters."""
+"""Returns the layout of an operand of a shape with those parameters."""
 
 
 class Part(Generic[Entry]):
-    """The registered functions of one part, by key; those of one backend where there is a table for each."""
+    """The registered functions of one part, by key; for one backend if each has a table."""
 
     def __init__(self, part: str, backend: str = "") -> None:
         self.name = f"{part.replace('_', ' ')} of '{backend}'" if backend else part
@@ -36,7 +36,7 @@ class Part(Generic[Entry]):
         self._load = cache(lambda: list(load_part(part, backend)))
 
     def add(self, key: Any, entry: Entry) -> Entry:
-        """Register `entry`; raises `PackageError` where the key is taken."""
+        """Register `entry`; raises `PackageError` if the key is taken."""
         taken = self._entries.setdefault(key, entry)
         if taken is not entry:
             places = f"in {taken.__module__} and in {entry.__module__}"
@@ -54,7 +54,7 @@ class Part(Generic[Entry]):
 
 
 def _described(key: Any) -> str:
-    """A key as errors call it."""
+    """A key as errors print it."""
     if isinstance(key, tuple):
         domain, kind, since = cast("tuple[str, str, int]", key)
         return f"{operator_label(domain, kind)} from opset {since} on"
@@ -62,7 +62,7 @@ def _described(key: Any) -> str:
 
 
 def operator_label(domain: str, kind: str) -> str:
-    """An ONNX operator as errors and tables call it."""
+    """An ONNX operator as errors and tables print it."""
     return f"{domain}.{kind}" if domain else kind
 
 
@@ -82,13 +82,13 @@ BACKENDS: Part[Callable[..., Any]] = Part("backends")
 
 @cache
 def kernels_of(backend: str) -> Part[Callable[..., Any]]:
-    """The table of kernels of a backend: name of a kernel → function without arguments that makes it."""
+    """The kernel table of a backend: name of a kernel → factory without arguments."""
     return Part("kernels", backend)
 
 
 @cache
 def packed_forms_of(backend: str) -> Part[LayoutMaker]:
-    """The table of packed forms of a backend's kernels: name of a form → its layout."""
+    """The packed forms of a backend's kernels: name of a form → its layout."""
     return Part("packed_forms", backend)
 
 
@@ -120,8 +120,9 @@ def gradient(operator: type[Operation]) -> Callable[[Entry], Entry]:
     """
     Register the gradient of `operator`: `(op, cotangent, emit) -> {operand: function}`, see `Contributions`.
 
-    An operator with several results is given a cotangent for each, `None` where nothing depends on it. One with regions
-    is `(op, cotangents, wanted, emit) -> {value: cotangent}`: it is told which of the values that it reads are wanted.
+    An operator with several results gets a cotangent for each, `None` if nothing depends on it. One with regions has
+    the signature `(op, cotangents, wanted, emit) -> {value: cotangent}`, where `wanted` selects among the values it
+    reads.
     """
     return lambda function: GRADIENTS.add(operator, function)  # pyright: ignore[reportReturnType]
 
@@ -133,9 +134,9 @@ def kernel(name: str, *, backend: str) -> Callable[[Entry], Entry]:
 
 def packed_form(name: str, *, backend: str) -> Callable[[Entry], Entry]:
     """
-    Register a form in which kernels of a backend have operands: `(shape, numbers) -> layout`.
+    Register a packed form of operands of a backend's kernels: `(shape, numbers) -> layout`.
 
-    `shape` is that of the plain operand, `numbers` are the parameters that `packing` of an instruction has.
+    `shape` is that of the plain operand, `numbers` are the parameters in `packing` of an instruction.
     """
     return lambda function: packed_forms_of(backend).add(name, function)  # pyright: ignore[reportReturnType]
 

@@ -1,4 +1,4 @@
-"""What patterns rewrite with: xDSL's `PatternRewriter`, with constants, names, locations and analyses."""
+"""The rewriter of patterns: xDSL's `PatternRewriter` with constants, names, locations and analyses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Rewriter(PatternRewriter):
     """
     The rewriter of one walk over a function.
 
-    It knows the constants of the module, emits operators that carry names and locations of what they replace, keeps
-    analyses for the whole walk, and remembers what the pattern that runs has created, changed and erased.
+    It provides the constants of the module, emits operators with the names and locations of those they replace, caches
+    analyses for the whole walk, and records the operators that the current pattern creates, changes and erases.
     """
 
     def __init__(self, function: FunctionOp, storage: Storage, present: Iterable[type[Operation]] = ()) -> None:
@@ -38,7 +38,7 @@ class Rewriter(PatternRewriter):
         self._analyses: dict[Callable[..., Any], Any] = {}
 
     def begin(self, op: Operation) -> None:
-        """Get ready for a pattern to be tried at `op`."""
+        """Prepare for trying a pattern at `op`."""
         self._anchor = op
         self.has_done_action = False
         if self.created or self.changed or self.erased:
@@ -46,15 +46,15 @@ class Rewriter(PatternRewriter):
 
     @property
     def emit(self) -> Emitter:
-        """Emits operators in front of the matched one, with its location."""
+        """An emitter in front of the matched operator, with its location."""
         return Emitter(self._anchor, self.storage, listener=self)
 
     def emit_before(self, anchor: Operation, location: LocationAttr | None = None) -> Emitter:
-        """Emits operators in front of another one, with its location or the one that is given."""
+        """An emitter in front of another operator, with its location or the given one."""
         return Emitter(anchor, self.storage, location=location, listener=self)
 
     def analysis(self, analyse: Callable[[FunctionOp, Storage], Result]) -> Result:
-        """What an analysis says of the function as it was when a pattern first asked for it in this walk."""
+        """The result of an analysis on the function as of its first request in this walk."""
         if analyse not in self._analyses:
             self._analyses[analyse] = analyse(self.function, self.storage)
         return self._analyses[analyse]
@@ -67,9 +67,9 @@ class Rewriter(PatternRewriter):
         safe_erase: bool = True,
     ) -> None:
         """
-        Replace `op` by operators, which are put in front of it, or by values; these take its names.
+        Replace `op` by operators, inserted in front of it, or by values; these take its names.
 
-        Operators that say no location get that of `op`.
+        Operators without a location get that of `op`.
         """
         added = (new_ops,) if isinstance(new_ops, Operation) else new_ops
         emit = Emitter(op, self.storage, listener=self)
@@ -83,7 +83,7 @@ class Rewriter(PatternRewriter):
         self.handle_operation_removal(op)
 
     def discard(self) -> None:
-        """Erase what the pattern has created so far: it does not fit after all."""
+        """Erase all operators that the pattern has created so far, to reject the match."""
         for op in reversed(self.created):
             block = op.parent_block()
             assert block is not None

@@ -1,4 +1,4 @@
-"""Helpers that all rewriting goes through: replacement that keeps names and locations, erasure of what died."""
+"""Rewriting helpers: replacement that keeps names and locations, and erasure of dead operations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def low_functions(module: ModuleOp) -> list[LowFuncOp]:
 
 
 def _of_kind(module: ModuleOp, kind: type[Op]) -> list[Op]:
-    """The operations of a kind right inside a module, where each pass looks for its functions among much storage."""
+    """The operations of a kind directly inside a module; skips the storage ops quickly."""
     found: list[Op] = []
     is_wanted = subclasses_of(kind)
     op = module.body.block.first_op
@@ -62,7 +62,7 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
 
 
 def copied(block: Block, arguments: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
-    """Copies of the operators of a body that takes these arguments, and what it yields then."""
+    """Copies of the operators of a body with these arguments, and the values it then yields."""
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     copies: list[Operation] = []
     for op in own_operations(block):
@@ -75,7 +75,7 @@ def copied(block: Block, arguments: Sequence[SSAValue]) -> tuple[list[Operation]
 
 
 def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
-    """One location for an op made of several: theirs without repetition, fused where they differ."""
+    """Fuse the locations of several ops into one, without repetition."""
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         members = cast("ArrayAttr[Any]", location.locations).data if isinstance(location, FusedLoc) else (location,)
@@ -87,7 +87,7 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
 
 @cache
 def is_pure(kind: type[Operation]) -> bool:
-    """Whether traits say that operations of a kind have no effect at all, so that none need be asked."""
+    """Whether traits declare that operations of a kind have no effects, so that none need be queried."""
     effects = kind.get_traits_of_type(MemoryEffect)
     return bool(effects) and all(getattr(type(effect), "get_effects").__func__ is _NO_EFFECTS for effect in effects)
 
@@ -97,13 +97,13 @@ _NO_EFFECTS = getattr(NoMemoryEffect, "get_effects").__func__
 
 @cache
 def _dies_unused(kind: type[Operation]) -> bool:
-    """Whether operations of a kind are dead as soon as nothing uses their results."""
+    """Whether operations of a kind are dead once their results are unused."""
     stays = any(kind.has_trait(trait, value_if_unregistered=False) for trait in (IsTerminator, SymbolOpInterface))
     return is_pure(kind) and not stays
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether an operation has no effect, and nothing uses its results."""
+    """Whether an operation has no effect, and unused results."""
     for result in op.results:
         if result.first_use is not None:
             return False
@@ -111,7 +111,7 @@ def is_dead(op: Operation) -> bool:
 
 
 def erase_dead(scope: Scope) -> bool:
-    """Erase ops without effect whose results nobody uses, in one backward walk; whether there were any."""
+    """Erase effect-free ops with unused results, in one backward walk; returns whether there were any."""
     changed = False
     for op in operations_backward(scope):
         if op.results and is_dead(op):
@@ -121,7 +121,7 @@ def erase_dead(scope: Scope) -> bool:
 
 
 def erase_unused(values: Iterable[SSAValue]) -> None:
-    """Erase the views behind values that nothing uses."""
+    """Erase unused views behind values."""
     for value in values:
         if isinstance(value.owner, ViewOp) and not value.uses:
             Rewriter.erase_op(value.owner)

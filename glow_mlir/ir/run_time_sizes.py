@@ -1,4 +1,4 @@
-"""Passes on modules with sizes that are known at run time only: a pass that needs numbers says where it misses one."""
+"""Errors for passes on modules with run-time sizes: a pass that needs a number reports the operation that lacks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
     """
     Apply a pass to a module.
 
-    Raises what the pass raises, but an `UnsupportedError` with file, node and pass where that is a `RunTimeSizeError`.
+    Raises the errors of the pass, with a `RunTimeSizeError` turned into an `UnsupportedError` with file, node and pass.
     """
     try:
         item.apply(context, module)
@@ -29,13 +29,13 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
 
 
 def unsupported_at(op: Operation, error: RunTimeSizeError) -> UnsupportedError:
-    """The error of an operation that needs a number for a size."""
+    """The error for an operation that needs a number for a size."""
     reason = f"{op.name} needs a number where the size {error.size} is known at run time only"
     return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=hint_at(op))
 
 
 def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
-    """The error of a pass that needs a number for a size, at the first operation that has a value of that size."""
+    """The error for a pass that needs a number for a size, at the first operation with a value of that size."""
     place = first_with(module, error.size)
     reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
     if place is None:
@@ -44,21 +44,20 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
 
 
 def hint_at(op: Operation) -> str:
-    """What to do where an operation of a function needs a number for a size."""
+    """The hint for an operation of a function that needs a number for a size."""
     return fitting_hint(HINT, bool(symbols_in(function_of(op))))
 
 
 def has_run_time_sizes(op: Operation) -> bool:
-    """Whether sizes that are known at run time only decide what an operation gives: of results, or as a property."""
+    """Whether run-time sizes determine the results of an operation, or occur in its properties."""
     told = any(isinstance(value, SizesAttr) for value in op.properties.values())
     return told or not all(has_static_shape(result) for result in op.results)
 
 
 def require_numbers(op: Operation, user: str) -> None:
     """
-    Check that all operands of an instruction have sizes that are numbers, which `user`, as `no kernel`, does without.
-
-    Raises `UnsupportedError`.
+    Raise `UnsupportedError` unless all operands of an instruction have static sizes; `user` names the code that needs
+    them, as `no kernel`.
     """
     if not all(map(has_static_shape, op.operands)):
         reason = f"{user} takes sizes that are known at run time only, as {op.name} has"
@@ -67,7 +66,7 @@ def require_numbers(op: Operation, user: str) -> None:
 
 
 def first_with(module: ModuleOp, size: object) -> Operation | None:
-    """The first operation of a function that has a result or operand with that size along an axis."""
+    """The first operation of a function with a result or operand of that size along an axis."""
     for function in functions(module):
         for op in operations(function):
             values = (*op.results, *op.operands)

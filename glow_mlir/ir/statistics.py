@@ -1,7 +1,7 @@
 """
-What passes count: `statistics.count("copies eliminated")`; `glow-opt --mlir-pass-statistics` shows it.
+Statistics of passes: `statistics.count("copies eliminated")`; `glow-opt --mlir-pass-statistics` prints them.
 
-Counts go to whoever collects them around the pass, by thread and task; nothing is kept where nobody does.
+Counts go to the collector around the pass, by thread and task; without a collector, nothing is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _COLLECTED: ContextVar[Counter[str] | None] = ContextVar("collected", default=No
 
 
 def count(what: str, number: int = 1) -> None:
-    """Add `number` to the statistic `what` of the pass that runs: a plural that reads well behind its number."""
+    """Add `number` to the statistic `what` of the running pass: a plural that reads well after a number."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected[what] += number
@@ -23,7 +23,7 @@ def count(what: str, number: int = 1) -> None:
 
 @contextmanager
 def counting() -> Generator[Counter[str]]:
-    """Collect what passes count inside the `with` statement."""
+    """Collect the counts of passes inside the `with` statement."""
     collected: Counter[str] = Counter()
     token = _COLLECTED.set(collected)
     try:

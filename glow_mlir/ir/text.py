@@ -1,9 +1,8 @@
 """
-Modules as text: a `.mlir` file, and beside it the weight file (`model.weights`) with the bytes of its digests.
+Textual modules: a `.mlir` file, and beside it the weight file (`model.weights`) with the bytes of its digests.
 
-Reading gives every op without a location its place in the text, as MLIR does, so that an error can name the line long
-after parsing. Writing is atomic: a file is complete or not there. The weight store, and numpy with it, is imported only
-where there are weights.
+Reading gives every op without a location its position in the text, as MLIR does, so that errors can name the line long
+after parsing. Writing is atomic. The weight store, and numpy with it, is imported only if there are weights.
 """
 
 from __future__ import annotations
@@ -49,29 +48,29 @@ WEIGHTS_SUFFIX = ".weights"
 
 
 class StringLexer(MLIRLexer):
-    """xDSL's lexer, which would try every way to divide a string that is not closed, as many as 2 to its length."""
+    """xDSL's lexer without its exponential backtracking on unterminated strings."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class LocatingParser(Parser):
     """
-    A parser of what xDSL's printer writes, with names of any letters, that gives every op without a location its place
-    in the text.
+    A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
+    position in the text.
     """
 
     def __init__(self, context: Context, text: str, name: str) -> None:
         super().__init__(context, "", name)
         self._parser_state = ParserState(StringLexer(Input(text, name)))
         self.places: dict[Operation, Place] = {}
-        """Where operations stand that have a location of their own."""
+        """Positions of operations with explicit locations."""
         self._begin = 0
         self._file = StringAttr(name)
         self.lines = Lines(name, text)
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing is left but comments."""
+        """Whether only comments are left."""
         return self._current_token.kind == MLIRTokenKind.EOF
 
     def parse_operation(self) -> Operation:
@@ -88,14 +87,14 @@ class LocatingParser(Parser):
         try:
             return super()._get_op_by_name(name)
         except ParseError as error:
-            # xDSL points behind the name, and so at the next line where nothing else is in this one.
+            # xDSL points after the name, and thus at the next line if the name ends this one.
             at = self.lexer.input.content.index(name, self._begin)
             near = get_close_matches(name, _operations_beside(name, self.ctx), n=1)
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
 
     def parse_optional_str_literal(self) -> str | None:
-        # xDSL writes letters outside of ASCII as their bytes, and reads those as bytes only.
+        # xDSL writes non-ASCII letters as their bytes, and reads these only as bytes.
         if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
             return super().parse_optional_str_literal()
         try:
@@ -119,11 +118,11 @@ class LocatingParser(Parser):
 
 
 _UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
-"""Messages of xDSL's parser that leave out what they are about → others, which what stands there is added to."""
+"""Messages of xDSL's parser without their subject → replacements, to which the token is appended."""
 
 
 def _operations_beside(name: str, context: Context) -> list[str]:
-    """The names of all operations of the dialect that a name says it is of; none where there is no such dialect."""
+    """The names of all operations in the dialect of a name; none if there is no such dialect."""
     dialect = context.get_optional_dialect(name.partition(".")[0])
     return [] if dialect is None else [op.name for op in dialect.operations]
 
@@ -131,15 +130,14 @@ def _operations_beside(name: str, context: Context) -> list[str]:
 @dataclass(eq=False, repr=False)
 class ModulePrinter(Printer):
     """
-    A printer that leaves out the elements of dense attributes with more than `limit` of them, and writes `aliases` for
-    attributes that have one.
+    A printer that elides dense attributes of more than `limit` elements, and prints attributes with `aliases` by alias.
     """
 
     limit: int | None = None
     aliases: Mapping[Attribute, str] = field(default_factory=dict[Attribute, str])
 
     def print_op(self, op: Operation) -> None:
-        # What is in a function of LLVM sees nothing around it, which xDSL's definition does not say.
+        # Functions of LLVM are isolated from above, which xDSL's definition omits.
         is_scope = op.name == "llvm.func"
         if is_scope:
             self.enter_scope()
@@ -160,14 +158,14 @@ class ModulePrinter(Printer):
 
 
 ALIASED: Mapping[type[Attribute], str] = {AffineMapAttr: "#map", TargetAttr: "#target"}
-"""Kind of attribute → how the names of those begin that stand in a module more than once."""
+"""Kind of attribute → prefix of the aliases of repeated ones."""
 
 ALIASING = frozenset({"glow_high", "glow_low"})
-"""The dialects whose text has such names: that of others is as xDSL prints it."""
+"""The dialects whose text has aliases; other text is as xDSL prints it."""
 
 
 def attribute_aliases(module: ModuleOp) -> dict[Attribute, str]:
-    """The names of attributes that stand in a module more than once, by kind in their order: `#map`, `#map1`, …"""
+    """Aliases for attributes that occur repeatedly in a module, by kind in order: `#map`, `#map1`, …"""
     counts: Counter[Attribute] = Counter()
     for op in module.walk():
         if op.dialect_name() not in ALIASING:
@@ -192,7 +190,7 @@ def one_line(error: object) -> str:
 
 def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
     """
-    Parse and verify a module; raises `ParseFailure` with the place in the text, `ModelError` for damaged weights.
+    Parse and verify a module; raises `ParseFailure` with the position in the text, `ModelError` for damaged weights.
 
     `name` is the file in the locations. Without `implicit_module`, the text must be one `builtin.module`.
     """
@@ -232,13 +230,13 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         hint = "check the shape of the constant"
         raise OutOfMemoryError(f"there is too little memory for a value of '{line}'", file=place, hint=hint) from error
     except Exception as error:
-        # xDSL's parser lets out whatever its attributes raise on nonsense: a failure while parsing is about the text.
+        # xDSL's parser lets through any exception of its attributes: a failure while parsing is about the text.
         reason = one_line(error) or type(error).__name__
         raise ParseFailure(reason, file=position_of(parser.location_at(parser.pos))) from error
 
 
 def _refuse_nested(module: ModuleOp) -> None:
-    """Raise `ParseFailure` for functions of ours in a module inside the outermost one, where no pass looks for them."""
+    """Raise `ParseFailure` for functions of ours in nested modules, which passes do not visit."""
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
     if [len(region.blocks) for region in module.regions] != [1]:
@@ -250,7 +248,7 @@ def _refuse_nested(module: ModuleOp) -> None:
 
 
 def _syntax_error(error: ParseError) -> ParseFailure:
-    """An error of xDSL's parser, at the place that it names, and with notes at the others."""
+    """Convert an error of xDSL's parser: its position, and notes at the others."""
     got, reason = one_line(error.span.text), one_line(error.msg)
     if reason in _UNCLEAR:
         reason = f"{_UNCLEAR[reason]}, got {got!r}"
@@ -264,9 +262,9 @@ def _syntax_error(error: ParseError) -> ParseFailure:
 
 def verify_module(module: ModuleOp, file: str = "") -> None:
     """
-    Verify a module; raises `ParseFailure` that names the op at fault, or else `file`.
+    Verify a module; raises `ParseFailure` at the invalid op, or else in `file`.
 
-    The error has those of all other ops besides, but of none that has an op inside which is at fault.
+    The errors of all other invalid ops follow, except ops with an invalid op inside.
     """
     failure: Exception | None = None
     try:
@@ -274,7 +272,7 @@ def verify_module(module: ModuleOp, file: str = "") -> None:
     except Exception as error:
         failure = error
     found = [*(_invalid_ops(module) if failure is not None else ()), *_too_early(module)]
-    if failure is not None and not found:  # A block of it.
+    if failure is not None and not found:  # An op of one of its blocks.
         found = [ParseFailure(one_line(failure))]
     for error in found:
         error.file = error.file or file
@@ -283,13 +281,13 @@ def verify_module(module: ModuleOp, file: str = "") -> None:
 
 
 def _invalid_ops(module: ModuleOp) -> list[GlowError]:
-    """What the verifiers of single ops say; of ops inside each other, the inner ones."""
+    """The failures of the verifiers of single ops; innermost ops only."""
     found: list[GlowError] = []
     blamed: set[Operation] = set()
     for op in module.walk(region_first=True):
         try:
             if op not in blamed:
-                op.verify_()  # First, since `verify` prints the whole module where this fails.
+                op.verify_()  # First, since `verify` prints the whole module if this fails.
                 op.verify(verify_nested_ops=False)
                 continue
         except Exception as error:
@@ -306,9 +304,9 @@ def _error_at(op: Operation, reason: str) -> ParseFailure:
 
 def _too_early(module: ModuleOp) -> Iterator[GlowError]:
     """
-    An error for each op that does not stand behind its operands, in their block or inside: xDSL does not look.
+    An error for each op that does not follow its operands, in their block or nested: xDSL does not check this.
 
-    In a graph there is no behind.
+    Graph regions have no order.
     """
     seen: set[Operation] = set()
     graphs = cache(is_graph)
@@ -317,7 +315,7 @@ def _too_early(module: ModuleOp) -> Iterator[GlowError]:
             owner = value.owner
             block = owner.parent if isinstance(owner, Operation) else owner
             inner = None if block is None else _within(block.parent, op)
-            # Which block of a function comes before which is decided by its branches: LLVM checks that.
+            # Dominance between the blocks of a function depends on its branches: LLVM checks that.
             same = block is not None and inner is not None and inner.parent is block
             early = same and isinstance(owner, Operation) and owner not in seen and not graphs(block)
             if inner is None or early:
@@ -330,7 +328,7 @@ def _too_early(module: ModuleOp) -> Iterator[GlowError]:
 
 
 def _within(region: Region | None, op: Operation) -> Operation | None:
-    """The op of a region's own blocks that an op is, or is inside; `None` where it is elsewhere."""
+    """The op of a region's own blocks that is or encloses an op; `None` if it is elsewhere."""
     around: Operation | None = op
     while around is not None and around.parent_region() is not region:
         around = around.parent_op()
@@ -339,10 +337,10 @@ def _within(region: Region | None, op: Operation) -> Operation | None:
 
 def read_module(source: Path | str, context: Context, in_memory: bool = False) -> ModuleOp:
     """
-    Read a module from a file (a `Path`) or from text (a `str`), verified; of a file, the weights beside it as well.
+    Read and verify a module from a file (a `Path`), with the weights beside it, or from text (a `str`).
 
-    Weights are mapped, and their file must not change as long as the module is used, unless they are `in_memory`.
-    Raises `ParseFailure` for a file or text that is no module.
+    Weights are mapped unless read `in_memory`: their file must not change as long as the module is used. Raises
+    `ParseFailure` for a file or text that is no module.
     """
     if isinstance(source, str):
         return parse_module(source, context)
@@ -355,9 +353,9 @@ def read_module(source: Path | str, context: Context, in_memory: bool = False) -
 
 def _check_weights(module: ModuleOp) -> None:
     """
-    Raise `ModelError` where the weights of a constant have another type than it says, or were damaged in their file.
+    Raise `ModelError` if the weights of a constant have another type, or were damaged in their file.
 
-    Weights that the store has not are an error only where they are read.
+    Weights missing from the store are an error only when they are read.
     """
     stored = [(op, op.properties["weights"]) for op in module.body.block.ops if "weights" in op.properties]
     if not stored:
@@ -374,7 +372,7 @@ def _check_weights(module: ModuleOp) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises `ParseFailure` where it cannot be read."""
+    """The text of a file; raises `ParseFailure` if it cannot be read."""
     try:
         return decoded(path.read_bytes(), str(path))
     except OSError as error:
@@ -382,7 +380,9 @@ def read_text(path: Path) -> str:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """Bytes as text, with any line ends, and with or without a byte order mark; raises `ParseFailure` for others."""
+    """
+    Decode bytes as text, with any line ends, and with or without a byte order mark; raises `ParseFailure` for others.
+    """
     kind = kind_of(data[:NEAR], file)
     if b"\0" not in data and not (kind and kind.is_text):
         try:
@@ -395,7 +395,7 @@ def decoded(data: bytes, file: str) -> str:
 
 
 def weights_path(path: Path) -> Path:
-    """Where the weights of the module in `path` lie."""
+    """The path of the weight file of the module in `path`."""
     return path.with_suffix(WEIGHTS_SUFFIX)
 
 
@@ -415,7 +415,7 @@ def read_weights_of(path: Path, in_memory: bool = False) -> Sequence[str]:
 
 
 def keep_weights(module: ModuleOp) -> None:
-    """Let the module, which was parsed, keep the weights in the store that it refers to."""
+    """Let a parsed module keep the weights in the store that it refers to."""
     for op in module.body.block.ops:
         if isinstance(digest := op.properties.get("weights"), StringAttr):
             from glow_mlir.constants.weights import known_digest
@@ -442,8 +442,8 @@ def module_text(
     """
     The text of a module, ending in a newline.
 
-    `locations` adds them to every op, `generic` chooses MLIR's generic form, and dense attributes with more than
-    `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
+    `locations` prints the location of every op, `generic` selects MLIR's generic form, and dense attributes with more
+    than `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
     """
     stream = StringIO()
     if not generic and not locations:
@@ -465,15 +465,15 @@ def module_text(
 
 
 def write_module(module: ModuleOp, path: Path, locations: bool = True) -> None:
-    """Write a module to `path`, and the weights it refers to beside it. Both files are complete or untouched."""
+    """Write a module to `path`, and the weights it refers to beside it, atomically."""
     write_text(module_text(module, locations=locations), path, digests(module))
 
 
 def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
     """
-    Write text to `path`, after the weights `used` beside it, if there are any; each file as a whole or not at all.
+    Write text to `path`, after the weights `used` beside it, if there are any; each file atomically.
 
-    A device or pipe gets the text alone. Raises `OptionError` where that is impossible.
+    A device or pipe gets only the text. Raises `OptionError` if that is impossible.
     """
     with replaced(path) as file:
         if (present := list(dict.fromkeys(used))) and not is_node(path):
@@ -484,7 +484,7 @@ def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those around it, where there is none; raises `OptionError` where that is impossible."""
+    """Create a folder and its parents if needed; raises `OptionError` if that is impossible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,9 +1,9 @@
 """
 Walks over the program of a function: its operations, and those in the regions of branches and loops.
 
-Regions form a tree, with the block of the function as its root. Bodies of scalar operations, as `generic`, stacks and
-epilogues have them, belong to their operation and are not part of it. A walk visits each operation once; the operation
-it is at may be erased or moved, and others inserted around it.
+Regions form a tree, with the block of the function as its root. Bodies of scalar operations, as in `generic`, stacks
+and epilogues, belong to their operation and are not part of it. A walk visits each operation once; the current
+operation may be erased or moved, and others inserted around it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,24 @@ Scope = FunctionOp | Block
 
 
 class Span(NamedTuple):
-    """When an operation runs, in steps of a walk: from `begin` up to `end`, which is behind all that is inside."""
+    """
+    The execution interval of an operation, in steps of a walk: from `begin` up to `end`, which follows all nested
+    operations.
+    """
 
     begin: int
     end: int
 
 
 def inner_blocks(op: Operation) -> Iterator[Block]:
-    """The blocks inside an operation that are parts of the program, in order."""
+    """The blocks inside an operation that are part of the program, in order."""
     if op.regions and not is_kind(type(op), (HighOp, Instruction)):
         for region in op.regions:
             yield from region.blocks
 
 
 def own_operations(scope: Scope) -> Iterator[Operation]:
-    """The operations of a block itself, in order, without those in regions."""
+    """The operations of a block, in order, without nested ones."""
     op = _block_of(scope).first_op
     while op is not None:
         following = next_of(op)
@@ -47,7 +50,7 @@ def own_operations(scope: Scope) -> Iterator[Operation]:
 
 
 def own_operations_backward(scope: Scope) -> Iterator[Operation]:
-    """The operations of a block itself, the last one first, without those in regions."""
+    """The operations of a block in reverse, without nested ones."""
     op = _block_of(scope).last_op
     while op is not None:
         previous = previous_of(op)
@@ -56,7 +59,7 @@ def own_operations_backward(scope: Scope) -> Iterator[Operation]:
 
 
 def operations(scope: Scope) -> Iterator[Operation]:
-    """All operations in the order of the program; a branch or loop comes before what is inside."""
+    """All operations in program order; a branch or loop comes before nested operations."""
     op = _block_of(scope).first_op
     while op is not None:
         following = next_of(op)
@@ -68,7 +71,7 @@ def operations(scope: Scope) -> Iterator[Operation]:
 
 
 def all_operations(scope: Scope) -> list[Operation]:
-    """All operations in the order of the program, as they are now: a walk that changes none of them takes longer."""
+    """All operations in program order, as a snapshot: faster than a walk that allows changes."""
     found: list[Operation] = []
     _collect(_block_of(scope), found)
     return found
@@ -85,14 +88,14 @@ def _collect(block: Block, found: list[Operation]) -> None:
 
 
 def subtree(op: Operation) -> Iterator[Operation]:
-    """An operation, then those inside it in the order of the program."""
+    """An operation, then nested ones in program order."""
     yield op
     for block in inner_blocks(op):
         yield from operations(block)
 
 
 def operations_backward(scope: Scope) -> Iterator[Operation]:
-    """All operations against the order of the program; a branch or loop comes after what is inside."""
+    """All operations in reverse program order; a branch or loop comes after nested operations."""
     op = _block_of(scope).last_op
     while op is not None:
         previous = previous_of(op)
@@ -118,14 +121,16 @@ def blocks_inside_out(scope: Scope) -> list[Block]:
 
 
 def spans(scope: Scope) -> dict[Operation, Span]:
-    """When each operation runs: spans of operations that may run at the same time, or one in the other, overlap."""
+    """The execution interval of each operation: intervals of operations that may be active at the same time overlap."""
     found: dict[Operation, Span] = {}
     _number(_block_of(scope), 0, found)
     return found
 
 
 def _number(block: Block, position: int, found: dict[Operation, Span]) -> int:
-    """Give the operations of a block their spans, from a position on; the position behind the last one."""
+    """
+    Assign intervals to the operations of a block, starting at a position; returns the position after the last one.
+    """
     for op in own_operations(block):
         begin, position = position, position + 1
         if op.regions:
@@ -136,7 +141,7 @@ def _number(block: Block, position: int, found: dict[Operation, Span]) -> int:
 
 
 def within(block: Block, op: Operation) -> Operation | None:
-    """The operation of a block that `op` is, or is inside; `None` where it is elsewhere."""
+    """The operation of a block that is or encloses `op`; `None` if it is elsewhere."""
     around: Operation | None = op
     while around is not None and around.parent is not block:
         around = around.parent_op()

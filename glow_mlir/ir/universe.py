@@ -1,4 +1,4 @@
-"""What xDSL's tools find by the entry point `xdsl.universe`: our dialects and passes, imported when named."""
+"""The entry point `xdsl.universe` for xDSL's tools: our dialects and passes, imported by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIALECTS: dict[str, str] = {
     "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
     "quant": "glow_mlir.dialects.quant:QUANT",
 }
-"""Dialect → where it is defined."""
+"""Dialect → module that defines it."""
 
 _ROOMS: dict[str, str] = {
     "transforms.graph": (
@@ -49,14 +49,14 @@ _ROOMS: dict[str, str] = {
     "conversion": "glow-high-to-glow-low",
     "codegen": "check-races glow-low-to-scf raise-alignments scf-to-llvm verify-structured",
 }
-"""Room → the passes in it; `fuse-epilogues` is the class `FuseEpiloguesPass` of the file `fuse_epilogues.py` there."""
+"""Package → its passes; `fuse-epilogues` is the class `FuseEpiloguesPass` of the file `fuse_epilogues.py` there."""
 
 PASSES: dict[str, str] = {
     name: f"glow_mlir.{room}.{name.replace('-', '_')}:{name.title().replace('-', '')}Pass"
     for room, names in _ROOMS.items()
     for name in names.split()
 }
-"""Pass → where it is defined."""
+"""Pass → module that defines it."""
 
 
 def _load(place: str) -> Any:
@@ -79,10 +79,10 @@ def dialect(name: str) -> Dialect:
 
 
 OWN_PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: _lazy(place) for name, place in PASSES.items()}
-"""Pass → its class. In our tools a pass of ours takes the place of one of xDSL's with its name."""
+"""Pass → its class. In our tools, our pass replaces one of xDSL's with the same name."""
 
 GLOW_UNIVERSE = Universe(
     all_dialects={name: _lazy(place) for name, place in DIALECTS.items()},
     all_passes={name: load for name, load in OWN_PASSES.items() if name not in get_all_passes()},
 )
-"""Our dialects and passes, found by `xdsl-opt` through the entry point, which refuses names that it knows."""
+"""Our dialects and passes for `xdsl-opt`, which rejects names that it already has."""

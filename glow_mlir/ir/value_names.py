@@ -1,4 +1,4 @@
-"""Names of SSA values: what the text of a module can call a value that goes by any name outside."""
+"""Names of SSA values derived from arbitrary names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_$.-]+")
 @lru_cache(1 << 10)
 def value_name(text: str) -> str | None:
     """
-    `text` as the name of an SSA value, in MLIR's characters; `None` where nothing of it is left.
+    Convert `text` to the name of an SSA value, in MLIR's characters; `None` if nothing of it is left.
 
-    It begins with no digit, and does not end in `_` and a number: printers tell values of one name apart by these.
+    It begins with no digit, and does not end in `_` and a number: printers append these to distinguish values of one
+    name.
     """
     name = _ILLEGAL.sub(" ", text).strip().replace(" ", "_")
     start, bar, end = name.rpartition("_")

@@ -1,1 +1,1 @@
-"""Which device computes what: costs of operators on devices and of transfers, and the assignments that cost least."""
+"""Partitioning among devices: costs of operators and transfers, and assignments of least cost."""

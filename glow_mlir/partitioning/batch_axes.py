@@ -1,4 +1,4 @@
-"""Where the samples of the batch of a function lie in its values, so that each sample is computed by itself."""
+"""Batch analysis: the layout of samples in the values of a function whose samples are independent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.partitioning.extraction import values_read
 from glow_mlir.support.dataclass import dataclass
 
 Operands = tuple[Runs | None, ...]
-"""How each operand is read: where samples lie in it, or `None` for one that is read whole."""
+"""For each operand its sample layout, or `None` if it is read whole."""
 
 HINT = "partition='latency' or 'pipeline' splits a model otherwise"
 
@@ -28,10 +28,10 @@ HINT = "partition='latency' or 'pipeline' splits a model otherwise"
 @dataclass(frozen=True)
 class BatchAxes:
     """
-    The samples of a batch in a function: how many there are, and where they lie in the values that depend on them.
+    The batch of a function: the number of samples, and their layout in values that depend on them.
 
-    `operands` has the operators that compute each sample by itself. What they read by sample and is not in `values`
-    does not depend on the batch, but has something for each sample.
+    `operands` has the operators that compute each sample independently. Operands with a layout that are not in `values`
+    do not depend on the batch, but have a slice per sample.
     """
 
     samples: int
@@ -41,10 +41,10 @@ class BatchAxes:
 
 def batch_axes(function: FuncOp, storage: Storage) -> BatchAxes | None:
     """
-    Where the batch of a function is; `None` for a function without inputs.
+    Find the batch of a function; `None` for a function without inputs.
 
-    Raises `UnsupportedError` for a batch of one, an operator that mixes the samples, or state or control flow that
-    depends on them.
+    Raises `UnsupportedError` for a batch of one, an operator that mixes samples, or state or control flow that depends
+    on them.
     """
     bound = [op for op in placeholders_of(function) if op.role in ("input", "output")]
     if not any(op.role == "input" for op in bound):
@@ -61,7 +61,7 @@ def batch_axes(function: FuncOp, storage: Storage) -> BatchAxes | None:
 
 
 def _samples(function: FuncOp, bound: Sequence[PlaceholderOp]) -> int:
-    """The first size, above one, that most inputs and outputs have; of several, that of the first input."""
+    """The first size above one of an input that most inputs and outputs share; the first input wins ties."""
     sizes = {op: size for op in bound for size in shape_of(op.tensor_type)[:1] if size > 1}
     counts = Counter(sizes.values())
     candidates = [size for op, size in sizes.items() if op.role == "input"]
@@ -80,7 +80,7 @@ def _is_input(storage: Storage, op: GetOp) -> bool:
 
 
 def _follow(op: Operation, found: BatchAxes, storage: Storage) -> None:
-    """Note where samples lie in the results of an operation that reads some."""
+    """Propagate sample layouts to the results of an operation."""
     if isinstance(op, SaveOp):
         saved = storage.by_name[op.storage_name]
         if isinstance(saved, PlaceholderOp) and saved.role == "state":
@@ -103,9 +103,9 @@ def samples_through(
     op: HighOp, operands: Sequence[Runs | None], samples: int
 ) -> tuple[Operands, tuple[Runs, ...]] | None:
     """
-    How an operator reads its operands, and where samples lie in its results, if they lie in operands as told.
+    The layouts of operands and results of an operator, given those of its operands.
 
-    `None` where it does not compute each sample by itself.
+    `None` if it does not compute each sample independently.
     """
     lies = {own._replace(axis=0) for own in operands if own is not None}
     if len(lies) == 1:
@@ -120,7 +120,7 @@ def samples_through(
 def _read_along(
     op: HighOp, operands: Sequence[Runs | None], along: IndependentAxis, runs: Runs, samples: int
 ) -> Operands | None:
-    """How operands are read, if the samples lie along an independent axis; `None` where they do not."""
+    """The layouts of operands if the samples lie along an independent axis; else `None`."""
     size = runs.size(samples)
     read: list[Runs | None] = []
     for value, own, axis in zip(op.operands, operands, along.operands, strict=True):

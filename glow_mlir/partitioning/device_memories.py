@@ -1,4 +1,4 @@
-"""Memories of a module for several devices, and who can use which."""
+"""Memories of a multi-device module, and the devices that can access each."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from glow_mlir.dialects.device import devices_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, root_of
 
 HOST_MEMORY = ""
-"""The memory of the host, in the place of the name of a device."""
+"""The host memory, in place of a device name."""
 
 
 class Places:
-    """Where buffers of host programs of a module are."""
+    """The memories of buffers in host programs of a module."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._shared = {device.name: not device.own_memory for device in devices_of(module)}
 
     def of(self, value: SSAValue) -> str:
-        """The device in whose memory a buffer is; `HOST_MEMORY` for what callers give and get."""
+        """The device in whose memory a buffer is; `HOST_MEMORY` for buffers of callers."""
         owner = root_of(value).owner
         return owner.device.data if isinstance(owner, AllocOp) and owner.device is not None else HOST_MEMORY
 
     def is_host(self, place: str) -> bool:
-        """Whether the memory of a device is the host's."""
+        """Whether a device uses host memory."""
         return place == HOST_MEMORY or self._shared.get(place, False)
 
     def is_usable(self, place: str, device: str) -> bool:
-        """Whether a device reads and writes buffers in the memory of a place."""
+        """Whether a device can access buffers in the memory `place`."""
         return place == device or (self.is_host(place) and self.is_host(device))

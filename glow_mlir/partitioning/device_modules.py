@@ -1,4 +1,4 @@
-"""The module of each device of a partitioned one, which its backend compiles alone."""
+"""Split a partitioned module into one module per device, compiled by its backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.ir.traversal import operations
 
 
 def device_modules(module: ModuleOp) -> dict[str, ModuleOp]:
-    """Device → a module with its functions, for which what is between functions is given and got by callers."""
+    """Device → a module with its functions; storage between functions becomes inputs and outputs."""
     found: dict[str, ModuleOp] = {}
     whole = Storage(module)
     for function in functions(module):
@@ -29,12 +29,12 @@ def device_modules(module: ModuleOp) -> dict[str, ModuleOp]:
 
 def stage_modules(module: ModuleOp) -> tuple[list[ModuleOp], dict[str, str]]:
     """
-    A module of each partition of a partitioned module, in the order in which its only entry calls them; and of each
-    output of that entry what it is called that a partition gives, or that is an input.
+    A module per partition of a partitioned module, in the order in which its only entry calls them; and, for each
+    output of that entry, the name of the partition's output or of the input that provides it.
 
-    What is between partitions has the name of its storage, for those that give it and those that get it; whoever
-    compiles a module decides for what machine. Raises `UnsupportedError` for several entries, and where a name of an
-    input or output is that of what is between partitions.
+    Storage between partitions keeps its name as an output of one module and an input of others; the compiler of a
+    module chooses its machine. Raises `UnsupportedError` for several entries, and if storage between partitions has the
+    name of an input or output.
     """
     entries = entries_of(module)
     if len(entries) != 1:
@@ -61,7 +61,7 @@ def stage_modules(module: ModuleOp) -> tuple[list[ModuleOp], dict[str, str]]:
 
 
 def _given(value: SSAValue, called: Mapping[str, FuncOp]) -> str:
-    """The storage that has a value: what a call gives, or an input; raises `UnsupportedError` for a constant."""
+    """The storage of a value: a call's result or an input; raises `UnsupportedError` for a constant."""
     owner = value.owner
     if isinstance(owner, CallOp):
         return written_by(called[owner.callee_name])[owner.results.index(value)]
@@ -71,7 +71,7 @@ def _given(value: SSAValue, called: Mapping[str, FuncOp]) -> str:
 
 
 def _public(whole: Storage, name: str) -> str:
-    """What callers of stages call some storage."""
+    """The public name of some storage between stages."""
     op = whole.by_name[name]
     return op.public_name if isinstance(op, PlaceholderOp) and op.role != "between" else name
 
@@ -97,7 +97,7 @@ def _used(function: FuncOp) -> list[str]:
 
 
 def _storage_of(storage: Storage, whole: Storage, name: str, is_written: bool) -> str:
-    """The name that some storage of the whole module has in another one, where it is from now on."""
+    """The name of some storage of the whole module in another one, where it is added if missing."""
     op = whole.by_name[name]
     if not isinstance(op, PlaceholderOp) or op.role != "between":
         if name not in storage.by_name:

@@ -1,4 +1,4 @@
-"""Devices by name, as people list them: `opencl:0,cpu,threads=2`."""
+"""Device lists in user syntax: `opencl:0,cpu,threads=2`."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.placement import devices_named
 
 MEMORY = "memory_bytes"
-"""The field of a device that says how many bytes it has."""
+"""The field for the bytes of memory of a device."""
 OWN = "own_memory"
-"""The field of a device that says whether its memory is its own, 0 or 1."""
+"""The field for whether a device has memory of its own, 0 or 1."""
 
 
 def named_devices(text: str, common: str = "") -> list[DeviceSpec]:
     """
-    The devices in a text such as `opencl:0,cpu,threads=2,memory_bytes=1000000,cpu`.
+    Parse the devices in a string such as `opencl:0,cpu,threads=2,memory_bytes=1000000,cpu`.
 
-    Each is a backend, with the number of its device, by default the next one, and fields of its target behind it;
-    `target=avx2` names that, and without it is the machine of this process, or the device beside it. `memory_bytes` is
-    how much of it may be taken, by default all that a device has of its own, and `own_memory=1` lets values be
-    transferred to a device that could do without. `common` are fields, such as `accuracy=strict`, of each device that
-    says no other.
+    Each is a backend, with the number of its device, by default the next one, followed by fields of its target.
+    `target=avx2` names the target; by default it is this machine, or its attached device. `memory_bytes` limits the
+    memory used, by default to all of a device's own memory; `own_memory=1` forces transfers to a device that could
+    share memory. `common` are fields, such as `accuracy=strict`, of all devices that do not override them.
 
-    Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
+    Raises `OptionError` for an unknown device, for one that is listed twice, and for invalid field values.
     """
     found: list[DeviceSpec] = []
     for backend, number, fields in devices_named(text):
@@ -44,7 +43,7 @@ def _key(field: str) -> str:
 
 
 def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
-    """A device of a backend with what is said of it."""
+    """A device of a backend with the given fields."""
     numbers, target, rest = {MEMORY: 0, OWN: 0}, HOST, list[str]()
     for field in fields:
         key, _, value = field.partition("=")
@@ -61,7 +60,7 @@ def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
     if backend == SEVERAL_BACKENDS:
         raise OptionError(f"'{backend}' is several devices, and none of them", hint="cpu,opencl:0")
     of = get_backend(backend)
-    if target == HOST and name in of.targets():  # A backend may call its devices so.
+    if target == HOST and name in of.targets():  # A backend may name its devices this way.
         target = name
     made = of.target(",".join((target, *rest)))
     of.check_target(made)

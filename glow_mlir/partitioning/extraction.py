@@ -1,4 +1,4 @@
-"""Functions that are made of some operators of another: partitions, and single operators to ask a backend about."""
+"""Extraction of operators into functions: partitions, and single operators to query a backend about."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.ir.traversal import operations, subtree
 
 ORDER = {"input": 0, "between": 1, "state": 2, "output": 3}
-"""Role → where placeholders of that role stand among the bindings of a function."""
+"""Role → position of placeholders of that role among the bindings of a function."""
 
 
 def is_free(op: Operation) -> bool:
-    """Whether each function that reads the results of an operation has it itself: constants, inputs, and splats."""
+    """Whether an operation is copied into each function that uses it: constants, inputs, and splats."""
     return (isinstance(op, GetOp) and op.mutable is None) or (isinstance(op, HighOp) and not op.operands)
 
 
 def values_read(op: Operation) -> list[SSAValue]:
-    """The values that an operation reads, those that its regions read from around it among them, each once."""
+    """The values that an operation reads, captures of its regions included, each once."""
     read = (value for item in subtree(op) for value in item.operands)
     return list(dict.fromkeys(value for value in read if not _is_inside(value, op)))
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is made in the regions of an operation."""
+    """Whether a value is defined in the regions of an operation."""
     outer = value.owner.parent_op()
     while outer is not None and outer is not op:
         outer = outer.parent_op()
@@ -46,10 +46,10 @@ def extracted(
     target: Target,
 ) -> FuncOp:
     """
-    A function of copies of some operations, in order, not yet in a module.
+    Build a function from copies of some operations, in order, not yet in a module.
 
-    It reads what they do not compute from the storage in `given`, and saves values where `saved` says. Constants and
-    inputs it reads itself.
+    Values that they do not compute are read from the storage in `given`; `saved` says where to save values. The
+    function reads constants and inputs itself.
     """
     function = FuncOp.named(name, (), ops[0].location if ops else None, TargetAttr(target))
     known: dict[SSAValue, SSAValue] = {}
@@ -90,7 +90,7 @@ def _add_source(
 
 
 def _add_copy(function: FuncOp, op: Operation, known: dict[SSAValue, SSAValue]) -> None:
-    """Add a copy of an operation, without the device that it is placed on."""
+    """Add a copy of an operation, without its device assignment."""
     copy = op.clone(known)
     copy.attributes.pop(DEVICE, None)
     for result, new in zip(op.results, copy.results, strict=True):

@@ -1,4 +1,4 @@
-"""From functions of host instructions to what the runtime knows of them."""
+"""Conversion of functions of host instructions to host programs of the runtime."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from glow_mlir.support.dataclass import dataclass
 
 
 def host_programs(module: ModuleOp) -> tuple[HostProgram, ...]:
-    """The host programs of a module: those of all functions that nobody calls."""
+    """The host programs of a module: those of all functions without callers."""
     return tuple(_Program(module, entry).made() for entry in entries_of(module) if isinstance(entry, FuncOp))
 
 
 @dataclass
 class _Program:
-    """One host program, and the numbers of its buffers."""
+    """One host program during conversion, with its buffer numbers."""
 
     module: ModuleOp
     function: FuncOp
     buffers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def made(self) -> HostProgram:
-        """The program. The first buffers are those of its bindings."""
+        """The program. Its first buffers are its bindings."""
         function, names = self.function, self.function.binding_names
         self.buffers = {
             op.result: names.index(op.storage_name) for op in own_operations(function) if isinstance(op, WeightOp)

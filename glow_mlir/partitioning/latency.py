@@ -1,9 +1,9 @@
 """
-The assignment whose inferences take the least time where one thing happens after the other.
+Assignment of least latency for sequential execution.
 
-For two devices that is a minimum cut (H. Stone, 1977): what a node costs there and here are the capacities of its edges
-to source and sink, and a value costs its transfer where it is cut. For more, devices swap nodes in pairs, each pair at
-its best, until none gains (Y. Boykov, O. Veksler and R. Zabih, 2001); small problems are searched to the end.
+For two devices that is a minimum cut (H. Stone, 1977): the costs of a node on either device are the capacities of its
+edges to source and sink, and a cut value costs its transfer. For more devices, pairs of them swap nodes, each swap an
+optimal cut, until none improves (Y. Boykov, O. Veksler and R. Zabih, 2001); small problems are searched exhaustively.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from glow_mlir.partitioning.minimum_cut import Network
 from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, grouped, place_of
 
 NEVER = 1e12
-"""Seconds that stand for infinity in a network: more than all that is finite takes."""
+"""Seconds that represent infinity in a network: above all finite costs."""
 
 MAX_SEARCHED = 1 << 14
-"""Assignments that a problem has at most for all of them to be looked at."""
+"""Maximum number of assignments for an exhaustive search."""
 
 PREFERENCE = 1000.0
-"""How much longer an operator is said to take on each device than on the first one, in multiples of what it takes."""
+"""Assumed slowdown of an operator on each device relative to the first one."""
 
 MULTIPLIERS = 40
-"""How many prices of memory are tried until the devices have enough of it."""
+"""Number of memory prices tried until the devices have enough memory."""
 
 PATIENCE = 8
-"""How many prices are tried in vain once the devices have enough."""
+"""Number of memory prices tried without improvement once the assignment fits."""
 
 
 def least_latency(problem: Problem) -> Assignment | None:
-    """The assignment of least latency that is found among those that fit into memory; `None` where there is none."""
+    """The assignment of least latency found among those that fit memory; `None` if there is none."""
     groups = grouped(len(problem.seconds), problem.together)
     if len(problem.devices) ** len(groups) <= MAX_SEARCHED:
         return _searched(problem, groups)
@@ -44,7 +44,7 @@ def least_latency(problem: Problem) -> Assignment | None:
 
 
 def preferring(problem: Problem) -> Problem:
-    """The problem in which an operator takes much longer on each device than on the one that is listed before it."""
+    """The problem in which an operator takes much longer on each device than on the previous one in the list."""
     seconds: list[tuple[float, ...]] = []
     for times in problem.seconds:
         base = min(times)
@@ -80,7 +80,7 @@ def _searched(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment |
 
 
 def _swapped(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
-    """The best assignment that swaps between pairs of devices lead to; `None` where a node is for no device."""
+    """The best assignment reachable by swaps between pairs of devices; `None` if no device executes some node."""
     starts = [_start(problem, groups, device) for device in problem.devices]
     if any(start is None for start in starts):
         return None
@@ -89,7 +89,7 @@ def _swapped(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | 
 
 
 def _start(problem: Problem, groups: Sequence[Sequence[int]], preferred: int) -> list[int] | None:
-    """All nodes on one device, but for those that it does not execute."""
+    """All nodes on one device, except those that it does not execute."""
     start = [preferred] * len(problem.seconds)
     for group in groups:
         times = [sum(problem.seconds[node][device] for node in group) for device in problem.devices]
@@ -102,7 +102,7 @@ def _start(problem: Problem, groups: Sequence[Sequence[int]], preferred: int) ->
 
 
 def _improved(problem: Problem, groups: Sequence[Sequence[int]], start: Sequence[int]) -> Assignment:
-    """What swaps make of an assignment, until none of them gains."""
+    """Improve an assignment by swaps until none helps."""
     best, latency = tuple(start), problem.latency(start)
     while True:
         before = latency
@@ -117,7 +117,7 @@ def _improved(problem: Problem, groups: Sequence[Sequence[int]], start: Sequence
 def _swap(
     problem: Problem, groups: Sequence[Sequence[int]], assignment: Assignment, pair: tuple[int, int]
 ) -> Assignment:
-    """The best assignment in which the nodes of two devices are on one or the other of these."""
+    """The best assignment that redistributes the nodes of two devices between them."""
     network = Network()
     here, there = pair
     places: dict[int, int] = {}
@@ -146,7 +146,7 @@ def _add_value(
     pair: tuple[int, int],
     places: dict[int, int],
 ) -> None:
-    """Add what the transfers of a value cost: to each place once, wherever it is read there."""
+    """Add the transfer costs of a value: once per destination, wherever it is read there."""
     here, there = pair
     readers = {places[reader] for reader in value.readers if reader in places}
     if value.producer in places:
@@ -169,7 +169,7 @@ def _add_value(
         if not others or seconds <= 0:
             continue
         meeting = network.node()
-        # A reader that is over there pulls the meeting point along, which the producer then is cut from.
+        # A reader on the other side pulls the meeting point along, which is then cut from the producer.
         if target == "there":
             network.edge(tail, meeting, seconds)
         else:
@@ -182,7 +182,7 @@ def _add_value(
 
 
 def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
-    """The best assignment found that fits, by prices of memory on the devices that have too little (Lagrange)."""
+    """The best assignment found that fits, by prices of memory on the devices with too little (Lagrange)."""
     prices = [0.0] * len(problem.devices)
     best: Assignment | None = None
     least, tried = inf, 0
@@ -211,7 +211,7 @@ def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignm
 
 
 def _refilled(problem: Problem, groups: Sequence[Sequence[int]], assignment: Assignment) -> Assignment:
-    """An assignment that fits, with groups moved one by one to where they take less time, as long as it fits."""
+    """Improve a fitting assignment by moving groups one by one while it still fits."""
     best = list(assignment)
     near: list[list[int]] = [[] for _ in best]
     for number, value in enumerate(problem.values):
@@ -236,6 +236,6 @@ def _refilled(problem: Problem, groups: Sequence[Sequence[int]], assignment: Ass
 def _seconds_around(
     problem: Problem, assignment: Sequence[int], group: Sequence[int], values: Sequence[Value]
 ) -> float:
-    """What depends on where a group is: what its nodes take, and the transfers of the values that these have."""
+    """The cost that depends on the device of a group: its nodes, and the transfers of their values."""
     computed = sum(problem.seconds[node][assignment[node]] for node in group)
     return computed + sum(problem.moving_seconds(value, assignment) for value in values)

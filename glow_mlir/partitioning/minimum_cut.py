@@ -1,4 +1,4 @@
-"""Minimum cuts of networks, by Dinic's algorithm for largest flows (Y. Dinitz, 1970)."""
+"""Minimum cuts of networks, by Dinic's maximum-flow algorithm (Y. Dinitz, 1970)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import deque
 from math import inf
 
 _LEAST = 1e-18
-"""What remains of a capacity that is used up, where sums of floats are not exact; in seconds, below any cost."""
+"""Residual capacity treated as zero, since float sums are inexact; in seconds, below any cost."""
 
 
 class Network:
-    """Nodes, the first of which are `SOURCE` and `SINK`, and edges with capacities."""
+    """Nodes, beginning with `SOURCE` and `SINK`, and edges with capacities."""
 
     SOURCE = 0
     SINK = 1
 
     def __init__(self) -> None:
         self._edges: list[list[int]] = [[], []]
-        """For each node the numbers of its edges; the one back has the number with the last bit flipped."""
+        """For each node, the numbers of its edges; a reverse edge has the number with the last bit flipped."""
         self._heads: list[int] = []
         self._rest: list[float] = []
 
@@ -27,7 +27,7 @@ class Network:
         return len(self._edges) - 1
 
     def edge(self, tail: int, head: int, capacity: float) -> None:
-        """Let up to `capacity` flow from `tail` to `head`: what a cut costs that has these on different sides."""
+        """Add an edge of that capacity from `tail` to `head`: the cost of a cut between them."""
         if capacity <= 0:
             return
         for start, end, rest in ((tail, head, capacity), (head, tail, 0.0)):
@@ -36,13 +36,13 @@ class Network:
             self._rest.append(rest)
 
     def source_side(self) -> set[int]:
-        """The nodes on the side of the source in a cut that costs least."""
+        """The nodes on the source side of a minimum cut."""
         while (levels := self._levels())[self.SINK] >= 0:
             self._block(levels)
         return {node for node, level in enumerate(levels) if level >= 0}
 
     def _levels(self) -> list[int]:
-        """How many edges with a rest each node is away from the source; -1 for those that are not reached."""
+        """The distance of each node from the source along residual edges; -1 if unreachable."""
         levels = [-1] * len(self._edges)
         levels[self.SOURCE] = 0
         queue = deque([self.SOURCE])
@@ -56,7 +56,7 @@ class Network:
         return levels
 
     def _block(self, levels: list[int]) -> None:
-        """Send flow along all shortest paths to the sink, until each has an edge without a rest."""
+        """Saturate all shortest paths to the sink."""
         ahead = [0] * len(self._edges)
         path: list[int] = []
         node = self.SOURCE
@@ -79,7 +79,7 @@ class Network:
                 ahead[node] += 1
 
     def _next(self, node: int, levels: list[int], ahead: list[int]) -> int | None:
-        """The next edge of a node along which there is a way to the sink, as far as is known."""
+        """The next edge of a node that may still lead to the sink."""
         edges = self._edges[node]
         while ahead[node] < len(edges):
             edge = edges[ahead[node]]

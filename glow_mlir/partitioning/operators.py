@@ -1,4 +1,4 @@
-"""The problem that a function poses: its operators as nodes, what they cost on the devices of the module."""
+"""The placement problem of a function: operators as nodes, with their costs on the devices of the module."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
 
 SECONDS_PER_ADDITION = 1.4e-11
-"""Seconds of an addition of the cost model: 24 of them take a cycle, about, of 3 GHz."""
+"""Seconds of one addition of the cost model: about 24 per cycle at 3 GHz."""
 
 Profile = Mapping[str, Mapping[str, float]]
-"""Device, or backend → name of a node → the seconds that were measured."""
+"""Device, or backend → name of a node → measured seconds."""
 
 
 def cost(op: Operation, target: Target) -> float:
-    """Seconds that an operator, or what is in its regions, takes on a machine: its backend's word, or the model's."""
+    """Seconds of an operator, nested regions included, on a machine: the backend's estimate, or the cost model's."""
     backend = get_backend(target.backend)
     total = 0.0
     for item in subtree(op):
@@ -45,7 +45,7 @@ def cost(op: Operation, target: Target) -> float:
 
 @dataclass
 class Nodes:
-    """The operations of a function that are placed, those that read and save state among them, in order."""
+    """The operations of a function to place, in order, reads and saves of state included."""
 
     function: FuncOp
     storage: Storage
@@ -70,7 +70,7 @@ class Nodes:
         return {op: number for number, op in enumerate(self.ops)}
 
     def values(self) -> list[Value]:
-        """What nodes compute, and what comes from the host, with all who read it."""
+        """The values that nodes or the host produce, with all readers."""
         readers: dict[SSAValue, list[int]] = {}
         given: dict[str, tuple[int, list[int]]] = {}
         for number, op in enumerate(self.ops):
@@ -90,14 +90,14 @@ class Nodes:
         return [*made, *(Value(HOST, tuple(found), nbytes) for nbytes, found in given.values())]
 
     def _input(self, value: SSAValue) -> str | None:
-        """The input that a value is, where it is one."""
+        """The input behind a value, if it is one."""
         owner = value.owner
         if not isinstance(owner, GetOp) or self.storage.is_constant(value):
             return None
         return owner.storage_name
 
     def crossing(self, groups: Sequence[object]) -> list[SSAValue]:
-        """The values that a node of one group computes and one of another reads, where each node has its group."""
+        """The values that one group produces and another reads, given the group of each node."""
         found: dict[SSAValue, None] = {}
         for op, group in zip(self.ops, groups, strict=True):
             for value in values_read(op):
@@ -117,7 +117,7 @@ class Nodes:
         )
 
     def together(self) -> list[tuple[int, int]]:
-        """Pairs of nodes that read and save the same state, one right behind the other."""
+        """Pairs of adjacent nodes that access the same state."""
         last: dict[str, int] = {}
         pairs: list[tuple[int, int]] = []
         for number, op in enumerate(self.ops):
@@ -134,13 +134,13 @@ def is_free_value(value: SSAValue) -> bool:
 
 
 def pinned(op: Operation) -> str | None:
-    """The device that an operation is said to be on already."""
+    """The device that an operation is already assigned to."""
     said = op.attributes.get(DEVICE)
     return said.data if isinstance(said, StringAttr) else None
 
 
 def refusals_of(nodes: Nodes, devices: Sequence[DeviceSpec], support: Support) -> list[list[str]]:
-    """For each node and device, why the device does not execute it; empty where it does."""
+    """For each node and device, why the device does not execute it; empty if it does."""
     return [
         ["" if isinstance(op, GetOp | SaveOp) else support.refusal(op, device) for device in devices]
         for op in nodes.ops
@@ -154,7 +154,7 @@ def seconds_of(
     profile: Profile,
     state: Mapping[str, str],
 ) -> list[tuple[float, ...]]:
-    """For each node and device, how long it takes there; infinity where it is refused, or said to be elsewhere."""
+    """For each node and device, its seconds there; infinity if it is refused or assigned elsewhere."""
     measured = [
         _Measured(nodes.ops, profile.get(device.name, profile.get(device.target.backend, {}))) for device in devices
     ]
@@ -172,7 +172,7 @@ def seconds_of(
 
 
 class _Measured:
-    """What was measured of nodes, shared among the operators that have the names of one, by what the model says."""
+    """Measured seconds of nodes, divided among the operators of each node in proportion to the model."""
 
     def __init__(self, ops: Iterable[Operation], times: Mapping[str, float]) -> None:
         self._ops = [op for op in ops if not isinstance(op, GetOp | SaveOp)]
@@ -180,7 +180,7 @@ class _Measured:
         self._found: dict[Target, dict[Operation, float]] = {}
 
     def seconds(self, op: Operation, target: Target) -> float:
-        """Seconds of an operator: its share of what was measured, or what the model says where nothing was."""
+        """Seconds of an operator: its share of the measurement, or the model's estimate without one."""
         if isinstance(op, GetOp | SaveOp):
             return 0.0
         if target not in self._found:
@@ -189,7 +189,7 @@ class _Measured:
         return cost(op, target) if found is None else found
 
     def _shared(self, target: Target) -> dict[Operation, float]:
-        """The seconds of the operators one of whose names was measured, alone or with others."""
+        """The seconds of operators with a measured name, alone or in a group."""
         by_name: dict[str, list[Operation]] = {}
         for op in self._ops:
             for name in location_names(op.location):
@@ -205,7 +205,7 @@ class _Measured:
 
 
 def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int], float]:
-    """Seconds of a transfer from a device to another, or to or from the host."""
+    """Seconds of a transfer between devices, or to or from the host."""
     backends = [get_backend(device.target.backend) for device in devices]
 
     def seconds(source: int, target: int, nbytes: int) -> float:
@@ -216,7 +216,7 @@ def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int]
 
 
 def problem_of(nodes: Nodes, devices: Sequence[DeviceSpec], seconds: Sequence[tuple[float, ...]]) -> Problem:
-    """The problem that the nodes of a function pose to devices on which they take so long."""
+    """The placement problem of the nodes of a function, given their seconds on devices."""
     return Problem(
         tuple(seconds),
         tuple(nodes.values()),

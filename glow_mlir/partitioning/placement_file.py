@@ -1,4 +1,4 @@
-"""Files that say on what devices nodes are to be, and what nodes take on devices."""
+"""Placement files: devices of nodes, and seconds of nodes on devices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from glow_mlir.support.json_text import parsed_json
 
 def read_placement(file: str, devices: Sequence[DeviceSpec]) -> dict[str, str]:
     """
-    Node → device, as a JSON file has it: `{"cpu:0": ["conv1", "relu1"], "opencl:0": [...]}`; nothing without a file.
+    Read node → device from a JSON file: `{"cpu:0": ["conv1", "relu1"], "opencl:0": [...]}`; empty without a file.
 
-    Raises `OptionError` for a file that is something else, or that names another device.
+    Raises `OptionError` for an invalid file, or one that names another device.
     """
     found: dict[str, str] = {}
     if not file:
@@ -36,10 +36,9 @@ def read_placement(file: str, devices: Sequence[DeviceSpec]) -> dict[str, str]:
 
 def read_profile(path: Path) -> Profile:
     """
-    Device, or backend → nodes → seconds, as a JSON file has it: `{"cpu": {"conv1": 0.0012, "conv2+relu2": 0.001}}`.
+    Read device, or backend → nodes → seconds from a JSON file: `{"cpu": {"conv1": 0.0012, "conv2+relu2": 0.001}}`.
 
-    What `glow-run --profile --json` writes is such a file for its backend. Raises `OptionError` for one that is
-    something else.
+    `glow-run --profile --json` writes such a file for its backend. Raises `OptionError` for an invalid file.
     """
     found: dict[str, Mapping[str, float]] = {}
     data = _object(path)
@@ -54,7 +53,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def _measured(profile: Any, path: Path) -> dict[str, float]:
-    """Nodes → the seconds of the instructions that they became."""
+    """Nodes → the seconds of their instructions."""
     found: dict[str, float] = {}
     try:
         for item in profile["instructions"]:

@@ -1,4 +1,4 @@
-"""What is to be decided: nodes that devices compute in different times, and values that go from one to the other."""
+"""The placement problem: nodes with different times on devices, and values transferred between devices."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from math import inf
 from glow_mlir.support.dataclass import dataclass
 
 HOST = -1
-"""Where inputs of a model come from and outputs go to, in the place of a device or of a node."""
+"""The source of inputs and destination of outputs, in place of a device or of a node."""
 
 Assignment = tuple[int, ...]
-"""For each node, in order, the number of its device."""
+"""The device number of each node, in order."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """What a node computes, or `HOST` gives: its readers, `HOST` among them for an output, and its bytes."""
+    """A value of a node or of `HOST`: its readers, `HOST` among them for an output, and its bytes."""
 
     producer: int
     readers: tuple[int, ...]
@@ -27,10 +27,10 @@ class Value:
 @dataclass(frozen=True)
 class Problem:
     """
-    Nodes in an order in which they can run, what they cost on each device, and what goes between them.
+    Nodes in an executable order, their costs on each device, and the values between them.
 
-    `seconds` has, for each node and device, how long it takes; infinity where the device does not execute it. A
-    transfer from a device to another, or to or from `HOST`, takes `transfer_seconds(source, target, bytes)`.
+    `seconds` has the time of each node on each device; infinity if the device does not execute it. A transfer between
+    devices, or to or from `HOST`, takes `transfer_seconds(source, target, bytes)`.
     """
 
     seconds: tuple[tuple[float, ...], ...]
@@ -39,9 +39,9 @@ class Problem:
     constants: tuple[tuple[tuple[str, int], ...], ...] = ()
     """For each node, name and bytes of the constants that it reads."""
     memory: tuple[int, ...] = ()
-    """For each device, the bytes that constants and values on it may take; 0 for any."""
+    """For each device, the maximum bytes of constants and values; 0 for no limit."""
     together: tuple[tuple[int, int], ...] = field(default=())
-    """Pairs of nodes that have to be on one device, such as those that read and write the same state."""
+    """Pairs of nodes that must share a device, such as those that read and write the same state."""
 
     @property
     def devices(self) -> range:
@@ -49,20 +49,20 @@ class Problem:
         return range(len(self.seconds[0]) if self.seconds else 0)
 
     def latency(self, assignment: Sequence[int]) -> float:
-        """Seconds of one inference in which one thing happens after the other; infinity where that cannot be."""
+        """Seconds of one sequential inference; infinity if it is impossible."""
         if any(assignment[left] != assignment[right] for left, right in self.together):
             return inf
         computed = sum(times[device] for times, device in zip(self.seconds, assignment, strict=True))
         return computed + sum(self.moving_seconds(value, assignment) for value in self.values)
 
     def moving_seconds(self, value: Value, assignment: Sequence[int]) -> float:
-        """Seconds of the transfers of a value: one to each other place where it is read."""
+        """Seconds of the transfers of a value: one per other device that reads it."""
         source = place_of(value.producer, assignment)
         targets = {place_of(reader, assignment) for reader in value.readers} - {source}
         return sum(self.transfer_seconds(source, target, value.nbytes) for target in targets)
 
     def bytes_on(self, assignment: Sequence[int], device: int) -> int:
-        """Bytes of the constants on a device, each once, and of the values there that live at one time at most."""
+        """Bytes of the constants on a device, each once, plus its peak of live values."""
         constants: dict[str, int] = {}
         for own, on in zip(self.constants, assignment, strict=False):
             if on == device:
@@ -70,7 +70,7 @@ class Problem:
         return sum(constants.values()) + self._peak(assignment, device)
 
     def _peak(self, assignment: Sequence[int], device: int) -> int:
-        """The most bytes of values that are on a device at one time, where nodes run in order."""
+        """The peak bytes of values live on a device when nodes run in order."""
         changes: dict[int, int] = {}
         for value in self.values:
             here = [node for node in (value.producer, *value.readers) if place_of(node, assignment) == device]
@@ -84,7 +84,7 @@ class Problem:
         return most
 
     def fits(self, assignment: Sequence[int]) -> bool:
-        """Whether each device has the memory for what is on it."""
+        """Whether the assignment respects the memory of each device."""
         limits = enumerate(self.memory)
         return all(not most or self.bytes_on(assignment, device) <= most for device, most in limits)
 
@@ -95,7 +95,7 @@ def place_of(node: int, assignment: Sequence[int]) -> int:
 
 
 def grouped(count: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The numbers up to `count` in groups, in which those of each pair are together; in the order of the first."""
+    """Partition the numbers up to `count` into groups that keep pairs together, ordered by first member."""
     group = list(range(count))
 
     def root(node: int) -> int:

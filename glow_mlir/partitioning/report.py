@@ -1,4 +1,4 @@
-"""What became of the operators of a module for several devices: who has what, what was refused, what is transferred."""
+"""Report of a multi-device module: operators per device, refusals, and transfers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
 
 PRODUCTS = (AttentionOp, ConvOp, ConvTransposeOp, FullyConnectedOp, MatrixProduct, Recurrent)
-"""The operators whose arithmetic is multiply-adds."""
+"""Operators whose arithmetic is multiply-adds."""
 
 
 @dataclass
 class DeviceShare:
-    """What one device has: operators, multiply-adds, bytes of constants, partitions, and what is transferred."""
+    """The share of one device: operators, multiply-adds, bytes of constants, partitions, and transfers."""
 
     device: str
     operators: int = 0
@@ -39,7 +39,7 @@ class DeviceShare:
     partitions: int = 0
     transfers: int = 0
     transferred: int = 0
-    """Bytes that go to the device or come from it in one inference."""
+    """Bytes transferred to or from the device per inference."""
     refused: dict[str, str] = field(default_factory=dict[str, str])
     """Operator that the device does not execute → why."""
 
@@ -50,7 +50,7 @@ class DeviceShare:
 
 
 def shares_of(module: ModuleOp) -> list[DeviceShare]:
-    """What each device of a module has whose operators are placed, as far as that is known before it is partitioned."""
+    """The share of each device of a module with placed operators, as far as known before partitioning."""
     devices, storage = devices_of(module), Storage(module)
     found = {device.name: DeviceShare(device.name) for device in devices}
     support = Support(storage)
@@ -72,7 +72,7 @@ def shares_of(module: ModuleOp) -> list[DeviceShare]:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What a queue is given: a partition, or the bytes of a transfer."""
+    """An entry of a queue: a partition, or the bytes of a transfer."""
 
     queue: str
     partition: str
@@ -80,7 +80,7 @@ class PlannedStep:
 
 
 def planned_steps(module: ModuleOp) -> list[PlannedStep]:
-    """What the host programs of a module give to queues, in order."""
+    """The queue entries of a module's host programs, in order."""
     found: list[PlannedStep] = []
     for function in low_functions(module):
         for op in own_operations(function):
@@ -92,7 +92,7 @@ def planned_steps(module: ModuleOp) -> list[PlannedStep]:
 
 
 def add_host_programs(shares: Sequence[DeviceShare], plan: Sequence[PlannedStep]) -> None:
-    """Add what host programs put into the queues of devices."""
+    """Add the queue entries of host programs to the shares."""
     found = {share.device: share for share in shares}
     for step in plan:
         share = found[step.queue]
@@ -104,5 +104,5 @@ def add_host_programs(shares: Sequence[DeviceShare], plan: Sequence[PlannedStep]
 
 
 def multiply_adds(op: Operation) -> int:
-    """The multiply-adds of an operator, and of all that is in its regions once."""
+    """The multiply-adds of an operator, nested regions counted once."""
     return sum(item.arithmetic().operations for item in subtree(op) if isinstance(item, PRODUCTS))

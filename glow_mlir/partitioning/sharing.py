@@ -1,4 +1,4 @@
-"""Operators of which several devices have a part each, and which devices these are."""
+"""Splitting of operators among several devices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from glow_mlir.partitioning.placement_file import read_placement
 from glow_mlir.partitioning.support import Support
 
 Split = Callable[[Operation, Sequence[DeviceSpec], Storage], None]
-"""Gives each of some devices a part of an operator, where that can be."""
+"""Splits an operator among devices, if possible."""
 
 
 def share(module: ModuleOp, assignments: str, is_wanted: Callable[[Operation], bool], split: Split) -> None:
     """
-    Split the operators that are wanted among the devices of a module that execute them, where these are several.
+    Split the wanted operators among the devices of a module that execute them, if there are several.
 
-    One that is on a device already, as the file `assignments` may say, stays whole.
+    Operators assigned to a device, also by the file `assignments`, stay whole.
     """
     devices, storage = devices_of(module), Storage(module)
     if len(devices) < 2:

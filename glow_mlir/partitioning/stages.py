@@ -1,8 +1,8 @@
 """
-The pipeline whose slowest stage is the fastest: each device in turn has a part of the nodes, for a stream of calls.
+Pipelines that minimize the time of the slowest stage: consecutive parts of the nodes, for a stream of calls.
 
-A part is what comes between two states of the computation, sets of nodes with all before them. Small graphs have few
-enough of these that each pair is looked at; of larger ones those count that follow the given order.
+A stage lies between two states of the computation, sets of nodes closed under predecessors. In small graphs, all pairs
+of states are tried; in larger ones, the states along the given order.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from math import inf
 from glow_mlir.partitioning.problem import HOST, Assignment, Problem
 
 MAX_STATES = 800
-"""States of a computation of which every pair is looked at, at most."""
+"""Maximum number of states for which every pair is tried."""
 
 MAX_LIMITS = 12
-"""Limits of constants that are tried until the stages fit into memory."""
+"""Number of limits on constants tried until the stages fit memory."""
 
 
 def balanced_stages(problem: Problem) -> tuple[Assignment, float] | None:
     """
-    Devices, in order, for the nodes, and the seconds of the slowest stage; `None` where no such pipeline can run.
+    The device of each node, in order, and the seconds of the slowest stage; `None` if no such pipeline exists.
 
-    A stage takes what its nodes take, and the transfers of what comes to it from stages before. Memory is kept to.
+    The time of a stage is that of its nodes, plus transfers from earlier stages. Memory is respected.
     """
     states = _ideals(problem)
     if states is None:
@@ -36,19 +36,19 @@ def balanced_stages(problem: Problem) -> tuple[Assignment, float] | None:
         found = _best(problem, states, limits)
         if found is None or problem.fits(found[0]):
             return found
-        # What a stage needs besides the constants that are in none before it is known with the stage.
+        # The constants that a stage shares with others are known only with the stage.
         over = (problem.bytes_on(found[0], device) - most for device, most in enumerate(problem.memory))
         limits = [most and max(1, most - max(0, more)) for most, more in zip(limits, over, strict=True)]
     return None
 
 
 def _is_whole(problem: Problem, state: int) -> bool:
-    """Whether a set of nodes has all or none of those that have to be together."""
+    """Whether a set contains all or none of the nodes that must be together."""
     return all((state >> left & 1) == (state >> right & 1) for left, right in problem.together)
 
 
 def _before(problem: Problem) -> list[int]:
-    """For each node a set, by bits, of the nodes that it waits for."""
+    """For each node, the bit set of its predecessors."""
     found = [0] * len(problem.seconds)
     for value in problem.values:
         if value.producer != HOST:
@@ -59,7 +59,7 @@ def _before(problem: Problem) -> list[int]:
 
 
 def _ideals(problem: Problem) -> list[int] | None:
-    """All sets of nodes that have all before them, small ones first; `None` where there are too many."""
+    """All sets of nodes closed under predecessors, small ones first; `None` if there are too many."""
     before = _before(problem)
     found, layer = [0], [0]
     for _ in problem.seconds:
@@ -76,7 +76,7 @@ def _ideals(problem: Problem) -> list[int] | None:
 
 
 def _thinned(problem: Problem, states: Sequence[int]) -> list[int]:
-    """Those of many states in a row that lie about as far apart in time."""
+    """Select states at about equal distances in time from a long sequence."""
     times = [min(seconds) for seconds in problem.seconds]
     step, since = sum(times) / MAX_STATES, inf
     found: list[int] = []
@@ -89,7 +89,7 @@ def _thinned(problem: Problem, states: Sequence[int]) -> list[int]:
 
 
 def _best(problem: Problem, states: Sequence[int], limits: Sequence[int]) -> tuple[Assignment, float] | None:
-    """The best way from nothing to all, with a step for each device, of about so many bytes of constants."""
+    """The best sequence of states with a step per device, under a limit on the bytes of constants."""
     best = [inf] * len(states)
     best[0] = 0.0
     ways: list[list[int]] = []
@@ -100,7 +100,7 @@ def _best(problem: Problem, states: Sequence[int], limits: Sequence[int]) -> tup
         sums = [_seconds_of(problem, state, device) for state in states]
         following, way = [inf] * len(states), [0] * len(states)
         for number, state in enumerate(states):
-            for earlier in range(number, -1, -1):  # Of stages as slow, the one that does less: none is best.
+            for earlier in range(number, -1, -1):  # Among equally slow stages, the smallest wins.
                 start = states[earlier]
                 if best[earlier] >= following[number] or start & state != start:
                     continue
@@ -120,14 +120,14 @@ def _best(problem: Problem, states: Sequence[int], limits: Sequence[int]) -> tup
 
 
 def _stage_seconds(problem: Problem, start: int, state: int, before: float, until: float, device: int) -> float:
-    """How long a device takes for what lies between two states; the sums are those of all nodes in each."""
+    """The seconds of a device for the nodes between two states; the sums cover all nodes of each."""
     if until < inf:
         return until - before
     return _seconds_of(problem, state & ~start, device)
 
 
 def _seconds_of(problem: Problem, nodes: int, device: int) -> float:
-    """How long a device takes for a set of nodes."""
+    """The seconds of a device for a set of nodes."""
     return sum(times[device] for node, times in enumerate(problem.seconds) if nodes >> node & 1)
 
 
@@ -141,7 +141,7 @@ def _constant_bytes(problem: Problem, nodes: int) -> int:
 
 
 def _crossing(problem: Problem, state: int) -> int:
-    """Bytes of what nodes of a state have computed that others read."""
+    """Bytes of values that nodes of a state produce and others read."""
     return sum(
         value.nbytes
         for value in problem.values
@@ -152,7 +152,7 @@ def _crossing(problem: Problem, state: int) -> int:
 
 
 def _assignment(problem: Problem, states: Sequence[int], ways: Sequence[Sequence[int]]) -> Assignment:
-    """The device of each node, going back along the ways that were best."""
+    """Trace the device of each node back along the best sequence."""
     found = [0] * len(problem.seconds)
     number = len(states) - 1
     for device in reversed(problem.devices):

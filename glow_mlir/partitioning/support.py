@@ -1,4 +1,4 @@
-"""Whether a device executes an operator: as it is, or as what it is lowered to."""
+"""Device support for an operator: directly, or after lowering."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from glow_mlir.ir.traversal import subtree
 from glow_mlir.partitioning.extraction import extracted, is_free, values_read
 
 ALONE = "alone"
-"""The name of the function that has one operator to be asked about."""
+"""The name of the function with a single operator, used for queries."""
 
 
 class Support:
-    """What devices execute of the operators of one module, found out once for operators of one form."""
+    """The support of devices for the operators of one module, cached per form of operator."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._known: dict[Hashable, str] = {}
 
     def refusal(self, op: Operation, device: DeviceSpec) -> str:
-        """Why a device does not execute an operator, in a few words; empty where it does."""
+        """The reason why a device does not execute an operator, in a few words; empty if it does."""
         key = device.target, _form(op, self._storage)
         if key not in self._known:
             self._known[key] = self._find(op, device)
@@ -49,7 +49,7 @@ class Support:
         return self._lowered(op, device, backend)
 
     def _lowered(self, op: Operation, device: DeviceSpec, backend: Backend) -> str:
-        """Why a device does not execute what an operator is lowered to."""
+        """The reason why a device does not execute the lowered operator."""
         module, context = self._alone(op, device), new_context()
         pipeline = backend.pipeline()
         stage = pipeline.stages[pipeline.position(LOWERED.name)]
@@ -61,7 +61,7 @@ class Support:
         return ""
 
     def _alone(self, op: Operation, device: DeviceSpec) -> ModuleOp:
-        """A module whose only function has one operator; what that reads is given, but for constants."""
+        """A module whose only function has one operator; its non-constant operands are inputs."""
         module = ModuleOp([])
         storage = Storage(module)
         given: dict[SSAValue, str] = {}
@@ -90,7 +90,7 @@ def _tensor(value: SSAValue) -> TensorType[Attribute]:
 
 
 def _form(op: Operation, storage: Storage) -> Hashable:
-    """What decides whether an operator is executed: its kind, properties, types, and which operands are constants."""
+    """The key that determines support: kind, properties, types, and which operands are constants."""
     if op.regions:
         return op
     operands = tuple((value.type, storage.is_constant(value)) for value in op.operands)

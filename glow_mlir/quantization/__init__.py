@@ -1,4 +1,4 @@
-"""From numbers that were seen to codes: histograms, profiles, calibration, schemas."""
+"""Quantization from observed numbers: histograms, profiles, calibration, schemas."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ IN_TWO_COMMANDS = (
     "glow-profile model.onnx --dataset samples.npz, then glow-run model.onnx --load-profile model.profile.json; "
     "see docs/quantization.md"
 )
-"""How int8 by samples is had here."""
+"""The equivalent here of per-sample int8 quantization."""
 
 REFUSED_NAMES = ("CalibrationDataReader", "quantize_dynamic", "quantize_static")
-"""What `onnxruntime.quantization` has in its place."""
+"""Names of `onnxruntime.quantization` that are refused, with a hint."""
 
 
 def __getattr__(name: str) -> Any:

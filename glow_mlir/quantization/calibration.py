@@ -1,7 +1,7 @@
 """
-Calibration: which range of numbers codes are for, given how often which number occurred.
+Calibration: choose the quantized range from a histogram of numbers.
 
-A narrower range has finer codes for the many numbers in its middle, and cuts off the few at its ends.
+A narrower range resolves the many numbers in the middle more finely, and clips the few at its ends.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from glow_mlir.quantization.histogram import Histogram
 from glow_mlir.quantization.schemas import Uniform, uniform_of
 
 KEPT = 0.9999
-"""The share of the numbers that calibration by percentile keeps."""
+"""Share of the numbers that percentile calibration keeps."""
 
 STEPS = 128
-"""How many ranges a search tries."""
+"""Number of ranges tried in a search."""
 
 _UNLIKELY = 1e-4
-"""The share of a bin that a distribution does not have at all; onnxruntime's and MXNet's."""
+"""Share of a bin assumed where a distribution has none; as in onnxruntime and MXNet."""
 
 Score = Callable[[Histogram, np.ndarray, Uniform], float]
-"""How bad codes are for a histogram, whose bins have these centers; the least is the best."""
+"""Loss of quantization parameters for a histogram whose bins have these centers; less is better."""
 
 
 def calibrated(histogram: Histogram, calibration: str, schema: str, bits: int) -> Uniform:
-    """The codes for the numbers of a histogram, which has some, by one of `options.CALIBRATIONS`."""
+    """The quantization parameters for a nonempty histogram by one of `options.CALIBRATIONS`."""
     return _CALIBRATIONS[calibration](histogram, schema, bits)
 
 
@@ -37,7 +37,7 @@ def _min_max(histogram: Histogram, schema: str, bits: int) -> Uniform:
 
 
 def _percentile(histogram: Histogram, schema: str, bits: int) -> Uniform:
-    """The range without an equal share of the smallest and of the largest numbers, to whole bins (arXiv 2004.09602)."""
+    """The range without an equal share of the smallest and of the largest numbers, in whole bins (arXiv 2004.09602)."""
     shares = histogram.counts.cumsum() / histogram.total
     tail = (1 - KEPT) / 2
     ends = np.searchsorted(shares, [tail, 1 - tail], side="right").clip(max=histogram.bins - 1)
@@ -46,7 +46,7 @@ def _percentile(histogram: Histogram, schema: str, bits: int) -> Uniform:
 
 
 def _searched(score: Score) -> Callable[[Histogram, str, int], Uniform]:
-    """The best of `STEPS` limits of the magnitude, in equal steps; of equally good ones the widest."""
+    """The best of `STEPS` evenly spaced magnitude limits; the widest on ties."""
 
     def best(histogram: Histogram, schema: str, bits: int) -> Uniform:
         centers = histogram.centers()
@@ -59,19 +59,19 @@ def _searched(score: Score) -> Callable[[Histogram, str, int], Uniform]:
 
 
 def mean_squared_error(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> float:
-    """The mean square of the distance between a number and what its code stands for."""
+    """The mean squared quantization error."""
     distances = uniform.numbers(uniform.codes(centers)) - centers
     return float((histogram.counts * distances**2).sum() / histogram.total)
 
 
 def divergence(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> float:
     """
-    The Kullback-Leibler divergence of the numbers as codes tell them from the numbers as they are, in nats.
+    The Kullback-Leibler divergence of the quantized numbers from the original ones, in nats.
 
-    This is TensorRT's calibration (Migacz, "8-bit inference with TensorRT", GTC 2017), and Glow's KLMinimization, on
-    the codes of any schema: what is cut off counts at the ends of the range of the reference, and not at all for the
-    codes, and the numbers of one code are spread over those of its bins that have any. The bin of 0, which has a code
-    under any scale, counts no more than those beside it: behind a ReLU it would outweigh all others.
+    TensorRT's calibration (Migacz, "8-bit inference with TensorRT", GTC 2017) and Glow's KLMinimization, for any
+    schema: clipped numbers count at the ends of the reference range, and not at all in the quantized distribution; the
+    numbers of one quantized value are spread over its nonempty bins. The bin of 0, which is exact under any scale,
+    counts no more than its neighbours: behind a ReLU it would outweigh all others.
     """
     ends = uniform.numbers(np.array([uniform.least - 0.5, uniform.most + 0.5]))
     inside = np.flatnonzero((centers >= ends[0]) & (centers <= ends[1]))
@@ -104,4 +104,4 @@ _CALIBRATIONS: dict[str, Callable[[Histogram, str, int], Uniform]] = {
     "kl": _searched(divergence),
     "mse": _searched(mean_squared_error),
 }
-"""Calibration → the codes for a histogram, a schema and so many bits."""
+"""Calibration → function of a histogram, a schema and a number of bits."""

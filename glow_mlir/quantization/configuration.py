@@ -1,4 +1,4 @@
-"""Which nodes of a model compute in which precision, in a file: what `glow-tune` writes, and sessions load."""
+"""Precision of the nodes of a model in a file: written by `glow-tune`, loaded by sessions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _HINT = "glow-tune writes configurations"
 @dataclass(frozen=True)
 class Configuration:
     """
-    How a model is quantized, if it is, the precision of what stays in floats, and the nodes, or kinds of operators,
-    that stay in f32 there, with `*` and `?`.
+    The quantization of a model, if any, the precision of its float operators, and patterns (`*`, `?`) of nodes or
+    operator kinds that stay in f32.
     """
 
     quantize: Quantization | None = None
@@ -33,11 +33,11 @@ class Configuration:
     keep_precision: Sequence[str] = ()
 
     def session_options(self) -> dict[str, Any]:
-        """The options of an `InferenceSession`."""
+        """Convert to options of an `InferenceSession`."""
         return {"quantize": self.quantize, "precision": self.precision, "keep_precision": tuple(self.keep_precision)}
 
     def write(self, path: Path) -> None:
-        """Write the configuration, as a whole or not at all; its profile is named as from the folder of the file."""
+        """Write the configuration atomically; its profile is named relative to the folder of the file."""
         quantize = None
         if self.quantize is not None:
             profile = os.path.relpath(self.quantize.profile, path.parent)
@@ -49,7 +49,7 @@ class Configuration:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """The configuration in a file; raises `InputError` where there is none."""
+    """Read the configuration in a file; raises `InputError` if there is none."""
     try:
         data: Any = parsed_json(path.read_bytes())
         if data["format"] != FORMAT:
@@ -68,7 +68,10 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def _quantization(data: dict[str, Any], folder: Path) -> Quantization:
-    """The options in a file in a folder, of which it may lack some; raises `ValueError` or `TypeError` for others."""
+    """
+    The quantization options of a file in a folder, some of which may be absent; raises `ValueError` or `TypeError` for
+    invalid ones.
+    """
     if not {"profile", "keep"} <= data.keys() <= {field.name for field in fields(Quantization)}:
         raise ValueError("other options")
     own: dict[str, Any] = {"profile": folder / _text(data["profile"]), "keep": _texts(data["keep"])}

@@ -1,4 +1,4 @@
-"""Histograms as running state: exact counts, whatever comes in which order."""
+"""Incremental histograms with exact counts, independent of the order of numbers."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from typing import Any
 import numpy as np
 
 BINS = 2048
-"""Bins of a histogram, unless it is said otherwise."""
+"""Default number of bins."""
 
 MIN_BINS = 2
-"""What it takes to tell negative numbers from others."""
+"""Minimum number of bins: separates negative numbers from others."""
 
 _DENORMAL = -149
-"""The exponent of the smallest f32, than which no bin is narrower."""
+"""Exponent of the smallest f32, the lower bound of bin widths."""
 
 _MANTISSA = 24
-"""Binary digits of an f32: bins that are narrower tell no two numbers apart."""
+"""Binary digits of f32: narrower bins separate no two numbers."""
 
 
 class Histogram:
     """
-    How often numbers occurred, in bins of one width, of which at least half are in use.
+    Counts of numbers in bins of equal width; at least half of the bins are in use.
 
-    The width is a power of two, 2^`exponent`, and each bin begins at a multiple of it: bin i has the numbers from
-    (`first` + i)·width up to the next one. Where the range grows, bins are joined in pairs, so that counts stay exact,
-    and the state depends on the numbers alone, not on their order, nor on how they came in batches. (Glow shares out
-    the counts of old bins among new ones instead.) Numbers that are not finite are left out.
+    The width is a power of two, 2^`exponent`, and each bin begins at a multiple of it: bin i covers (`first` + i)·width
+    up to the next one. If the range grows, bins are merged in pairs: counts stay exact, and the state depends only on
+    the numbers, not on their order or batches. (Glow redistributes the counts of old bins among new ones instead.)
+    Numbers that are not finite are ignored.
     """
 
     def __init__(self, bins: int = BINS) -> None:
         assert bins >= MIN_BINS
         self.bins = bins
         self.low, self.high = math.inf, -math.inf
-        """The smallest and the largest number; infinite as long as there is none."""
+        """The smallest and the largest number; infinite while empty."""
         self.exponent, self.first = _DENORMAL, 0
         self.counts = np.zeros(bins, np.int64)
 
     @property
     def total(self) -> int:
-        """How many numbers there are."""
+        """The number of counted numbers."""
         return int(self.counts.sum())
 
     def mean(self) -> float:
-        """The mean of the numbers, of which there are some, as if each were in the middle of its bin."""
+        """The mean of the numbers, which must exist, with each at the center of its bin."""
         return float((self.counts * self.centers()).sum() / self.total)
 
     def centers(self) -> np.ndarray:
-        """The middle of each bin, within the range of the numbers."""
+        """The center of each bin, clipped to the range of the numbers."""
         middles = np.ldexp(self.first + np.arange(self.bins) + 0.5, self.exponent)
         return np.clip(middles, self.low, self.high)
 
     def add(self, numbers: np.ndarray) -> None:
         """Count the numbers of an array of any shape."""
-        finite = numbers[np.isfinite(numbers)].astype(np.float64) + 0.0  # There is one zero.
+        finite = numbers[np.isfinite(numbers)].astype(np.float64) + 0.0  # Do not distinguish -0 and 0.
         if not finite.size:
             return
         self._cover(float(finite.min()), float(finite.max()))
@@ -62,7 +62,7 @@ class Histogram:
         self.counts += np.bincount(places - self.first, minlength=self.bins)
 
     def merge(self, other: Histogram) -> None:
-        """Count the numbers of another histogram, with as many bins, too."""
+        """Add the counts of another histogram with the same number of bins."""
         assert other.bins == self.bins
         if other.low > other.high:
             return
@@ -70,7 +70,7 @@ class Histogram:
         self.counts += _moved(other, self.exponent, self.first)
 
     def _cover(self, low: float, high: float) -> None:
-        """Make the bins reach from `low` to `high`, and over what they have."""
+        """Extend the bins to cover `low` to `high` and their present range."""
         low, high = min(low, self.low), max(high, self.high)
         exponent = _least_exponent(low, high, self.bins)
         first = math.floor(math.ldexp(low, -exponent))
@@ -78,7 +78,7 @@ class Histogram:
         self.low, self.high, self.exponent, self.first = low, high, exponent, first
 
     def to_json(self) -> dict[str, Any]:
-        """The histogram as values of JSON, without the empty bins at its end."""
+        """The histogram as JSON values, without empty bins at its end."""
         used = np.flatnonzero(self.counts)
         counts = self.counts[: used[-1] + 1] if used.size else self.counts[:0]
         ends = {"min": self.low, "max": self.high}
@@ -86,7 +86,7 @@ class Histogram:
 
     @staticmethod
     def from_json(data: Any, bins: int) -> Histogram:
-        """The histogram that `to_json` gave; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
+        """Read the output of `to_json`; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
         found = Histogram(bins)
         low, high, counts = float(data["min"]), float(data["max"]), np.array(data["counts"], np.int64)
         if not -math.inf < low <= high < math.inf or counts.ndim != 1 or not 0 < counts.size <= bins:
@@ -99,7 +99,7 @@ class Histogram:
 
 
 def _least_exponent(low: float, high: float, bins: int) -> int:
-    """The exponent of the narrowest bins of which no more than `bins` reach from `low` to `high`."""
+    """The exponent of the narrowest bins that cover `low` to `high` with at most `bins` bins."""
     largest = max(-low, high)
     exponent = max(_DENORMAL, math.frexp(largest)[1] - _MANTISSA) if largest else _DENORMAL
     if high > low:

@@ -1,4 +1,4 @@
-"""What of a graph is profiled: the values that may become codes, by names that stay from compilation to compilation."""
+"""Observed values: the values of a graph that may be quantized, by names that are stable across compilations."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from glow_mlir.ir.traversal import operations, own_operations
 
 def observed_values(module: ModuleOp) -> dict[str, SSAValue]:
     """
-    The values of f32 that operators with a form on codes read or write, without constants, in the order of the program.
+    The f32 values that operators with a quantized form read or write, without constants, in program order.
 
-    A value is named as in Glow, by the nodes of its operator and a number that tells the results of these apart,
-    `conv1:0`. Values in branches and loops, of which there may be none or many, are left out.
+    As in Glow, a value is named by the nodes of its operator and the result number, `conv1:0`. Values in branches and
+    loops, which may occur any number of times, are left out.
     """
     storage, counts = Storage(module), Counter[str]()
     found: dict[str, SSAValue] = {}
@@ -47,7 +47,7 @@ def observed_values(module: ModuleOp) -> dict[str, SSAValue]:
 
 
 def _nodes(op: Operation, storage: Storage) -> str:
-    """What names an operator: its nodes, the placeholder that it reads, or else its kind."""
+    """The name of an operator: its nodes, the placeholder it reads, or else its kind."""
     read = storage.by_name.get(op.storage_name) if isinstance(op, GetOp) else None
     if isinstance(read, PlaceholderOp):
         return read.public_name
@@ -56,10 +56,10 @@ def _nodes(op: Operation, storage: Storage) -> str:
 
 def graph_digest(module: ModuleOp) -> str:
     """
-    What tells the graphs of a module from others: operators, their nodes, properties, operands and element types.
+    A digest of the graphs of a module: operators, their nodes, properties, operands and element types.
 
-    Constants, sizes, and what is saved do not count: a profile fits other batches with the same graph, and the graph
-    that `instrument-profile` leaves. Weights are told by `weights_digest`.
+    Constants, sizes and saves are ignored: a profile fits other batch sizes of the same graph, and the graph that
+    `instrument-profile` leaves. `weights_digest` covers weights.
     """
     state = hashlib.sha256()
     for line in _lines(module):
@@ -69,8 +69,8 @@ def graph_digest(module: ModuleOp) -> str:
 
 def weights_digest(module: ModuleOp) -> str:
     """
-    What tells the weights of the products of a module from others: of each, the first part along its first axis, where
-    that does not take the whole to know.
+    A digest of the product weights of a module: of each, the first slice along its first axis, if that is available
+    without the whole.
     """
     state, storage = hashlib.sha256(), Storage(module)
     for function in high_functions(module):
@@ -92,7 +92,7 @@ def _lines(module: ModuleOp) -> Iterator[str]:
                 continue
             values = [numbers.setdefault(value, len(numbers)) for value in (*op.operands, *op.results)]
             types = [f"{element_of(result)} {rank_of(result)}" for result in op.results]
-            # What moves elements says sizes, and a splat is a constant.
+            # Data movement has sizes in its properties; a splat is a constant.
             is_plain = isinstance(op, HighOp) and not isinstance(op, DataMovement | SplatOp)
             properties = {name: str(value) for name, value in op.properties.items()} if is_plain else {}
             yield f"{op.name} {location_name(op.location)} {values} {types} {sorted(properties.items())}"

@@ -1,4 +1,4 @@
-"""Profiles: which numbers the values of a graph had, in a file."""
+"""Profiles: histograms of the values of a graph, in a file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _HINT = "glow-profile writes profiles"
 @dataclass
 class Profile:
     """
-    Histograms of the values of a graph by name, the digests that tell the graph and its weights, and whether the
-    channels between its products were equalized before, which the pass `quantize` then does as well.
+    Histograms of the values of a graph by name, the digests of the graph and its weights, and whether the channels
+    between its products were equalized first, as the pass `quantize` then does too.
     """
 
     graph: str
@@ -37,7 +37,7 @@ class Profile:
     weights: str = ""
 
     def add(self, values: Mapping[str, np.ndarray]) -> None:
-        """Count the numbers of some values; those that are not finite are left out."""
+        """Count the numbers of some values; numbers that are not finite are ignored."""
         for name, array in values.items():
             histogram = self.histograms.get(name) or Histogram(self.bins)
             histogram.add(array)
@@ -45,7 +45,7 @@ class Profile:
                 self.histograms[name] = histogram
 
     def merge(self, other: Profile) -> None:
-        """Count the numbers of another profile, too; raises `OptionError` for one of another graph, or other bins."""
+        """Add the counts of another profile; raises `OptionError` for another graph or other bins."""
         if other.graph != self.graph:
             raise OptionError("profiles of different graphs cannot be merged", hint=_HINT)
         if other.bins != self.bins:
@@ -58,30 +58,30 @@ class Profile:
             self.histograms.setdefault(name, Histogram(self.bins)).merge(histogram)
 
     def check_graph(self, graph: str, path: Path) -> None:
-        """Raise `ModelError` where the profile, of that file, is not of the graph with that digest."""
+        """Raise `ModelError` if the profile, read from that file, belongs to another graph than that of the digest."""
         if graph != self.graph:
             reason = "is the profile of another graph"
             raise ModelError(reason, file=str(path), hint="profile this model, with the same sizes and options")
 
     def check_weights(self, weights: str, path: Path) -> None:
-        """Warn where the profile, of that file, is not of a model with such weights."""
+        """Warn if the profile, read from that file, belongs to a model with other weights."""
         if weights != self.weights:
             hint = "profile this model, where its numbers may be others"
             warn(InputError("is the profile of a model with other weights", file=str(path), hint=hint))
 
     def write(self, path: Path) -> None:
-        """Write the profile, as a whole or not at all; raises `OptionError` where that is impossible."""
+        """Write the profile atomically; raises `OptionError` if that is impossible."""
         head = {"format": FORMAT, "version": VERSION, "graph": self.graph, "weights": self.weights, "bins": self.bins}
         head |= {"equalized": True} if self.is_equalized else {}
         values = {name: histogram.to_json() for name, histogram in self.histograms.items()}
-        # One value a line, so that people can search and compare.
+        # One value per line, so that people can search and compare.
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
         with replaced(path) as file:
             file.write(f'{json.dumps(head)[:-1]}, "values": {{\n{lines}\n}}}}\n'.encode())
 
 
 def read_profile(path: Path) -> Profile:
-    """The profile in a file; raises `InputError` where there is none."""
+    """Read the profile in a file; raises `InputError` if there is none."""
     try:
         data: Any = parsed_json(path.read_bytes())
         if data["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""Scale and zero point of codes, from the range of the numbers that they stand for."""
+"""Quantization schemas: scale and zero point from the range of numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
 from glow_mlir.support.dataclass import dataclass
 
 POWER_OF_TWO = "symmetric-with-power2-scale"
-"""The schema whose scales are powers of two, those of weights included."""
+"""The schema with power-of-two scales, for weights too."""
 
 NO_SCALE = float(np.float32(0.1))
-"""The scale where all numbers are 0, or so close to it that 1 / scale is infinite; Glow's."""
+"""The scale if all numbers are 0, or so close to it that 1 / scale is infinite; Glow's."""
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Codes from `least` to `most`, in integers of `bits`, each of which stands for (code - zero point) · scale."""
+    """Quantized values from `least` to `most` in integers of `bits` bits, with real value (q - zero point) · scale."""
 
     bits: int
     is_signed: bool
@@ -30,16 +30,16 @@ class Uniform:
     zero_point: int = 0
 
     def codes(self, numbers: np.ndarray) -> np.ndarray:
-        """The codes of numbers, as `glow_high.quantize` gives them; as wide integers."""
+        """Quantize numbers like `glow_high.quantize`; returns wide integers."""
         whole = np.rint(numbers / self.scale) + self.zero_point
         return np.clip(whole, self.least, self.most).astype(np.int64)
 
     def numbers(self, codes: np.ndarray) -> np.ndarray:
-        """The numbers that codes stand for."""
+        """Dequantize."""
         return (codes - self.zero_point) * self.scale
 
     def type(self) -> UniformQuantizedType:
-        """The element type of such codes of f32."""
+        """The element type of these quantized values of f32."""
         storage = _integer(self.bits, self.is_signed)
         parameters = [(self.scale, self.zero_point)]
         return UniformQuantizedType.of(storage, f32, parameters, bounds=(self.least, self.most))
@@ -47,11 +47,11 @@ class Uniform:
 
 def uniform_of(schema: str, bits: int, low: float, high: float) -> Uniform:
     """
-    The codes of numbers from `low` to `high` by one of `options.SCHEMAS`.
+    The quantization parameters for numbers from `low` to `high` by one of `options.SCHEMAS`.
 
-    The range is widened to contain 0, whose code is exact: padding and ReLU depend on it. These are Glow's rules
-    (`quantization::chooseQuantizationParams`), but that symmetric scales map the largest magnitude to the largest code,
-    as gemmlowp's and onnxruntime's do, and not to half a code beyond it.
+    The range is widened to contain 0, which is exact: padding and ReLU depend on it. These are Glow's rules
+    (`quantization::chooseQuantizationParams`), except that symmetric scales map the largest magnitude to the largest
+    quantized value, like gemmlowp and onnxruntime, and not half a step beyond it.
     """
     return _SCHEMAS[schema](bits, min(low, 0.0), max(high, 0.0))
 
@@ -62,14 +62,14 @@ def _integer(bits: int, is_signed: bool) -> IntegerType[int, Signedness]:
 
 
 def usable(scale: float) -> float:
-    """A scale as f32, or `NO_SCALE` where that, or its reciprocal, is no number to compute with."""
+    """A scale as f32, or `NO_SCALE` if it or its reciprocal is not a usable number."""
     with np.errstate(over="ignore", divide="ignore", under="ignore"):
         rounded = np.float32(scale)
         return float(rounded) if np.isfinite(np.float32(1) / rounded) else NO_SCALE
 
 
 def _asymmetric(bits: int, low: float, high: float) -> Uniform:
-    """The whole range of the integers for the whole range of the numbers; bytes have no sign, as kernels want them."""
+    """Map the whole range of the numbers to that of the integers; bytes are unsigned, as kernels need them."""
     is_signed = bits > 8
     least, most = integer_bounds(_integer(bits, is_signed))
     scale = usable((high - low) / (most - least))
@@ -78,13 +78,15 @@ def _asymmetric(bits: int, low: float, high: float) -> Uniform:
 
 
 def _symmetric(bits: int, low: float, high: float) -> Uniform:
-    """Zero point 0. Where no number is negative, no code is: a ReLU in front of it has nothing left to do."""
+    """
+    Zero point 0. If no number is negative, the range has no negative values, which makes a ReLU in front redundant.
+    """
     least, most = integer_bounds(_integer(bits, True))
     return Uniform(bits, True, least if low < 0 else 0, most, usable(max(-low, high) / most))
 
 
 def _symmetric_or_unsigned(bits: int, low: float, high: float) -> Uniform:
-    """Integers without a sign where no number is negative."""
+    """Unsigned integers if no number is negative."""
     if low < 0:
         return _symmetric(bits, low, high)
     least, most = integer_bounds(_integer(bits, False))
@@ -92,7 +94,7 @@ def _symmetric_or_unsigned(bits: int, low: float, high: float) -> Uniform:
 
 
 def _symmetric_by_shift(bits: int, low: float, high: float) -> Uniform:
-    """The next larger power of two as scale, so that integer requantization is a shift."""
+    """Round the scale up to a power of two, so that integer requantization is a shift."""
     found = _symmetric(bits, low, high)
     scale = usable(math.exp2(math.ceil(math.log2(found.scale))))
     return Uniform(bits, True, found.least, found.most, scale)
@@ -104,4 +106,4 @@ _SCHEMAS: dict[str, Callable[[int, float, float], Uniform]] = {
     "symmetric-with-uint8": _symmetric_or_unsigned,
     POWER_OF_TWO: _symmetric_by_shift,
 }
-"""Schema → codes for so many bits and a range that contains 0."""
+"""Schema → function of a number of bits and a range that contains 0."""

@@ -1,10 +1,10 @@
 """
-Which nodes compute in which precision: the fastest assignment whose loss is small enough, found by trials.
+Search for the fastest assignment of precisions to nodes with an acceptable loss, by trials.
 
-The algorithm is partial quantization by a sensitivity analysis (Wu et al., arXiv 2004.09602, §6.2): each node alone is
-made narrow, and of the model with all nodes narrow, the most sensitive ones are widened until the loss is small enough.
-Before that, the values that the most sensitive nodes read are calibrated one after the other, and behind it, nodes that
-may be narrow after all are found in the same way.
+The algorithm is partial quantization by sensitivity analysis (Wu et al., arXiv 2004.09602, §6.2): each node alone is
+narrowed; then, from the model with all nodes narrow, the most sensitive ones are widened until the loss is small
+enough. Before that, the operands of the most sensitive nodes are calibrated one by one; afterwards, nodes that can be
+narrow after all are found in the same way.
 """
 
 from __future__ import annotations
@@ -17,54 +17,54 @@ from glow_mlir.options.quantization import CALIBRATIONS
 from glow_mlir.support.dataclass import dataclass
 
 FULL = "f32"
-"""The precision of a model as it is."""
+"""The precision of an unmodified model."""
 
 CODES = "int8"
-"""The precision whose codes are calibrated."""
+"""The precision whose quantized values are calibrated."""
 
 GAIN = 0.02
-"""By what part a choice has to be faster than one that loses less to be worth its loss: what is less may be chance."""
+"""Minimum relative speedup over a choice of less loss: smaller differences may be noise."""
 
 POINTS = 8
-"""How many numbers of widened nodes, evenly spaced, are tried before it is searched between two of them."""
+"""Number of evenly spaced counts of widened nodes tried before a search between two of them."""
 
 CALIBRATED = 8
-"""How many values, of the most sensitive nodes first, are tried with each calibration."""
+"""Number of values, of the most sensitive nodes first, for which each calibration is tried."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What has one precision: the products of a node."""
+    """A unit of one precision: the products of a node."""
 
     name: str
     pattern: str
-    """What `Quantization.keep` calls it."""
+    """Its name in `Quantization.keep`."""
     values: tuple[str, ...]
-    """What it reads as codes, by the names of a profile."""
+    """Its quantized operands, by profile name."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The precision of each unit, in their order, the calibration of codes, and that of single values."""
+    """The precision of each unit, in order, the default calibration, and that of single values."""
 
     precisions: tuple[str, ...]
     calibration: str = CALIBRATIONS[0]
     calibrations: tuple[tuple[str, str], ...] = ()
 
     def widened(self, unit: int, precision: str) -> Choice:
-        """The same with another precision of one unit."""
+        """A copy with another precision of one unit."""
         found = list(self.precisions)
         found[unit] = precision
         return replace(self, precisions=tuple(found))
 
     def calibrated(self, value: str, calibration: str) -> Choice:
-        """The same with another calibration of one value."""
+        """A copy with another calibration of one value."""
         return replace(self, calibrations=tuple(sorted({**dict(self.calibrations), value: calibration}.items())))
 
 
 @dataclass(frozen=True, order=True)
 class Loss:
-    """What a choice loses, as a share, and how far its outputs are from those of f32, as a share of their amplitude."""
+    """The relative loss of a choice, and the distance of its outputs from f32, relative to their amplitude."""
 
     loss: float
     noise: float
@@ -72,7 +72,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Speed:
-    """How many times as fast as f32 some precisions are, and how long a run takes."""
+    """The speedup of some precisions over f32, and the time of a run."""
 
     speedup: float
     seconds: float
@@ -80,7 +80,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Point:
-    """A choice, what it loses, and how fast it is."""
+    """A choice with its loss and speed."""
 
     choice: Choice
     loss: Loss
@@ -88,17 +88,16 @@ class Point:
 
 
 class _ExhaustedError(Exception):
-    """There were as many trials as there may be."""
+    """The maximum number of trials is reached."""
 
 
 @dataclass
 class PrecisionSearch:
     """
-    A search among the precisions of some units, the narrowest first and f32 last, for the fastest choice that loses no
-    more than `max_loss`.
+    A search over the precisions of some units, narrowest first and f32 last, for the fastest choice that loses at most
+    `max_loss`.
 
-    `evaluate` tries a choice, of which there are no more than `trials`. `measure` takes the time of precisions, which
-    does not depend on calibrations.
+    `evaluate` tries a choice, at most `trials` times. `measure` times precisions, independently of calibrations.
     """
 
     units: Sequence[Unit]
@@ -112,8 +111,8 @@ class PrecisionSearch:
 
     def run(self) -> Point:
         """
-        The fastest choice found that loses no more than it may, as far as the gain is no chance: each is faster than
-        those that lose less by `GAIN`, and all of f32 stays where nothing is.
+        The fastest acceptable choice found whose gain is significant: each must be faster than choices of less loss by
+        `GAIN`, and f32 stays if none is.
         """
         with contextlib.suppress(_ExhaustedError):
             self._run()
@@ -125,13 +124,13 @@ class PrecisionSearch:
         return best
 
     def most_trials(self) -> int:
-        """How many trials there are at most, about."""
+        """The approximate maximum number of trials."""
         uniform = len(self.precisions) + len(CALIBRATIONS)
         units = len(self.units) * len(self.precisions)
         return uniform + units + 2 * POINTS + CALIBRATED * len(CALIBRATIONS)
 
     def points(self) -> list[Point]:
-        """What was tried and measured."""
+        """All choices that were tried and measured."""
         return [
             Point(choice, loss, self.speeds[choice.precisions])
             for choice, loss in self.losses.items()
@@ -139,7 +138,7 @@ class PrecisionSearch:
         ]
 
     def front(self) -> list[Point]:
-        """The Pareto front, fastest first: the points but for those that another is as fast as, with less loss."""
+        """The Pareto front, fastest first: points for which no other is at least as fast with less loss."""
         found: list[Point] = []
         for point in sorted(self.points(), key=lambda point: (-point.speed.speedup, point.loss)):
             if not found or point.loss < found[-1].loss:
@@ -155,7 +154,7 @@ class PrecisionSearch:
         self._narrowed(current, ladder, order)
 
     def _loss(self, choice: Choice) -> Loss:
-        """What a choice loses; it is tried once."""
+        """The loss of a choice; cached."""
         if choice not in self.losses:
             if len(self.losses) >= max(self.trials, 1):
                 raise _ExhaustedError
@@ -163,7 +162,7 @@ class PrecisionSearch:
         return self.losses[choice]
 
     def _speedup(self, choice: Choice) -> float:
-        """How fast a choice is, which is measured once for its precisions."""
+        """The speedup of a choice, measured once for its precisions."""
         if choice.precisions not in self.speeds:
             self.speeds[choice.precisions] = self.measure(choice.precisions)
         return self.speeds[choice.precisions].speedup
@@ -173,7 +172,10 @@ class PrecisionSearch:
         return Choice((precision,) * len(self.units))
 
     def _ladder(self) -> tuple[list[str], Choice]:
-        """The precisions that are faster than all wider ones, the narrowest first, and all units in that one."""
+        """
+        The precisions that are faster than all wider ones, narrowest first, each with the choice that uses it
+        throughout.
+        """
         ladder, chosen = [FULL], self._uniform(FULL)
         self._loss(chosen)
         fastest = self._speedup(chosen)
@@ -188,7 +190,7 @@ class PrecisionSearch:
         return ladder, chosen
 
     def _by_sensitivity(self, narrow: Choice) -> list[int]:
-        """The units, that whose codes alone make the most noise first."""
+        """The units by the noise of quantizing each alone, loudest first."""
         noises: list[float] = []
         for unit, precision in enumerate(narrow.precisions):
             alone = replace(self._uniform(FULL), calibration=narrow.calibration).widened(unit, precision)
@@ -196,7 +198,7 @@ class PrecisionSearch:
         return sorted(range(len(noises)), key=lambda unit: -noises[unit])
 
     def _calibrated(self, current: Choice, order: Sequence[int]) -> Choice:
-        """The choice with the calibration of each value that makes the least noise, one value after the other."""
+        """The choice with the quietest calibration of each value, chosen one value after the other."""
         read = [value for unit in order if current.precisions[unit] == CODES for value in self.units[unit].values]
         for value in list(dict.fromkeys(read))[:CALIBRATED]:
             for calibration in CALIBRATIONS:
@@ -208,8 +210,8 @@ class PrecisionSearch:
 
     def _widened(self, ladder: Sequence[str], start: Choice, order: Sequence[int]) -> Choice:
         """
-        The choice with the fewest steps that loses no more than it may: a step widens the next unit in order, from one
-        precision to the next, and all units have taken one before any takes a second.
+        The choice with the fewest acceptable steps: a step widens the next unit by one precision, and no unit takes a
+        second step before all have taken one.
         """
         steps = [start]
         for precision in ladder[1:]:
@@ -233,7 +235,7 @@ class PrecisionSearch:
         return self._loss(choice).loss <= self.max_loss
 
     def _narrowed(self, current: Choice, ladder: Sequence[str], order: Sequence[int]) -> Choice:
-        """The choice with each wide unit, the least sensitive first, as narrow as it fits and is not slower."""
+        """The choice with each wide unit, least sensitive first, narrowed as far as loss and speed allow."""
         for unit in reversed(order):
             for precision in ladder[: ladder.index(current.precisions[unit])]:
                 changed = current.widened(unit, precision)

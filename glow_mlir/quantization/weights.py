@@ -1,4 +1,4 @@
-"""Codes of constants: weights with a scale for each channel, and what is added to their products."""
+"""Quantization of constants: weights with a scale per channel, and biases."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from glow_mlir.quantization.schemas import NO_SCALE, POWER_OF_TWO
 
 
 class WeightCodes(NamedTuple):
-    """Signed integers that stand for weights, and their scales, which broadcast with them; their zero point is 0."""
+    """Signed quantized weights with zero point 0, and their scales, which broadcast to them."""
 
     codes: np.ndarray
     scales: np.ndarray
 
     def numbers(self) -> np.ndarray:
-        """The numbers that the codes stand for, as f32."""
+        """Dequantize to f32."""
         return (self.codes * self.scales.astype(np.float64)).astype(np.float32)
 
 
 def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: int) -> WeightCodes:
     """
-    The codes of finite weights, with a scale for each index of the axes that are no 1 in `line`; `()` is one for all.
+    Quantize finite weights with a scale per index of the non-unit axes in `line`; `()` for a single scale.
 
-    Codes go from -(2^(bits - 1) - 1) to its opposite under every schema: a zero point would cost a sum over the other
-    operand for each product, and with the code left out the sum of two products fits where kernels need that. Codes of
-    fewer than 8 bits are stored as bytes.
+    Values range from -(2^(bits - 1) - 1) to its opposite under every schema: a zero point would cost a sum over the
+    other operand for each product, and without the lowest value, the sum of two products fits the kernels' integers.
+    Values of fewer than 8 bits are stored as bytes.
     """
     axes = tuple(axis for axis, size in enumerate(line) if size == 1) if line else None
     magnitudes = np.abs(weights).max(axis=axes, keepdims=bool(line), initial=0.0)
@@ -38,10 +38,10 @@ def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: 
 
 def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:
     """
-    Codes, of u8, of finite weights [N, K], and the scales [N, blocks] of blocks of them along the rows, as f32.
+    Quantize finite weights [N, K] to u8 in blocks along the rows; returns them with the f32 scales [N, blocks].
 
-    The weight of the largest magnitude has the code 0, whose distance from the zero point 2^(bits - 1) is the largest:
-    the sign of the scale is the opposite of its sign (llama.cpp's Q4_0).
+    The weight of the largest magnitude becomes 0, the value farthest from the zero point 2^(bits - 1): the sign of the
+    scale is the opposite of its sign (llama.cpp's Q4_0).
     """
     rows, depth = weights.shape
     half, blocks = 1 << bits - 1, -(-depth // block)
@@ -56,7 +56,7 @@ def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray,
 
 
 def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarray:
-    """The scales, as f32, by which these magnitudes have the code `most`; powers of two where the schema says so."""
+    """The f32 scales that map these magnitudes to `most`; powers of two if the schema requires it."""
     scales = np.asarray(magnitudes, np.float64) / most
     if schema == POWER_OF_TWO:
         scales = np.exp2(np.ceil(np.log2(np.where(scales > 0, scales, 1.0)))) * (scales > 0)
@@ -66,8 +66,8 @@ def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarr
 
 def bias_codes(bias: np.ndarray, scales: np.ndarray, schema: str, bits: int) -> WeightCodes:
     """
-    The codes of a finite bias in the scale of the products that it is added to, or, where it does not fit into integers
-    of so many bits, in one in which it does (Glow's rule).
+    Quantize a finite bias with the scale of its accumulators, or with a larger one if it does not fit `bits` bits
+    (Glow's rule).
     """
     most = (1 << bits - 1) - 1
     largest = np.abs(bias).max(initial=0.0)

@@ -1,1 +1,1 @@
-"""Passes that stay within a dialect, one per file, named like the file, in rooms by purpose."""
+"""Passes that stay within a dialect: one per file, named like the file, in packages by purpose."""

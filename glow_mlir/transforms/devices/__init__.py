@@ -1,1 +1,1 @@
-"""Passes that assign targets and devices, and split a module between these."""
+"""Passes that assign targets and devices, and partition a module among devices."""

@@ -1,4 +1,4 @@
-"""`assign-devices`: say on what devices the functions of a module are to run."""
+"""`assign-devices`: assign devices to a module."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class AssignDevicesPass(ModulePass):
     """
-    Give a module the `devices` of a text such as `opencl:0,cpu,threads=2`, each with the target that it has here.
+    Assign the `devices` of a string such as `opencl:0,cpu,threads=2` to a module, each with its target on this machine.
 
-    `fields` such as `accuracy=strict` are those of each device of which the text says no other. What a module says
-    itself stands. Raises `OptionError` for what contradicts it, and where neither says any devices.
+    `fields` such as `accuracy=strict` apply to every device unless the string overrides them. Devices that the module
+    declares take precedence. Raises `OptionError` for options that contradict these, and if neither names a device.
     """
 
     name = "assign-devices"

@@ -1,4 +1,4 @@
-"""`assign-target`: say for what machine functions are compiled."""
+"""`assign-target`: assign a target to functions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from glow_mlir.options.machine import Linking, Machine
 from glow_mlir.support.dataclass import dataclass
 
 OF_A_NAME = (*declared(Machine), *declared(Linking))
-"""The fields of a target that a name such as `avx2` says, with its costs."""
+"""The fields of a target that a name such as `avx2` determines, with its costs."""
 
 
 @dataclass(frozen=True)
 @may_say(Machine, *PARTS.values())
 class AssignTargetPass(ModulePass):
     """
-    Give every function without a target the one that the options describe: that of the machine this runs on, or the one
-    that the backend calls `target`, with the fields that are given besides.
+    Assign the target that the options describe to every function without one: this machine's target, or the target
+    called `target` of the backend, with the given fields.
 
-    What a function says itself stands. Options that contradict it are an `OptionError`, unless `override` is set, which
-    gives every function the target of the options.
+    Targets that functions declare take precedence. Options that contradict them raise an `OptionError`, unless
+    `override` is set: then every function gets the target of the options.
     """
 
     name = "assign-target"
@@ -41,11 +41,11 @@ class AssignTargetPass(ModulePass):
     override: bool = False
 
     def __post_init__(self) -> None:
-        # What no module can have is told whether there are functions without a target or not.
+        # Report impossible options even if all functions have targets.
         if self.target is not None or self._fields:
             get_backend(self._made.backend).check_target(self._made)
         elif self.backend is not None:
-            get_backend(self.backend)  # Whose device need not be here where functions say their own.
+            get_backend(self.backend)  # The device need not exist here if all functions have targets.
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
@@ -56,7 +56,7 @@ class AssignTargetPass(ModulePass):
             backend_of(function)
 
     def target_of(self, function: FunctionOp) -> Target:
-        """The target of a function behind the pass; raises `OptionError` where its own contradicts the options."""
+        """The target of a function after the pass; raises `OptionError` if its own target contradicts the options."""
         if self.override or function.assigned is None:
             return self._made
         own = function.assigned.data
@@ -76,18 +76,18 @@ class AssignTargetPass(ModulePass):
 
     @cached_property
     def _fields(self) -> dict[str, str | int]:
-        """The fields that are given."""
+        """The given fields."""
         given = given_of(self, Machine, *PARTS.values())
         return {name: value for name, value in given.items() if name != "backend"}
 
     @cached_property
     def _made(self) -> Target:
-        """The target of functions that have none."""
+        """The target for functions without one."""
         return with_fields(get_backend(self.backend or DEFAULT_BACKEND).target(self.target or HOST), self._fields)
 
 
 def contradiction(function: FunctionOp, name: str, own: object, wanted: object) -> OptionError:
-    """The error for a function that says another value of a field than the options."""
+    """The error for a function whose target has another value of a field than the options."""
     return OptionError(
         f"@{function.sym_name.data} is for {name}={own}, not {wanted}",
         hint="what a module says stands; 'assign-target{override=true}' replaces its target",

@@ -1,4 +1,4 @@
-"""`insert-events`: let queues of devices wait for each other, where one needs what another one has done."""
+"""`insert-events`: synchronize device queues with events where one depends on another."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from glow_mlir.partitioning.clocks import Clocks
 from glow_mlir.support.dataclass import dataclass
 
 Work = tuple[str, int, QueuedOp]
-"""A queue, the number of something in it, and what that is."""
+"""A queue, the sequence number of an entry, and the entry."""
 
 
 @dataclass(frozen=True)
 class InsertEventsPass(ModulePass):
     """
-    Record an event behind what a queue does, and let another one wait for it, where that reads what the first wrote, or
-    writes what it read or wrote.
+    Record an event after an entry of a queue, and let another queue wait for it before an entry that reads its result,
+    or overwrites a buffer that it accesses.
 
-    A queue does not wait for what it is known to be behind, by an earlier wait or by a chain of them.
+    A queue does not wait for entries that an earlier wait, or a chain of waits, has already ordered before it.
     """
 
     name = "insert-events"
@@ -45,7 +45,7 @@ def _insert(function: FuncOp, queued: list[QueuedOp]) -> None:
     events: dict[tuple[str, int], int] = {}
     for op in queued:
         queue = op.queue_name
-        # The last one first: its queue may have waited for the others.
+        # Latest first: its queue may have waited for the others.
         needed = sorted(earlier(op, written, read), key=lambda work: -positions[work[2]])
         for other, number, source in needed:
             if clocks.is_known(queue, other, number):
@@ -61,7 +61,7 @@ def _insert(function: FuncOp, queued: list[QueuedOp]) -> None:
 
 
 def earlier(op: QueuedOp, written: dict[SSAValue, Work], read: dict[SSAValue, list[Work]]) -> list[Work]:
-    """What has to be done before an instruction, of what was put into other queues."""
+    """The entries of other queues that must complete before an instruction."""
     found: list[Work] = []
     for qualifier, value in op.uses():
         root = root_of(value)
@@ -72,7 +72,7 @@ def earlier(op: QueuedOp, written: dict[SSAValue, Work], read: dict[SSAValue, li
 
 
 def note(work: Work, written: dict[SSAValue, Work], read: dict[SSAValue, list[Work]]) -> None:
-    """Keep what an instruction that was put into a queue reads and writes."""
+    """Record the buffers that a queued instruction reads and writes."""
     for qualifier, value in work[2].uses():
         root = root_of(value)
         if qualifier.writes:

@@ -1,4 +1,4 @@
-"""`insert-transfers`: let what a device reads and writes be in memory that it can use."""
+"""`insert-transfers`: copy buffers to memory that the device of each call can access."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class InsertTransfersPass(ModulePass):
     """
-    Give calls of host programs buffers in memory that their devices can use, and transfer what they read and write.
+    Give calls of host programs buffers in memory that their devices can access, and transfer inputs and results.
 
-    A value goes to each memory once. Devices whose memory is the host's share buffers; from one that has memory of its
-    own to another, a value goes by way of the host. What comes from the host is sent before anything runs, what a
-    device computed right behind that; what it then is sent to waits no longer for it than it has to.
+    A value is transferred to each memory once. Devices that use host memory share buffers; between two devices with
+    memory of their own, values go through the host. Transfers from the host come first, transfers to the host right
+    after the call that computes the value; transfers on to other devices come as late as possible.
     """
 
     name = "insert-transfers"
@@ -48,7 +48,7 @@ class _Transfers:
     copies: dict[tuple[SSAValue, str], SSAValue] = field(default_factory=dict[tuple[SSAValue, str], SSAValue])
     """Buffer and memory → its copy there."""
     writers: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
-    """Buffer → what writes it, where that is not the caller."""
+    """Buffer → the operation that writes it; absent if the caller does."""
 
     def insert(self, calls: list[CallOp]) -> None:
         """Insert the transfers around all calls."""
@@ -60,7 +60,7 @@ class _Transfers:
             self.writers.update(dict.fromkeys(targets, call))
 
     def _source(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
-        """What a device reads in the place of a buffer."""
+        """The buffer that a device reads in place of `value`."""
         place = self.places.of(value)
         if self.places.is_usable(place, device):
             return value
@@ -69,14 +69,14 @@ class _Transfers:
         return value if self.places.is_host(device) else self._copy(value, device, device, call)
 
     def _copy(self, value: SSAValue, place: str, queue: str, call: CallOp) -> SSAValue:
-        """The copy of a buffer in a memory, which a queue makes."""
+        """The copy of a buffer in the memory `place`, transferred by `queue`."""
         known = self.copies.get((value, place))
         if known is not None:
             return known
         copy = self._allocate(value, place)
         transfer = TransferOp.between(copy, value, queue, call.location)
         writer = self.writers.get(value)
-        if writer is None:  # Callers give it.
+        if writer is None:  # The caller provides it.
             first = next(op for op in own_operations(self.function) if isinstance(op, CallOp))
             self.function.block.insert_op_before(transfer, first)
         elif place == HOST_MEMORY:
@@ -88,7 +88,7 @@ class _Transfers:
         return copy
 
     def _target(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
-        """What a device writes in the place of a buffer."""
+        """The buffer that a device writes in place of `value`."""
         if self.places.is_usable(self.places.of(value), device):
             return value
         made = self._allocate(value, device)
@@ -99,7 +99,7 @@ class _Transfers:
         return made
 
     def _allocate(self, value: SSAValue, place: str) -> SSAValue:
-        """A buffer like another one, in a memory, as long as the function."""
+        """Allocate a buffer like `value` in the memory `place`, live throughout the function."""
         block = self.function.block
         type_ = buffer_type(sizes_of(value), element_of(value))
         assert isinstance(value.owner, Operation)

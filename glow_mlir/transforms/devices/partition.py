@@ -1,4 +1,4 @@
-"""`partition`: make a function of what each device computes, and of the function a graph of calls of these."""
+"""`partition`: split a function into one function per device, and a graph of calls."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from glow_mlir.partitioning.problem import HOST
 from glow_mlir.support.dataclass import dataclass
 
 Group = tuple[int, str]
-"""How many changes of device lead to a partition at most, and its device: no value goes back to one of the same."""
+"""Maximum number of device changes that lead to a partition, and its device: values never return to a partition."""
 
 
 @dataclass(frozen=True)
 class PartitionPass(ModulePass):
     """
-    Make of each function one for each device, or several where values go to another device and come back, and let the
-    function call them (paper §6, the partitioner's graph of sub-functions, which has no cycles).
+    Split each function into one function per device, or several if values go to another device and come back, and let
+    the function call them (paper §6, the partitioner's graph of sub-functions, which has no cycles).
 
-    What one writes and another reads is storage between them. Raises `ModelError` for an operator that is on no device,
-    and `UnsupportedError` for sizes that are known at run time only.
+    Values between partitions are storage. Raises `ModelError` for an operator without a device, and `UnsupportedError`
+    for sizes that are known only at run time.
     """
 
     name = "partition"
@@ -55,7 +55,7 @@ class PartitionPass(ModulePass):
 
 
 def _check_sizes(function: FuncOp) -> None:
-    """Raise `UnsupportedError` where a size is not a number."""
+    """Raise `UnsupportedError` for a size that is not a number."""
     binding = next((item for item in operations(function) if isinstance(item, BindSymbolOp)), None)
     if binding is not None or symbols_in(function):
         raise UnsupportedError(
@@ -68,7 +68,7 @@ def _check_sizes(function: FuncOp) -> None:
 
 
 def _sources(nodes: Nodes) -> list[list[int]]:
-    """For each node, those that it waits for."""
+    """For each node, the nodes it depends on."""
     before: list[list[int]] = [[] for _ in nodes.ops]
     for value in nodes.values():
         for reader in value.readers:
@@ -81,9 +81,9 @@ def _sources(nodes: Nodes) -> list[list[int]]:
 
 def merged(groups: Sequence[Group], before: Sequence[Sequence[int]], busy: Collection[Group]) -> list[Group]:
     """
-    Fewer groups: each is one with the next of its device, where none between them waits for the one or the other.
+    Merge each group with the next group of its device, unless a group between them depends on one of them.
 
-    One of those that are `busy` computing does not wait for others because the next one does.
+    Groups in `busy` are not merged with a group that would make them wait for others.
     """
     names = dict(zip(groups, groups, strict=True))
     for group in sorted(names, key=lambda item: -item[0]):
@@ -99,7 +99,7 @@ def merged(groups: Sequence[Group], before: Sequence[Sequence[int]], busy: Colle
 
 
 def _waits(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> dict[Group, set[Group]]:
-    """For each group, those that it waits for."""
+    """For each group, the groups it directly depends on."""
     waits: dict[Group, set[Group]] = {}
     for group, sources in zip(groups, before, strict=True):
         waits.setdefault(group, set()).update(groups[source] for source in sources if groups[source] != group)
@@ -107,7 +107,7 @@ def _waits(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> dict[Gro
 
 
 def _all_waits(waits: Mapping[Group, set[Group]], group: Group) -> set[Group]:
-    """The groups that one waits for, and those that these wait for."""
+    """All groups that `group` depends on, directly or not."""
     pending, found = list(waits[group]), set[Group]()
     while pending:
         other = pending.pop()
@@ -118,7 +118,7 @@ def _all_waits(waits: Mapping[Group, set[Group]], group: Group) -> set[Group]:
 
 
 def in_order(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
-    """Each group once, behind all that it waits for."""
+    """Each group once, in topological order."""
     waits = _waits(groups, before)
     found: dict[Group, None] = {}
     while len(found) < len(waits):
@@ -129,16 +129,16 @@ def in_order(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[G
 
 @dataclass
 class _Partitioning:
-    """What becomes of one function."""
+    """The partitioning of one function."""
 
     module: ModuleOp
     function: FuncOp
     storage: Storage
     devices: dict[str, DeviceSpec]
     outputs: dict[SSAValue, list[str]] = field(default_factory=dict[SSAValue, "list[str]"])
-    """Value → the outputs that it is saved in."""
+    """Value → the outputs that save it."""
     known_as: dict[str, str] = field(default_factory=dict[str, str])
-    """Output → what stands between partitions with the same value."""
+    """Output → the storage between partitions with the same value."""
 
     def run(self) -> None:
         """Replace the body of the function by calls."""
@@ -160,7 +160,7 @@ class _Partitioning:
         self._call(made)
 
     def _groups(self, nodes: Nodes, before: Sequence[Sequence[int]]) -> list[Group]:
-        """The partition of each node, as early as it can run."""
+        """The partition of each node: the earliest possible."""
         found: list[Group] = []
         for op, sources in zip(nodes.ops, before, strict=True):
             device = pinned(op)
@@ -178,7 +178,7 @@ class _Partitioning:
                 self.outputs.setdefault(op.input, []).append(op.storage_name)
 
     def _between(self, nodes: Nodes, groups: Sequence[Group]) -> tuple[dict[SSAValue, str], dict[SSAValue, list[str]]]:
-        """The storage between partitions: by the value that it holds, and with outputs, what is saved of a value."""
+        """The storage between partitions, by value, and the outputs that save a value."""
         given: dict[SSAValue, str] = {}
         saved = {value: list(names) for value, names in self.outputs.items()}
         for value in nodes.crossing(groups):
@@ -189,7 +189,7 @@ class _Partitioning:
             name = self.storage.unique_name(f"{self.function.sym_name.data}.{value.name_hint or 'value'}")
             self.storage.add(PlaceholderOp.bound(name, type_, "between", owner.location))
             given[value] = name
-            # What is an output besides is given once, to the caller, who saves it.
+            # If the value is also an output, it is returned once, to the caller, who saves it.
             if outputs := saved.get(value):
                 self.known_as[outputs.pop(0)] = name
             saved.setdefault(value, []).append(name)
@@ -203,7 +203,7 @@ class _Partitioning:
         given: dict[SSAValue, str],
         saved: dict[SSAValue, list[str]],
     ) -> FuncOp:
-        """The function of one partition, in the module."""
+        """Insert the function of one partition into the module."""
         device = self.devices[group[1]]
         own = {result for op in ops for result in op.results}
         name = self.storage.unique_function(f"{self.function.sym_name.data}_part_{number}")
@@ -215,7 +215,7 @@ class _Partitioning:
         return made
 
     def _call(self, made: Sequence[FuncOp]) -> None:
-        """Let the function do nothing but call its partitions."""
+        """Replace the body of the function by calls of its partitions."""
         block = self.function.block
         for op in own_operations_backward(block):
             block.erase_op(op, safe_erase=False)
@@ -239,5 +239,5 @@ class _Partitioning:
 
 
 def _hint(name: str) -> str | None:
-    """What text calls the content of storage, where it can have that name."""
+    """The name hint for the content of storage, if its name is valid."""
     return name if SSAValue.is_valid_name(name) else None

@@ -1,4 +1,4 @@
-"""`place-operators`: decide which device computes what."""
+"""`place-operators`: assign each operator to a device."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class PlaceOperatorsPass(ModulePass):
     """
-    Name the device of every operator, of those that execute it.
+    Assign each operator to a device that executes it.
 
-    With the `strategy` *preferred* each goes to the first of the devices that executes it, unless the transfers cost
-    more than that is worth; with *latency*, to where an inference takes the least time; with *pipeline*, each device
-    has a part of the model, so that the slowest is the fastest. Memory that devices have is kept to. `assignments` is a
-    file that says of some nodes on what device they are, `profile` one with seconds that were measured of nodes; both
-    are JSON (docs/devices.md). What operators say themselves stands.
+    With the `strategy` *preferred*, an operator goes to the first device that executes it, unless transfers cost more
+    than that gains; *latency* minimizes the time of one inference; *pipeline* gives each device a stage of the model
+    and minimizes the time of the slowest. Every strategy respects the memory of devices. `assignments` is a file with
+    the devices of some nodes, `profile` a file with measured seconds of nodes; both are JSON (docs/devices.md). Devices
+    that operators declare take precedence.
 
-    Raises `UnsupportedOperatorsError` for operators that no device executes, `ModelError` where memory does not
-    suffice, and `OptionError`.
+    Raises `UnsupportedOperatorsError` for operators that no device executes, `ModelError` if memory does not suffice,
+    and `OptionError`.
     """
 
     name = "place-operators"
@@ -78,7 +78,7 @@ class PlaceOperatorsPass(ModulePass):
         profile: Profile,
         state: Mapping[str, str],
     ) -> list[DeviceSpec]:
-        """The device of each node of a function."""
+        """Assign a device to each node of a function."""
         refusals = refusals_of(nodes, devices, support)
         _check_supported(nodes, devices, refusals)
         _check_state(nodes, state)
@@ -99,7 +99,7 @@ class PlaceOperatorsPass(ModulePass):
 
 
 def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
-    """Place nodes where a file says that they are; of what was several nodes, the last of them counts."""
+    """Assign the nodes in the file to their devices; for an operator made of several nodes, the last match counts."""
     for node in nodes.ops:
         found = [said[name] for name in location_names(node.location) if name in said]
         if found and pinned(node) is None:
@@ -107,7 +107,7 @@ def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
 
 
 def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequence[Sequence[str]]) -> None:
-    """Raise one error that lists the operators which no device executes, or not the one that they are said to be on."""
+    """Raise one error that lists the operators that no device, or not their assigned device, executes."""
     refused = [op for op, reasons in zip(nodes.ops, refusals, strict=True) if all(reasons)]
     if refused:
         listed = [(f"{op.name} : {', '.join(map(str, op.result_types))}", described(op)) for op in refused]
@@ -127,7 +127,7 @@ def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequ
 
 
 def _check_state(nodes: Nodes, state: Mapping[str, str]) -> None:
-    """Raise `ModelError` for an operator that is said to be on another device than the state that it reads or saves."""
+    """Raise `ModelError` if an operator is assigned to another device than the state it accesses."""
     for op in nodes.ops:
         if isinstance(op, GetOp | SaveOp) and nodes.is_state(op):
             home, where = state.get(op.storage_name), pinned(op)
@@ -140,7 +140,7 @@ def _check_state(nodes: Nodes, state: Mapping[str, str]) -> None:
 
 
 def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem, strategy: str) -> ModelError:
-    """The error for a function that does not fit onto the devices, or is none of the stages in their order."""
+    """The error for a function that does not fit the devices, or whose assignments contradict the order of stages."""
     name = function.sym_name.data
     if not any(problem.memory):
         if strategy != "pipeline":

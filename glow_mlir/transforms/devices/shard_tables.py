@@ -1,4 +1,4 @@
-"""`shard-tables`: let several devices have the rows of one table."""
+"""`shard-tables`: distribute the rows of a table over several devices."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ShardTablesPass(ModulePass):
     """
-    Split tables of at least `least` bytes, of which rows are gathered, over the devices of the module: each looks up
-    what it has, and the right row is chosen, so that results are the same to the bit.
+    Shard gathered tables of at least `least` bytes over the devices of the module: each device looks up its shard, and
+    the right row is selected. Results are bit-identical.
 
-    An index that is out of range is one for the first device, or the last, too, and fails there. Tables whose rows are
-    gathered on a device already stay whole, as the file `assignments` may say. Devices that refuse that have no part.
+    An out-of-range index is passed to the first or the last device and fails there. Gathers assigned to a device, also
+    by the file `assignments`, stay whole. Devices that do not support the operators get no shard.
     """
 
     name = "shard-tables"
@@ -46,7 +46,7 @@ class ShardTablesPass(ModulePass):
 
 
 def _shard(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> None:
-    """Split the table of one operator, if it is a constant whose rows are gathered."""
+    """Shard the table of one gather, if it is a constant gathered by rows."""
     assert isinstance(op, GatherOp)
     is_table = storage.is_constant(op.input) and integer(op.axis) in (0, -rank_of(op.input))
     rows = shape_of(op.input)[0]
@@ -55,7 +55,7 @@ def _shard(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> No
     emit = Emitter(op, storage)
     edges = [rows * number // len(devices) for number in range(len(devices) + 1)]
     zero = emit.splat(0, op.indices)
-    # Indices from the end count from the begin; those below the first row are behind the last of the first part.
+    # Make negative indices count from the start; those still below 0 map behind the last row of the first shard.
     from_end = emit(AddOp, op.indices, _number(emit, rows, op))
     counted = emit(WhereOp, emit(LessOp, op.indices, zero), from_end, op.indices)
     found: list[SSAValue] = []
@@ -87,6 +87,6 @@ def _number(emit: Emitter, value: int, op: GatherOp) -> SSAValue:
 
 
 def _by_rows(emit: Emitter, is_here: SSAValue, op: GatherOp) -> SSAValue:
-    """What holds for indices, for each element of the rows that they choose."""
+    """Reshape a condition per index to broadcast over the elements of the gathered rows."""
     shape = (*shape_of(op.indices), *[1] * (rank_of(op.input) - 1))
     return emit(ReshapeOp, is_here, shape=shape)

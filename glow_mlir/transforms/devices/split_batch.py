@@ -1,4 +1,4 @@
-"""`split-batch`: let several devices compute the results of some samples of a batch each."""
+"""`split-batch`: distribute the samples of a batch over several devices."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class SplitBatchPass(ModulePass):
     """
-    Split the batch of each function over the devices of the module: each computes some samples, with the whole model,
-    and what they compute is joined (data parallelism).
+    Split the batch of each function over the devices of the module: each runs the whole model on some samples, and the
+    results are concatenated (data parallelism).
 
-    The batch is the first axis of the inputs, of the size that most inputs and outputs have. Shares differ by a sample
-    at most. What does not depend on the batch stays as it is, and so do operators that are on a device already, as the
-    file `assignments` may say. Devices that refuse an operator have no share. A function whose sizes are known at run
-    time only stays whole. Raises `UnsupportedError` as `batch_axes` does.
+    The batch is the first axis of the inputs; its size is the most frequent one among inputs and outputs. Shares differ
+    by one sample at most. Operators that do not depend on the batch stay as they are, and so do operators assigned to a
+    device, also by the file `assignments`. Devices that do not support an operator get no samples. A function with
+    sizes that are known only at run time stays whole. Raises `UnsupportedError` as `batch_axes` does.
     """
 
     name = "split-batch"
@@ -69,22 +69,22 @@ class SplitBatchPass(ModulePass):
 
 @dataclass
 class _Shares:
-    """What becomes of a function whose batch some devices share."""
+    """The rewriting of a function whose batch is split."""
 
     axes: BatchAxes
     devices: Sequence[DeviceSpec]
     storage: Storage
     shared: dict[HighOp, Operands]
-    """The operators that each device has, and how they read their operands."""
+    """The operators that are copied per device, with the sample layout of their operands."""
     parts: dict[tuple[SSAValue, Runs], list[SSAValue | None]] = field(
         default_factory=dict[tuple[SSAValue, Runs], "list[SSAValue | None]"]
     )
-    """Value and where samples lie in it → the share of each device, as far as there is one."""
+    """Value and its sample layout → the slice of each device, if it exists."""
     wholes: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """What devices share → the same, joined."""
+    """Split value → the concatenated value."""
 
     def run(self, function: FuncOp) -> None:
-        """Give each device its operators, and erase those that they share."""
+        """Copy the split operators to each device, and erase the originals."""
         for op in list(own_operations(function)):
             if isinstance(op, HighOp) and op in self.shared:
                 for number in range(len(self.devices)):
@@ -96,13 +96,13 @@ class _Shares:
         statistics.count("operators split", len(self.shared))
 
     def _edges(self, number: int) -> tuple[int, int]:
-        """The first sample of a device, and the one behind the last."""
+        """The range of samples of a device: first, and one past the last."""
         least, more = divmod(self.axes.samples, len(self.devices))
         begin, end = (place * least + min(place, more) for place in (number, number + 1))
         return begin, end
 
     def _copy(self, op: HighOp, number: int) -> None:
-        """Give a device an operator for its samples."""
+        """Copy an operator for the samples of a device."""
         begin, end = self._edges(number)
         operands = [
             value if runs is None else self._part(value, runs, number, op)
@@ -118,7 +118,7 @@ class _Shares:
             self._parts(result, self.axes.values[result])[number] = part
 
     def _insert(self, op: Operation, number: int, reader: Operation) -> SSAValue:
-        """Give a device an operator in front of one that reads its result."""
+        """Insert an operator for a device in front of its reader."""
         op.attributes[DEVICE] = StringAttr(self.devices[number].name)
         op.location = reader.location
         return Emitter(reader, self.storage).insert(op).results[0]
@@ -127,7 +127,7 @@ class _Shares:
         return self.parts.setdefault((value, runs), [None] * len(self.devices))
 
     def _part(self, value: SSAValue, runs: Runs, number: int, reader: Operation) -> SSAValue:
-        """The samples of a device in a value that a reader needs, which are cut out where no device computes them."""
+        """The samples of a device in `value`: computed by the device, or sliced from the whole."""
         parts = self._parts(value, runs)
         if (part := parts[number]) is None:
             whole, (begin, end) = self._whole(value, reader), self._edges(number)
@@ -143,7 +143,7 @@ class _Shares:
         return part
 
     def _whole(self, value: SSAValue, reader: Operation) -> SSAValue:
-        """A value for all samples, which is joined where devices share it, in front of a reader."""
+        """`value` for all samples, in front of a reader: concatenated if it is split."""
         if value.owner not in self.shared:
             return value
         if value not in self.wholes:
@@ -157,12 +157,12 @@ class _Shares:
 
 
 def _apart(value: SSAValue, runs: Runs) -> Shape:
-    """The shape of a value with an axis for the times that all samples are there."""
+    """The shape with a separate axis for the repetitions of the batch."""
     shape = shape_of(value)
     return (*shape[: runs.axis], runs.outer, shape[runs.axis] // runs.outer, *shape[runs.axis + 1 :])
 
 
 def _together(value: SSAValue, runs: Runs) -> Shape:
-    """The shape of a value without that axis."""
+    """The shape with this axis merged again."""
     shape = shape_of(value)
     return (*shape[: runs.axis], runs.outer * shape[runs.axis + 1], *shape[runs.axis + 2 :])

@@ -1,4 +1,4 @@
-"""`apply-patterns`: run patterns alone, by name."""
+"""`apply-patterns`: apply single patterns by name."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ApplyPatternsPass(PatternPass):
     """
-    Apply patterns of other passes alone, each in a walk of its own: `apply-patterns{name=sink-reshape,merge-reshapes}`.
+    Apply patterns of other passes, each in a walk of its own: `apply-patterns{name=sink-reshape,merge-reshapes}`.
 
-    A pattern has the default options of its pass. Raises `OptionError` for one that is unknown.
+    Patterns have the default options of their pass. Raises `OptionError` for an unknown pattern.
     """
 
     name = "apply-patterns"
-    # A field `name` would be the name of the pass.
+    # A field `name` would override the name of the pass.
     SPELLED: ClassVar[Mapping[str, str]] = {"names": "name"}
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class ApplyPatternsPass(PatternPass):
 
 @cache
 def named_walks() -> dict[str, Walk]:
-    """For each pattern of all passes, also those of other packages, the walk that applies it alone."""
+    """For each pattern of all passes, those of other packages included, a walk that applies it alone."""
     foreign = get_all_passes().keys() - PASSES.keys()
     kinds = (load() for name, load in available_passes().items() if name not in foreign)
     others = (kind() for kind in kinds if issubclass(kind, PatternPass) and kind is not ApplyPatternsPass)

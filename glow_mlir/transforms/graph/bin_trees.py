@@ -1,4 +1,4 @@
-"""`bin-trees`: decision trees with few leaves share their tests."""
+"""`bin-trees`: share tests among decision trees with few leaves."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 
 MAX_LEVELS = 8
-"""The deepest trees that become complete: code has a piece for each node of one."""
+"""Maximum depth of complete trees: code is emitted per node."""
 
 MAX_GROWTH = 4
-"""Nodes of complete trees beside one of a tree as it is, beyond which to link them takes less."""
+"""Maximum growth in nodes for completing a tree; beyond it, linked nodes are cheaper."""
 
 MAX_NODES = 128
-"""Leaves of a tree beyond which what is known of its nodes for many rows fills the caches."""
+"""Maximum number of leaves per tree: beyond it, the test results of many rows fill the caches."""
 
 MAX_LEAVES = 1 << 21
-"""Leaves of all trees beyond which the trees as they are take less of the caches."""
+"""Maximum number of leaves of all trees: beyond it, the original trees use less cache."""
 
 FEW = 8
-"""Nodes up to which a tree becomes complete whatever its form."""
+"""Trees of at most this many nodes are always completed."""
 
 MAX_TESTS = 1 << 16
-"""Different tests that a ui16 tells apart."""
+"""Number of distinct tests that a ui16 can number."""
 
 
 class BinTrees(Pattern):
-    """Trees that have few leaves each, and few different tests."""
+    """Bin trees that have few leaves each, and few distinct tests."""
 
     @rooted
     def match_and_rewrite(self, op: TreeEnsembleOp, rewriter: Rewriter, /) -> None:
         target = rewriter.function.target
-        if not target.vector_bits or failure_of(op):  # Without vectors, tests that a row does not meet cost time.
+        if not target.vector_bits or failure_of(op):  # Without vectors, evaluating all tests costs time.
             return
         trees = _Trees.of(op, rewriter.emit)
         form = None if trees is None else trees.complete() or trees.linked()
@@ -57,11 +57,11 @@ class BinTrees(Pattern):
 @dataclass(frozen=True)
 class BinTreesPass(PatternPass):
     """
-    Let nodes of decision trees with the same test share it, and trees have as many nodes and leaves each.
+    Share equal tests among the nodes of decision trees, and pad the trees to equal numbers of nodes and leaves.
 
-    Then many rows find their leaves at once. Trees that have few levels become complete: a leaf that is not at the
-    bottom is a subtree whose leaves are alike. It does so for machines with vectors, where no tree has more than 128
-    leaves or 8 levels, and the leaves of each name one target, or all.
+    Leaves are then found for many rows at once. Shallow trees become complete: a leaf above the bottom becomes a
+    subtree of equal leaves. Requires a machine with vectors, at most 128 leaves and 8 levels per tree, and leaves that
+    all name one target per tree, or all targets.
     """
 
     name = "bin-trees"
@@ -73,7 +73,7 @@ class BinTreesPass(PatternPass):
 @dataclass(frozen=True)
 class _Form:
     """
-    Trees with as many nodes and leaves each: `nodes` [R, I] and `leaves` [R, 2^B] are places in lists of the ensemble.
+    Padded trees: `nodes` [R, I] and `leaves` [R, 2^B] are indices into the lists of the ensemble.
 
     A node that stands for a leaf is −1. `links` are those of `binned_tree_ensemble`.
     """
@@ -86,9 +86,9 @@ class _Form:
 @dataclass(frozen=True)
 class _Tests:
     """
-    Different tests, sorted: their thresholds, and ranges of those of one feature.
+    Distinct tests, sorted: their thresholds, and the range of each feature.
 
-    `places` has the test of each node.
+    `places` maps nodes to tests.
     """
 
     ranges: np.ndarray
@@ -111,7 +111,7 @@ class _Trees:
 
     @staticmethod
     def of(op: TreeEnsembleOp, emit: Emitter) -> _Trees | None:
-        """Those of an operator; `None` where they are no constants."""
+        """The constants of an operator; `None` if an operand is not constant."""
         nodes, roots, weights = (emit.known(value) for value in (op.nodes, op.roots, op.weights))
         sets = None if op.tests is None else emit.known(op.tests)
         targets = None if op.targets is None else emit.known(op.targets)
@@ -124,13 +124,13 @@ class _Trees:
         return _Trees(nodes, sets, roots, weights, targets, numpy_dtype(element_of(op.input)))
 
     def complete(self) -> _Form | None:
-        """Complete trees, a leaf taking the place of both of its children; `None` where they are too large."""
+        """Complete trees, with a leaf in place of its missing children; `None` if they are too large."""
         levels = [self.roots[:, None]]
         while len(levels) == 1 or np.any(levels[-1] >= 0):
             places = levels[-1]
             if len(levels) > MAX_LEVELS or 2 * places.size > MAX_LEAVES:
                 return None
-            links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # Where the test fails comes first.
+            links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # The child of a failed test comes first.
             levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
         nodes = np.maximum(np.concatenate(levels[:-1], axis=1), -1)
         if nodes.shape[1] > MAX_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
@@ -138,7 +138,7 @@ class _Trees:
         return _Form(nodes, -1 - levels[-1], None)
 
     def linked(self) -> _Form | None:
-        """Trees with links, each in a range of nodes; `None` where they are too large, or share a node."""
+        """Trees with links, each in a contiguous range of nodes; `None` if they are too large or share nodes."""
         inner = np.flatnonzero(self.roots >= 0)
         roots, count = self.roots[inner], len(self.nodes)
         if not len(inner) or roots[0] or np.any(np.diff(roots) <= 0):
@@ -147,13 +147,13 @@ class _Trees:
         most, trees = int(sizes.max()), len(self.roots)
         if most >= MAX_NODES or most * trees > MAX_GROWTH * max(count, FEW * trees):
             return None
-        own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each node, among those that are no leaf.
+        own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each inner node.
         place = np.arange(count) - roots[own]
-        links = self.nodes[:, LINKS - 1 : 0 : -1]  # Where the test fails comes first.
+        links = self.nodes[:, LINKS - 1 : 0 : -1]  # The child of a failed test comes first.
         moved, is_leaf = links - roots[own][:, None], links < 0
         if np.any(~is_leaf & ((moved <= place[:, None]) | (moved >= sizes[own][:, None]))):
             return None
-        # Leaves have numbers by the order of the nodes that lead to them.
+        # Leaves are numbered in the order of their parents.
         number = np.cumsum(is_leaf.reshape(-1)).reshape(is_leaf.shape) - 1
         number -= (number[roots, 0] + ~is_leaf[roots, 0])[own][:, None]
         nodes, found = np.full((trees, most), -1), np.full((trees, most, 2), -1, np.int16)
@@ -165,14 +165,14 @@ class _Trees:
         return _Form(nodes, leaves, found)
 
     def tests(self, lanes: int) -> _Tests:
-        """The different tests of nodes; those of a feature that has not few fill vectors."""
+        """The distinct tests of nodes; tests of a frequent feature are padded to full vectors."""
         features = self.nodes[:, 0].astype(np.int64)
         thresholds = np.ascontiguousarray(self.nodes[:, LINKS:]).view(self.dtype)[:, 0]
         order = np.lexsort([thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64), features, self.sets])
         sets, features, thresholds = self.sets[order], features[order], thresholds[order]
         is_new_range = _changes(sets, features)
         is_new = is_new_range | _changes(thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64))
-        number = np.cumsum(is_new) - 1  # Of each node, without padding.
+        number = np.cumsum(is_new) - 1  # Per node, without padding.
         first = np.flatnonzero(is_new)
         starts = np.flatnonzero(is_new_range[first])
         counts = np.diff(starts, append=len(first))
@@ -190,7 +190,7 @@ class _Trees:
         )
 
     def targets_by_tree(self, leaves: np.ndarray) -> np.ndarray | None:
-        """The target that all leaves of a tree name, of each; `None` where they name several."""
+        """The target of all leaves of each tree; `None` if the leaves of a tree name several."""
         if self.targets is None or self.targets.shape[1] > 1:
             return None
         named = self.targets[leaves, 0]
@@ -199,7 +199,7 @@ class _Trees:
 
 
 def _changes(*keys: np.ndarray) -> np.ndarray:
-    """Where one of several keys is not as before, and at the first place."""
+    """A mask of the positions where one of the sorted keys changes, the first included."""
     found = np.zeros(len(keys[0]), bool)
     found[:1] = True
     for key in keys:
@@ -210,7 +210,7 @@ def _changes(*keys: np.ndarray) -> np.ndarray:
 def _binned(
     op: TreeEnsembleOp, emit: Emitter, trees: _Trees, form: _Form, tests: _Tests, targets: np.ndarray | None
 ) -> SSAValue:
-    """The operator on binned trees; the test of what stands for a leaf is any."""
+    """The operator on binned trees; nodes that stand for a leaf get an arbitrary test."""
     numbers = np.where(form.nodes < 0, 0, tests.places[np.maximum(form.nodes, 0)])
     return emit(
         BinnedTreeEnsembleOp,

@@ -1,4 +1,4 @@
-"""`canonicalize`: operators in their simplest form."""
+"""`canonicalize`: simplify operators to their canonical form."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class CanonicalizePass(PatternPass):
     """
-    Rewrite operators to simpler forms until nothing changes, and erase those without effect that nothing uses.
+    Apply canonicalization patterns until nothing changes, and erase unused operators without effect.
 
-    The patterns are what operators say themselves (`HasCanonicalizationPatternsInterface`, `HasFolderInterface`), the
-    same that xDSL's pass of this name applies; that one runs on modules without functions of ours.
+    The patterns are those that operators declare (`HasCanonicalizationPatternsInterface`, `HasFolderInterface`). xDSL's
+    pass of this name applies the same ones; it runs on modules without functions of ours.
     """
 
     name = "canonicalize"
@@ -36,7 +36,7 @@ class CanonicalizePass(PatternPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not functions(op):
             Canonicalize().apply(ctx, op)
-        # What nothing uses must not count as a use either.
+        # Uses by dead operators must not count.
         _erase_dead(op)
         super().apply(ctx, op)
         _erase_dead(op)
@@ -48,7 +48,7 @@ def _erase_dead(module: ModuleOp) -> None:
 
 
 class FoldToOperand(Pattern):
-    """An operator whose result is always one of its operands is that operand."""
+    """Replace an operator by an operand that always equals its result."""
 
     @property
     def roots(self) -> Kinds:
@@ -62,7 +62,7 @@ class FoldToOperand(Pattern):
 
 
 class Canonicalization(Pattern):
-    """A pattern that operators say themselves, under the name of its class."""
+    """A pattern that operators declare, under the name of its class."""
 
     name: str
 
@@ -82,13 +82,13 @@ class Canonicalization(Pattern):
 
 @cache
 def _walk() -> Walk:
-    """The walk, which knows at which kinds of operators patterns are rooted."""
+    """The walk, indexed by the root operators of patterns."""
     return Walk((FoldToOperand(), *canonicalizations()), recursive=True, repeated=True)
 
 
 @cache
 def canonicalizations() -> tuple[Canonicalization, ...]:
-    """The patterns that the operators of our dialects say."""
+    """The patterns that the operators of our dialects declare."""
     kinds: dict[RewritePattern, list[type[Operation]]] = {}
     for kind, pattern in _said():
         kinds.setdefault(pattern, []).append(kind)
@@ -96,7 +96,7 @@ def canonicalizations() -> tuple[Canonicalization, ...]:
 
 
 def _said() -> Iterator[tuple[type[Operation], RewritePattern]]:
-    """Operators with each of their patterns; instructions that are derived have none."""
+    """Operators with each of their patterns; derived instructions have none."""
     for kind in (*operators(), *OWN):
         if issubclass(kind, HasCanonicalizationPatternsInterface):
             for pattern in kind.get_canonicalization_patterns():

@@ -1,4 +1,4 @@
-"""`deduplicate`: give what is equal one form, so that common subexpressions show."""
+"""`deduplicate`: unify equal constants and the order of commutative operands, to expose common subexpressions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from glow_mlir.ir.traversal import operations
 from glow_mlir.support.dataclass import dataclass
 
 FIRST = (False, -1)
-"""The place of what a loop carries, in front of all that operators define."""
+"""The position of block arguments, before all results of operators."""
 
 MAX_COMPARED = 1 << 16
-"""Elements of a constant up to which it is searched for others than the first."""
+"""Maximum number of elements of a constant that is checked for uniformity."""
 
 
 @dataclass(frozen=True)
 class DeduplicatePass(ModulePass):
     """
-    Read equal constants under one name, uniform ones in elementwise operators as splats, and put the operands of
-    commutative operators into one order: constants last, others as they are defined (Glow's constant de-duplication,
-    and constants to the right-hand side of OptimizeArithmeticNodes). `cse` then finds what is computed twice.
+    Merge equal constants, turn uniform operands of elementwise operators into splats, and sort the operands of
+    commutative operators: constants last, others by definition (Glow's constant de-duplication, and constants to the
+    right-hand side of OptimizeArithmeticNodes). `cse` then finds the common subexpressions.
     """
 
     name = "deduplicate"
@@ -56,7 +56,7 @@ def _equal_constants(storage: Storage) -> dict[str, ConstantOp]:
 
 
 def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
-    """Let all reads of equal constants read the same one."""
+    """Redirect all reads of equal constants to the first one."""
     for op in operations(function):
         constant = renamed.get(op.storage_name) if isinstance(op, GetOp) else None
         if constant is not None and isinstance(op, GetOp) and constant.sym_name.data != op.storage_name:
@@ -66,7 +66,7 @@ def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
 
 
 def _splat_uniform(function: FuncOp, storage: Storage) -> None:
-    """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
+    """Replace uniform constants read by elementwise operators by splats, which are not loaded."""
     for op in operations(function):
         small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MAX_COMPARED
         array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
@@ -84,13 +84,13 @@ def _splat_uniform(function: FuncOp, storage: Storage) -> None:
 
 
 def _is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements are one number, bit for bit: 0 and -0 differ, and NaN equals nothing."""
+    """Whether all elements are bit-identical: 0 and -0 differ, and NaN equals nothing."""
     first = array.reshape(-1)[0]
     return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
 
 
 def _order_operands(function: FuncOp, storage: Storage) -> None:
-    """Sort the operands of commutative operators: by where they are defined, constants behind all others."""
+    """Sort the operands of commutative operators by definition, with constants last."""
     places: dict[SSAValue, tuple[bool, int]] = {}
     for place, op in enumerate(operations(function)):
         for result in op.results:

@@ -1,4 +1,4 @@
-"""`expand-powers`: compute small powers by products and square roots."""
+"""`expand-powers`: expand small powers into products and square roots."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from glow_mlir.rewriting.matching import Matcher
 from glow_mlir.support.dataclass import dataclass
 
 LARGEST = 4
-"""The largest exponent: beyond, roundings add up."""
+"""The largest exponent: beyond it, rounding errors accumulate."""
 
 
 class ExpandPower(Pattern):
-    """A power of floats whose exponent is among those, and whose base does not broadcast."""
+    """Expand a power of floats with such an exponent, if the base does not broadcast."""
 
     @rooted
     def match_and_rewrite(self, op: PowOp, rewriter: Rewriter, /) -> None:
@@ -41,10 +41,10 @@ class ExpandPower(Pattern):
 class ExpandPowersPass(PatternPass):
     """
     Replace powers of floats whose exponent is a known multiple of 1/4 between -4 and 4 by products, square roots and a
-    reciprocal, which take a tenth of the time of a general power: `x^0.75`, as local response normalization has it, is
-    `sqrt(x) · sqrt(sqrt(x))`.
+    reciprocal, which take a tenth of the time of a general power. Local response normalization has `x^0.75`, which
+    becomes `sqrt(x) · sqrt(sqrt(x))`.
 
-    The roots of -0 and of minus infinity, which are those of their opposites as powers, become -0 and NaN.
+    The square roots of -0 and minus infinity are -0 and NaN, where powers give those of the opposite number.
     """
 
     name = "expand-powers"
@@ -52,7 +52,7 @@ class ExpandPowersPass(PatternPass):
 
 
 def _whole_power(x: SSAValue, exponent: int, emit: Emitter) -> list[SSAValue]:
-    """Factors of x to a whole power, by squaring."""
+    """The factors of an integer power of x, by repeated squaring."""
     factors: list[SSAValue] = []
     while exponent:
         if exponent % 2:
@@ -63,7 +63,7 @@ def _whole_power(x: SSAValue, exponent: int, emit: Emitter) -> list[SSAValue]:
 
 
 def _root(x: SSAValue, quarters: int, emit: Emitter) -> list[SSAValue]:
-    """Factors of x to as many quarters, less than four."""
+    """The factors of x to the power `quarters` / 4, less than 1."""
     factors: list[SSAValue] = []
     root = emit(SqrtOp, x) if quarters else x
     if quarters >= 2:

@@ -1,4 +1,4 @@
-"""`flatten-convolutions`: convolutions along three axes or more become convolutions of images."""
+"""`flatten-convolutions`: turn convolutions along three axes or more into two-dimensional ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMAGE_AXES = 2
 
 
 class FlattenConvolution(Pattern):
-    """Axes of a convolution are taken away as long as that can be done, taps as channels only by default accuracy."""
+    """Remove axes of a convolution as long as possible; taps become channels only with default accuracy."""
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
@@ -65,7 +65,9 @@ class FlattenConvolution(Pattern):
 
 
 class DeepenConvolution(Pattern):
-    """What the taps along the lines of an image of few codes meet become channels, so that instructions have more."""
+    """
+    Turn the taps along the lines of an image with few channels of 8-bit values into channels, to fill dot products.
+    """
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
@@ -104,7 +106,7 @@ class DeepenConvolution(Pattern):
 
 
 def _is_code_of_a_byte(op: ConvOp) -> bool:
-    """Whether a convolution is one of codes of 8 bits."""
+    """Whether a convolution reads 8-bit integers."""
     element = storage_of(element_of(op.input))
     return is_integer(element) and byte_width(element) == 1
 
@@ -112,16 +114,16 @@ def _is_code_of_a_byte(op: ConvOp) -> bool:
 @dataclass(frozen=True)
 class FlattenConvolutionsPass(PatternPass):
     """
-    Turn convolutions along three spatial axes or more into convolutions along two, for which kernels have algorithms
-    with fewer products (Winograd's), and take taps as channels where that makes them possible.
+    Turn convolutions along three spatial axes or more into convolutions along two, which have faster algorithms
+    (Winograd's), and turn taps into channels if these then apply.
 
-    A first axis along which the filter has one tap joins the batch; neighbouring axes with one tap each are one axis;
-    and the images that the taps along the first axis meet are channels behind each other, where the rest of the window
-    is 3×3, in single steps. Channels are last; taps become channels only in one group, of f32, and not with the
-    accuracy `strict`, which has no such algorithms.
+    A first axis along which the filter has one tap joins the batch. Neighbouring axes with one tap each merge. If the
+    rest of the window is 3×3 with unit strides, the images at the taps along the first axis are concatenated as
+    channels. Channels are last; taps become channels only in one group, of f32, and not with accuracy `strict`, which
+    has no such algorithms.
 
-    Where instructions multiply many neighbouring codes at once (Helium's), taps along the lines of an image that has
-    few of them become channels as well: its sums are the same.
+    If instructions multiply many neighbouring quantized values at once (Helium's), taps along the lines of an image
+    with few of them become channels as well: the sums are the same.
     """
 
     name = "flatten-convolutions"
@@ -130,14 +132,14 @@ class FlattenConvolutionsPass(PatternPass):
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution on its way: image and filter with the channels last, and the window over the spatial axes."""
+    """A convolution during rewriting: image and filter with the channels last, and the window over the spatial axes."""
 
     image: SSAValue
     filter: SSAValue
     window: Window
 
     def without(self, axis: int, image: SSAValue, filter_: SSAValue) -> Convolution:
-        """The same without one of the spatial axes, which image and filter do not have any more."""
+        """Remove one of the spatial axes, which image and filter no longer have."""
         window, rank = self.window, len(self.window.kernel)
 
         def rest(values: Sequence[int]) -> Shape:
@@ -149,7 +151,7 @@ class Convolution:
 
 
 def _images(of: Convolution, emit: Emitter) -> list[SSAValue]:
-    """For each tap along the first axis, the images that it meets."""
+    """For each tap along the first axis, the image slices that it multiplies."""
     window, shape = of.window, list(shape_of(of.image))
     before, after = window.padding(0)
     image = of.image
@@ -168,7 +170,7 @@ def _images(of: Convolution, emit: Emitter) -> list[SSAValue]:
 
 
 def _joined_to_batch(of: Convolution, emit: Emitter) -> Convolution | None:
-    """A first axis with one tap is a larger batch."""
+    """Merge a first axis with one tap into the batch."""
     if of.window.kernel[0] != 1:
         return None
     (image,) = _images(of, emit)
@@ -179,7 +181,7 @@ def _joined_to_batch(of: Convolution, emit: Emitter) -> Convolution | None:
 
 
 def _merged(of: Convolution, emit: Emitter) -> Convolution | None:
-    """Two neighbouring axes with one tap each, nothing left out, are one axis."""
+    """Merge two neighbouring axes with one tap each and no gaps."""
     window = of.window
     single = [
         kernel == 1 and window.strides[axis] == 1 and not any(window.padding(axis))
@@ -195,7 +197,7 @@ def _merged(of: Convolution, emit: Emitter) -> Convolution | None:
 
 
 def _taps_as_channels(of: Convolution, emit: Emitter, costs: Costs) -> Convolution | None:
-    """What the taps of the first axis meet is a channel each, for a window of 3×3 along the others."""
+    """Turn the taps of the first axis into channels, if the window along the others is 3×3."""
     window, rest = of.window, len(of.window.kernel) - 1
     outputs, taps, *inner, channels = shape_of(of.filter)
     plain = all(values[1:] == (1,) * rest for values in (window.strides, window.dilations))

@@ -1,4 +1,4 @@
-"""`fold-constants`: replace operators on constants by their value, computed by the interpreter."""
+"""`fold-constants`: evaluate operators on constants with the interpreter."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.support.dataclass import dataclass
 
 MAX_GROWTH = 8
-"""How often the bytes of all constants results may have: some operators follow one another on weights."""
+"""Maximum growth of all constants in total: chains of operators on weights would multiply them."""
 
 LARGEST_SPLATS = 1 << 28
-"""Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
+"""Splats larger than this many bytes are not evaluated: they are small only as long as they stay splats."""
 
 
 UNCOUNTED = 1 << 10
-"""Bytes up to which a result is not counted: as much as an operator takes itself."""
+"""Results up to this many bytes are not counted: an operator takes as much itself."""
 
 
 @dataclass
 class Growth:
-    """How many bytes of constants all runs of the pass on one module have made, beside those that it had before."""
+    """The bytes of constants that all runs of the pass on one module have added, and those it had before."""
 
     held: int
     made: int = 0
@@ -51,9 +51,9 @@ class Growth:
     @staticmethod
     def of(module: ModuleOp) -> Growth:
         """
-        That of a module, of which the first call notes what it holds.
+        The growth of a module; the first call records its size.
 
-        It is kept beside the IR: bounds that each run takes from what the run before has left multiply.
+        Kept beside the IR: a bound relative to the previous run would compound.
         """
         if module not in _GROWTHS:
             constants = (op for op in module.body.block.ops if isinstance(op, ConstantOp))
@@ -61,16 +61,16 @@ class Growth:
         return _GROWTHS[module]
 
     def allows(self, size: int, total: int) -> bool:
-        """Whether there may be as many bytes more: `total` in all, or so many times what was there."""
+        """Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants."""
         return self.made + size <= max(total, MAX_GROWTH * self.held)
 
 
 _GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()
-"""Module → what has been made for it."""
+"""Module → its growth."""
 
 
 class FoldMovedConstant(Pattern):
-    """The elements of a large constant in another order or shape, which are moved when they are needed."""
+    """Fold a reshape or transpose of a large constant into a deferred array."""
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp | ReshapeOp, rewriter: Rewriter, /) -> None:
@@ -81,26 +81,26 @@ class FoldMovedConstant(Pattern):
 
 @dataclass(frozen=True)
 class FoldConstantOperands(Pattern):
-    """An operator on constants alone is what the interpreter computes."""
+    """Evaluate an operator whose operands are all constant."""
 
     limit: int
-    """Bytes of a result up to which it may be larger than the operands together."""
+    """Maximum bytes of a result that is larger than its operands together."""
     total: int
-    """Bytes that results may take together, whatever there was before."""
+    """Bytes of results that are always allowed in total."""
     codes: bool = False
-    """Whether codes become the wider numbers that they stand for."""
+    """Whether to fold dequantizations to wider numbers."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
         given = operands_of(op)
         sources = [untyped(value) for value in given] if self.codes else given
-        if not sources or not all(map(rewriter.storage.is_constant, sources)):  # Of most operators.
+        if not sources or not all(map(rewriter.storage.is_constant, sources)):  # The common case.
             return
-        if not op.HAS_INSTRUCTION:  # Gradients are no functions of values.
+        if not op.HAS_INSTRUCTION:  # Gradients have no value semantics.
             return
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
-        # An operand that is read twice is there once.
+        # Count an operand once even if it is read twice.
         available = sum(map(bytes_of, set(op.operands)))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
         if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
@@ -112,7 +112,7 @@ class FoldConstantOperands(Pattern):
             return
         try:
             results = apply_semantics(op, operands)
-        except ExecutionError:  # It fails where it is executed, if it is.
+        except ExecutionError:  # Execution reports the error, if it gets there.
             return
         growth.made += counted
         replace_by_constants(op, [np.asarray(array) for array in results], rewriter)
@@ -123,10 +123,10 @@ class FoldConstantsPass(PatternPass):
     """
     Replace operators whose operands are all constants by a constant (Glow's ConstantFold).
 
-    A result larger than `limit` bytes folds only where it is no larger than its operands together, so that an expanded
-    constant does not bloat the weights. Codes stay codes, unless they are as wide as the numbers that they stand for,
-    or `codes` is given. All results, of all runs on a module but for tiny ones, have `total` bytes together at most, or
-    eight times those that constants had before the first run; what is left over is computed by each inference.
+    A result larger than `limit` bytes is folded only if it is no larger than its operands together, so that expansions
+    do not bloat the weights. Quantized constants stay quantized unless they are as wide as the dequantized numbers, or
+    `codes` is set. All results of all runs on a module, tiny ones excepted, take at most `total` bytes or eight times
+    the original constants; the rest is computed at run time.
     """
 
     name = "fold-constants"
@@ -144,7 +144,7 @@ class FoldConstantsPass(PatternPass):
 
 
 def is_expansion(op: HighOp) -> bool:
-    """Whether an operator makes wider numbers of codes, more than one."""
+    """Whether an operator dequantizes several values to wider numbers."""
     if isinstance(op, BlockwiseDequantizeOp):
         return True
     return (
@@ -155,12 +155,12 @@ def is_expansion(op: HighOp) -> bool:
 
 
 def is_typing(op: HighOp) -> bool:
-    """Whether an operator says which codes integers are, which constants do not."""
+    """Whether an operator only casts integers to a quantized type, which constants do not have."""
     return isinstance(op, StorageCastOp) and storage_of(op.to) != op.to
 
 
 def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter) -> None:
-    """Replace the results of `op` by constants, which are named after them, or else after the operator."""
+    """Replace the results of `op` by constants named after them, or else after the operator."""
     kind, emit = op.name.split(".", 1)[1], rewriter.emit
     values = [
         _as_element(emit.constant(array, result.name_hint or kind), element_of(result), emit)
@@ -170,12 +170,12 @@ def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], re
 
 
 def _as_element(value: SSAValue, element: Attribute, emit: Emitter) -> SSAValue:
-    """A constant as codes of a type, where it is not of plain elements."""
+    """Cast a constant to a quantized type, if `element` is one."""
     return value if element == storage_of(element) else emit(StorageCastOp, value, to=element)
 
 
 def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | None:
-    """The result of an operator that moves the elements of a large constant; `None` for every other operand."""
+    """Permute or reshape a large constant lazily; `None` for other operands."""
     source = storage.deferred(op.input)
     if source is None or not is_large(source) or source.size == 1:
         return None
@@ -183,6 +183,6 @@ def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | 
 
 
 def untyped(value: SSAValue) -> SSAValue:
-    """The integers that codes are, where an operator says alone which codes these are."""
+    """The integers behind a cast to a quantized type."""
     owner = value.owner
     return owner.input if isinstance(owner, StorageCastOp) and is_typing(owner) else value

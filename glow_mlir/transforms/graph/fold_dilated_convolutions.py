@@ -1,4 +1,4 @@
-"""`fold-dilated-convolutions`: convolutions of every second, third, … pixel are convolutions with dilations."""
+"""`fold-dilated-convolutions`: turn convolutions between space-to-batch and batch-to-space into dilated ones."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from glow_mlir.support.dataclass import dataclass
 Rearranging = ReshapeOp | TransposeOp
 
 MAX_STEPS = 8
-"""Reshapes and transposes that are followed on either side; exporters write three to five."""
+"""Maximum number of reshapes and transposes to follow on either side; exporters write three to five."""
 
 
 class FoldDilatedConvolution(Pattern):
-    """A convolution whose result is gathered as its operand was dealt is one with larger dilations and pads."""
+    """Turn a convolution between a space-to-batch and its inverse into one with larger dilations and pads."""
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
@@ -54,12 +54,13 @@ class FoldDilatedConvolution(Pattern):
 @dataclass(frozen=True)
 class FoldDilatedConvolutionsPass(PatternPass):
     """
-    Turn a convolution between reshapes and transposes that deal pixels to images of a larger batch, every b-th to the
-    same one, and gather them again, into one whose dilations and pads are b times as large (Glow's FoldDilatedConv).
+    Fold space-to-batch and batch-to-space reshapes and transposes around a convolution into its dilations and pads,
+    which grow by the block size b (Glow's FoldDilatedConv).
 
-    TensorFlow's SpaceToBatchND and BatchToSpaceND become such reshapes and transposes, by way of SpaceToDepth and
-    DepthToSpace or not. What they are is told from the places of the elements, so any spelling will do, and any number
-    of spatial axes. Along axes with b > 1 the stride has to be 1.
+    Space-to-batch puts every b-th pixel into the same image of a larger batch. TensorFlow's SpaceToBatchND and
+    BatchToSpaceND become such reshapes and transposes, also by way of SpaceToDepth and DepthToSpace. They are
+    recognized by the resulting arrangement of elements, in any spelling, for any number of spatial axes. Along axes
+    with b > 1 the stride has to be 1.
     """
 
     name = "fold-dilated-convolutions"
@@ -68,23 +69,23 @@ class FoldDilatedConvolutionsPass(PatternPass):
 
 @dataclass(frozen=True)
 class Dealt:
-    """An image whose pixels are dealt to those that a convolution reads."""
+    """The image in front of a space-to-batch arrangement."""
 
     image: SSAValue
     steps: Sequence[Rearranging]
     """The reshapes and transposes from the image to the convolution."""
     axes: Shape
-    """The axes of the image, without units: batch, spatial ones and channels, in this order."""
+    """The non-unit axes of the image: batch, spatial axes and channels, in this order."""
     shape: Shape
     """The sizes of batch, spatial axes and channels, units included."""
     blocks: Shape
-    """For each spatial axis, to how many images its pixels are dealt."""
+    """The block size of each spatial axis."""
     batch: tuple[Factor, ...]
-    """What the batch of the convolution consists of; the axes are numbered as in `shape`."""
+    """The factors of the batch of the convolution; axes are numbered as in `shape`."""
 
 
 def _dealt_image(op: ConvOp) -> Dealt | None:
-    """The nearest value of whose pixels every b-th is in the same image of the operand of `op`, or `None`."""
+    """The nearest value that becomes the operand of `op` by a space-to-batch; `None` if there is none."""
     steps: list[Rearranging] = []
     value = op.input
     while isinstance(value.owner, Rearranging) and len(steps) < MAX_STEPS:
@@ -98,7 +99,7 @@ def _dealt_image(op: ConvOp) -> Dealt | None:
 
 
 def _after(steps: Sequence[Rearranging], axes: Arrangement | None) -> Arrangement | None:
-    """What tensor of those axes becomes by some steps."""
+    """Apply reshapes and transposes to an arrangement."""
     for step in steps:
         if axes is None:
             return None
@@ -110,7 +111,7 @@ def _after(steps: Sequence[Rearranging], axes: Arrangement | None) -> Arrangemen
 
 
 def _roles(image: SSAValue, steps: Sequence[Rearranging], arranged: Arrangement) -> Dealt | None:
-    """Tell the axes of `image` by where their factors are in the operand, `[batch, spatial…, channels]`."""
+    """Identify the axes of `image` by the position of their factors in the operand, `[batch, spatial…, channels]`."""
     batch, *spatial, channels = arranged
     sizes = shape_of(image)
     roles: dict[int, int] = {}
@@ -142,7 +143,7 @@ def _roles(image: SSAValue, steps: Sequence[Rearranging], arranged: Arrangement)
 
 
 def _result_arrangement(shape: Shape, dealt: Dealt) -> Arrangement:
-    """The result of the convolution in terms of that of the dilated one, which has `shape`."""
+    """The arrangement of the convolution's result in terms of the dilated result, which has `shape`."""
     spatial = [
         (Factor(axis, size // block, block),) if size != block else ()
         for axis, (size, block) in enumerate(zip(shape[1:-1], dealt.blocks, strict=True), start=1)
@@ -152,8 +153,8 @@ def _result_arrangement(shape: Shape, dealt: Dealt) -> Arrangement:
 
 def _gathered(value: SSAValue, axes: Arrangement | None, shape: Shape) -> tuple[list[Rearranging], Shape] | None:
     """
-    The steps behind `value` until all axes of an image of that `shape` are whole again, and the order in which they
-    are; `None` where they never are, or something else reads what lies between.
+    The steps behind `value` until all axes of an image of `shape` are whole again, and their order; `None` if they
+    never are, or an intermediate value has other readers.
     """
     steps: list[Rearranging] = []
     while axes is not None and len(steps) < MAX_STEPS and value.has_one_use():
@@ -169,7 +170,7 @@ def _gathered(value: SSAValue, axes: Arrangement | None, shape: Shape) -> tuple[
 
 
 def _arranged(value: SSAValue, order: Shape, shape: Shape, emit: Emitter) -> SSAValue:
-    """`value` with the axes that are no units in that order, under another shape."""
+    """Transpose the non-unit axes of `value` to `order`, and reshape it to `shape`."""
     units = [axis for axis in range(rank_of(value)) if axis not in order]
     permutation = (*order, *units)
     if len(shape) == len(permutation):
@@ -181,7 +182,7 @@ def _arranged(value: SSAValue, order: Shape, shape: Shape, emit: Emitter) -> SSA
 
 
 def _dilated(op: ConvOp, image: SSAValue, blocks: Shape, emit: Emitter) -> SSAValue:
-    """The same convolution of an image of which it saw every b-th pixel."""
+    """Build the same convolution on the original image, dilated by the block sizes."""
     window = op.window()
     properties = {
         "strides": window.strides,

@@ -1,4 +1,4 @@
-"""`fold-into-trees`: what is computed of a leaf of a tree is another weight of it, sums of trees are ensembles."""
+"""`fold-into-trees`: fold functions of tree outputs into leaf weights, and merge summed trees into ensembles."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from glow_mlir.support.dataclass import dataclass
 
 class FoldIntoLeaves(Pattern):
     """
-    What is computed of the weight of a leaf, row by row, is computed once for each leaf of a tree.
+    Evaluate operators on the output of a tree once per leaf instead of once per row.
 
-    It is done where one number is all that the rest of the function reads of the tree.
+    Applies if the rest of the function reads a single resulting value.
     """
 
     @rooted
@@ -41,7 +41,7 @@ class FoldIntoLeaves(Pattern):
         weights, roots = storage.value_of(op.weights), storage.value_of(op.roots)
         if op.targets is not None or integer(op.size) != 1 or weights is None or roots is None or roots.size != 1:
             return
-        # An ensemble begins its sums with 0, which changes the sign of zeros.
+        # An ensemble starts its sums at 0, which changes the sign of zeros.
         known: dict[SSAValue, np.ndarray] = {op.result: weights + 0 if text(op.aggregate) == "sum" else weights}
         folded = _fold(op, known, storage)
         read = [value for value in known if any(use.operation not in folded for use in value.uses)]
@@ -61,7 +61,7 @@ class FoldIntoLeaves(Pattern):
 
 def _fold(op: TreeEnsembleOp, known: dict[SSAValue, np.ndarray], storage: Storage) -> set[Operation]:
     """
-    Add to `known` what is computed of one number a row, for each leaf [leaves, 1, …]; the operators that compute it.
+    Add to `known` the values computed per row from the tree, for each leaf [leaves, 1, …]; returns their operators.
     """
     rows, block = sizes_of(op.result)[0], op.parent_block()
     folded, pending = set[Operation](), list[SSAValue]([op.result])
@@ -80,7 +80,7 @@ def _fold(op: TreeEnsembleOp, known: dict[SSAValue, np.ndarray], storage: Storag
 
 
 def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) -> np.ndarray | None:
-    """What an operator computes for each leaf; `None` where it reads anything else, or more than one number a row."""
+    """Evaluate an operator for each leaf; `None` if it has other operands or does not compute one number per row."""
     if isinstance(op, ReshapeOp):
         return known[op.input]
     if not isinstance(op, Elementwise) and not (
@@ -93,7 +93,7 @@ def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) 
     for value in operands_of(op):
         array = known.get(value)
         if array is not None and isinstance(op, Elementwise):
-            # The first axis has the leaves: it meets that of others, whatever their ranks are.
+            # Leaves take the first axis of the result, whatever the ranks of the operands.
             array = array.reshape(leaves, *[1] * (rank - 1)) if rank else None
         if array is None and (has_one_element(value) or isinstance(op, GatherOp)):
             array = storage.value_of(value)
@@ -102,16 +102,16 @@ def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) 
         operands.append(array)
     try:
         (found,) = apply_semantics(op, group_like(op, operands))
-    except ExecutionError:  # A leaf that no row may lead to has no place in a table.
+    except ExecutionError:  # An unreachable leaf has no table entry.
         return None
     return found if found.size == leaves else None
 
 
 class MergeTrees(Pattern):
     """
-    Trees on the same features that are added up one after the other are one ensemble, which does so as well.
+    Merge trees on the same features whose outputs are added in sequence into one ensemble.
 
-    It rounds its sums in an order of its own: for the accuracy strict the trees stay apart.
+    The ensemble sums in an order of its own: with accuracy strict the trees stay separate.
     """
 
     @rooted
@@ -146,7 +146,7 @@ class MergeTrees(Pattern):
 
 @dataclass(frozen=True)
 class _Trees:
-    """The constants of an ensemble that adds up, whose features are columns of `features`."""
+    """The constants of a summing ensemble whose features are columns of `features`."""
 
     op: TreeEnsembleOp
     features: SSAValue
@@ -157,7 +157,7 @@ class _Trees:
 
     @staticmethod
     def of(op: TreeEnsembleOp, storage: Storage) -> _Trees | None:
-        """Those of an operator; `None` where they are no constants, or name targets."""
+        """The constants of an operator; `None` if an operand is not constant, or it has targets."""
         arrays = [storage.value_of(value) for value in (op.nodes, op.roots, op.weights)]
         tests = None if op.tests is None else storage.value_of(op.tests)
         nodes, roots, weights = arrays
@@ -171,7 +171,7 @@ class _Trees:
         if isinstance(source, GatherOp) and integer(source.axis) in (1, -1) and rank_of(source.indices) == 1:
             columns = storage.value_of(source.indices)
             width = sizes_of(source.input)[1]
-            # With a column out of range the selection fails, and has to stay.
+            # The selection of an out-of-range column fails, and must stay.
             if columns is not None and isinstance(width, int) and np.all((columns >= -width) & (columns < width)):
                 nodes = nodes.copy()
                 nodes[:, 0] = (columns % width)[nodes[:, 0]]
@@ -184,7 +184,7 @@ class _Trees:
 
 
 def _joined(trees: Sequence[_Trees]) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-    """Nodes, tests, roots and weights of several ensembles as one: numbers of nodes and leaves go on."""
+    """Concatenate nodes, tests, roots and weights of several ensembles, with node and leaf numbers shifted."""
     nodes, roots = list[np.ndarray](), list[np.ndarray]()
     first_node = first_leaf = 0
     for tree in trees:
@@ -200,12 +200,12 @@ def _joined(trees: Sequence[_Trees]) -> tuple[np.ndarray, np.ndarray | None, np.
 
 
 def _moved(places: np.ndarray, first_node: int, first_leaf: int) -> np.ndarray:
-    """Numbers of nodes from 0 on, and of leaves below 0, behind so many others."""
+    """Shift node numbers (from 0 up) and leaf numbers (below 0) by these counts."""
     return np.where(places >= 0, places + first_node, places - first_leaf).astype(places.dtype)
 
 
 def _only_sum(value: SSAValue) -> AddOp | None:
-    """The sum that is all that reads a value, in its block."""
+    """The sum that is the only reader of a value, in its block."""
     uses = list(value.uses)
     user = uses[0].operation if len(uses) == 1 else None
     owner = value.owner
@@ -216,11 +216,11 @@ def _only_sum(value: SSAValue) -> AddOp | None:
 @dataclass(frozen=True)
 class FoldIntoTreesPass(PatternPass):
     """
-    Fold what is computed of each leaf of a tree into its weights, and merge trees that are added up into an ensemble.
+    Fold functions of tree outputs into leaf weights, and merge trees whose outputs are added into an ensemble.
 
-    Converters write isolation forests so: a model for each tree, whose leaf is looked up in tables, and some thirty
-    operators that make a depth of that (skl2onnx). All of it is a number for each leaf. Columns that are selected in
-    front of a tree become features of it. For the accuracy strict, trees that are added up stay apart.
+    Converters write isolation forests this way: a model per tree, whose leaf is looked up in tables, and some thirty
+    operators that compute a depth from it (skl2onnx). The result is one number per leaf. Columns selected in front of a
+    tree become its features. With accuracy strict, trees whose outputs are added stay separate.
     """
 
     name = "fold-into-trees"

@@ -1,4 +1,4 @@
-"""`fold-into-weights`: absorb batch-norm and arithmetic with constants a channel into constant weights."""
+"""`fold-into-weights`: fold batch-norm and per-channel arithmetic with constants into constant weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.support.dtypes import float_limits
 
 
 class FoldArithmeticIntoWeights(Pattern):
-    """What a linear operator's channels are scaled and shifted by, before and behind it, is in its weights and bias."""
+    """Fold per-channel scales and shifts before and behind a linear operator into its weights and bias."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
@@ -35,7 +35,7 @@ class FoldArithmeticIntoWeights(Pattern):
         if linear is None or not storage.is_constant(linear.form.weights):
             return
         if linear.form.bias is not None and not storage.is_constant(linear.form.bias):
-            return  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
+            return  # The addend of a product of variable matrices may be a mask, too large for accumulators.
         accepts = _leaves_roundings if is_strict(rewriter.function) else _accepts_all
         before, after = _preceding(linear, storage, accepts), _following(linear, storage, accepts)
         if before.ops or after.ops:
@@ -43,7 +43,7 @@ class FoldArithmeticIntoWeights(Pattern):
 
 
 class FoldFactorIntoWeights(Pattern):
-    """A factor that is one number goes to the weights that it reaches through transposes and products."""
+    """Move a scalar factor through transposes and products into constant weights."""
 
     @rooted
     def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
@@ -66,16 +66,16 @@ class FoldFactorIntoWeights(Pattern):
 @dataclass(frozen=True)
 class FoldIntoWeightsPass(PatternPass):
     """
-    Fold batch-norm, products and sums with constants a channel into the weights and the bias of the convolution or
+    Fold batch-norm, products and sums with per-channel constants into the weights and the bias of the convolution or
     matrix product before or behind them (Glow's OptimizeBatchNorm, FoldArithmeticChainUnderConvIntoBN,
     ConvTransposeBiasAddFold, FoldMatMulAddIntoFullyConnected).
 
-    What follows folds where nothing else reads the linear operator's result, what precedes where nothing else reads
-    what it gives, and an addend before only where there is no padding. A number by which a product of two variable
-    matrices is multiplied, as in attention, goes through it to the weights that one of them comes from.
+    Arithmetic behind is folded if the linear operator's result has no other reader, arithmetic before if its own result
+    has none, and addends before only without padding. A scalar factor of a product of two variable matrices, as in
+    attention, moves through the product to the weights behind one of them.
 
-    For the accuracy `strict`, batch-norms fold alone, changes of sign, and what is added behind: other products round
-    where the model says it, and overflow there.
+    With accuracy `strict`, only batch-norms, changes of sign and addends behind are folded: other products would round
+    and overflow elsewhere than in the model.
     """
 
     name = "fold-into-weights"
@@ -84,16 +84,16 @@ class FoldIntoWeightsPass(PatternPass):
 
 @dataclass
 class _Chain:
-    """Arithmetic that follows or precedes a linear operator, as one factor and one addend a channel."""
+    """A chain of arithmetic before or behind a linear operator, as one factor and one addend per channel."""
 
     total: Affine
     ops: list[Operation]
     end: SSAValue
-    """The value behind the chain, or the one before it."""
+    """The value behind the chain, or in front of it."""
 
 
 Accepts = Callable[[Operation, Affine, bool], bool]
-"""Whether an operator, and what it does to each channel, may fold, in front of a linear operator or behind it."""
+"""Whether an operator, with its affine function per channel, may be folded; the flag says whether it is behind."""
 
 
 def _accepts_all(op: Operation, step: Affine, is_behind: bool) -> bool:
@@ -101,13 +101,13 @@ def _accepts_all(op: Operation, step: Affine, is_behind: bool) -> bool:
 
 
 def _leaves_roundings(op: Operation, step: Affine, is_behind: bool) -> bool:
-    """Whether it moves no rounding that the model says, but of sums in an order of their own."""
+    """Whether folding keeps the roundings of the model, apart from the order of sums."""
     is_sign = bool((np.abs(step.factor) == 1.0).all()) and not step.addend.any()
     return isinstance(op, BatchNormalizationOp) or is_sign or (is_behind and step.is_identity_but_for_addend())
 
 
 def _following(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
-    """The longest chain behind `linear` that nothing else reads into."""
+    """The longest chain behind `linear` without other readers."""
     channels = linear.channels
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.op.results[0])
     while chain.end.has_one_use():
@@ -121,7 +121,7 @@ def _following(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
 
 
 def _preceding(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
-    """The longest chain in front of `linear` whose result nothing else reads."""
+    """The longest chain in front of `linear` without other readers."""
     channels = size_along(linear.form.data, -1)
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.form.data)
     while chain.end.has_one_use() and isinstance(chain.end.owner, AffineOp):
@@ -139,7 +139,7 @@ def _preceding(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
 
 
 def _per_channel(op: Operation, data: SSAValue, channels: int, storage: Storage) -> Affine | None:
-    """`op` as a finite factor and addend a channel: infinity times a zero of the weights would be NaN."""
+    """`op` as a finite factor and addend per channel: infinity times a zero weight would be NaN."""
     parts = affine_parts(op, data, storage)
     vector = None if parts is None else parts.per_channel(channels)
     if vector is None or not (np.isfinite(vector.factor).all() and np.isfinite(vector.addend).all()):
@@ -154,7 +154,7 @@ def _rewrite(
     rewriter: Rewriter,
     locations: Sequence[LocationAttr] = (),
 ) -> bool:
-    """Replace the linear operator and the chains around it by one; whether its numbers allow it, so that it does."""
+    """Replace the linear operator and its chains by one operator; returns whether the new weights are acceptable."""
     known = rewriter.storage.deferred(linear.form.weights)
     bias = None if linear.form.bias is None else rewriter.storage.value_of(linear.form.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
@@ -188,7 +188,7 @@ def _rewrite(
 
 
 def keeps_digits(weights: Scaled) -> bool:
-    """Whether scaled weights are finite, and their largest not so small that its type has no more digits for it."""
+    """Whether scaled weights are finite, and the largest is not so small that precision is lost."""
     largest = weights.largest()
     weights.forget()
     _, tiny, _ = float_limits(weights.dtype)
@@ -196,7 +196,7 @@ def keeps_digits(weights: Scaled) -> bool:
 
 
 def _weights_behind(value: SSAValue, storage: Storage) -> Linear | None:
-    """The linear operator with constant weights that all of `value` is proportional to."""
+    """The linear operator with constant weights to which all of `value` is proportional."""
     while value.has_one_use():
         op = value.owner
         linear = linear_operator(op) if isinstance(op, Operation) else None

@@ -1,4 +1,4 @@
-"""`fold-transposes-into-matmul`: let a matrix product read transposed operands as they are, or permute its weights."""
+"""`fold-transposes-into-matmul`: let matrix products read transposed operands, or permute their constant weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class FoldFlattening(Pattern):
-    """A transpose before the reshape that gives the rows of a product with constant weights permutes these instead."""
+    """Permute constant weights instead of transposing in front of the reshape that flattens the left operand."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
@@ -44,7 +44,7 @@ class FoldFlattening(Pattern):
 
 
 class FoldTranspose(Pattern):
-    """A transpose of the right operand of a product, where that makes it cheaper, is the flag `transpose_right`."""
+    """Replace a transpose of the right operand by the flag `transpose_right`, if that is cheaper."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
@@ -69,9 +69,9 @@ class FoldTranspose(Pattern):
 
 class ExchangeFactors(Pattern):
     """
-    A transposed product of matrices is that of the factors in the other order, where one of them is read transposed.
+    Replace a transposed product by the product of the exchanged factors, if one of them is read transposed.
 
-    A constant stays the right one, which is packed before the run.
+    A constant stays on the right, where it is packed ahead of time.
     """
 
     @rooted
@@ -93,7 +93,7 @@ class ExchangeFactors(Pattern):
 
 
 def _exchanges(transpose: TransposeOp, matrix: Shape) -> bool:
-    """Whether a transpose exchanges the axes of a matrix, which may have axes of size one besides."""
+    """Whether a transpose exchanges the two axes of a matrix, up to axes of size one."""
     shape = shape_of(transpose.input)
     moved = [axis for axis in ints(transpose.permutation) if shape[axis] != 1]
     return len(moved) == 2 and moved[0] > moved[1] and matrix == (shape[moved[1]], shape[moved[0]])
@@ -105,12 +105,12 @@ class FoldTransposesIntoMatmulPass(PatternPass):
     Turn a transpose of the right operand of a matrix product into its flag `transpose_right` (Glow's
     MergeTransposeIntoMatMulOrFC).
 
-    What the transpose does besides stays: `[0, 2, 3, 1]` is `[0, 2, 1, 3]`, which moves whole rows, and the flag.
-    Transposes of constants are for `fold-constants`, and products of integers have no kernel that reads transposed.
+    The rest of the permutation stays a transpose: `[0, 2, 3, 1]` becomes `[0, 2, 1, 3]`, which moves whole rows, and
+    the flag. Transposes of constants are left to `fold-constants`; integer products have no kernel for transposed
+    operands.
 
-    A transpose and a flattening before constant weights change the order of the products in each sum: the weights are
-    permuted instead. A transpose behind a product exchanges its factors, as in the gradient of weights that were
-    transposed themselves.
+    A transpose and a flattening in front of constant weights only reorder the terms of each sum: the weights are
+    permuted instead. A transpose behind a product exchanges its factors, as in the gradient of transposed weights.
     """
 
     name = "fold-transposes-into-matmul"
@@ -124,9 +124,9 @@ def operands_of(op: MatMulOp | FullyConnectedOp) -> tuple[SSAValue, SSAValue, SS
 
 def depth_order(transpose: TransposeOp, depth: int) -> tuple[Shape, Shape] | None:
     """
-    The sizes, and the order in the origin, of the last axes of a transpose, which `depth` elements of a row are.
+    The sizes of the transposed axes that form the last axis of `depth` elements, and their order in the origin.
 
-    Axes of size one are left out. `None` where the axes of the rows are not those of the origin in the same order.
+    Axes of size one are left out. `None` if the transpose reorders the row axes.
     """
     shape, permutation = shape_of(transpose.result), ints(transpose.permutation)
     axes = [axis for axis, size in enumerate(shape) if size != 1]
@@ -142,7 +142,7 @@ def depth_order(transpose: TransposeOp, depth: int) -> tuple[Shape, Shape] | Non
 
 
 def permuted(weights: Deferred, axis: int, sizes: Shape, order: Shape) -> Deferred:
-    """The weights with `axis`, which is made of axes of those sizes, in the order that these have in the origin."""
+    """Permute the depth `axis` of the weights, split into axes of those sizes, to the order of the origin."""
     split = weights.reshaped((*weights.shape[:axis], *sizes, *weights.shape[axis + 1 :]))
     trailing = range(axis + len(sizes), len(split.shape))
     moved = split.transposed((*range(axis), *(axis + place for place in inverse(order)), *trailing))
@@ -150,7 +150,7 @@ def permuted(weights: Deferred, axis: int, sizes: Shape, order: Shape) -> Deferr
 
 
 def remaining_permutation(permutation: Shape) -> Shape | None:
-    """The permutation that, before an exchange of the last two axes, gives this one; `None` unless rows stay whole."""
+    """The permutation left in front of an exchange of the last two axes; `None` unless it moves whole rows."""
     *batch, rows, columns = permutation
     last = len(permutation) - 1
     return (*batch, columns, rows) if rows == last else None

@@ -1,4 +1,4 @@
-"""`fold-transposes-into-pools`: let a pool between two transposes read and write images with channels first."""
+"""`fold-transposes-into-pools`: let a pool between two transposes work on images with channels first."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.support.dataclass import dataclass
 
 LONGEST_STRIDE = 2
-"""The stride along rows up to which vectors of pixels are loaded whole."""
+"""Maximum stride along rows for which vectors of pixels are loaded contiguously."""
 
 
 class FoldTransposesIntoPool(Pattern):
-    """A pool over channels that come last just for it, and then go back, is one over channels that come first."""
+    """Turn a channels-last pool between a transpose and its inverse into a channels-first pool."""
 
     @rooted
     def match_and_rewrite(self, op: Pool, rewriter: Rewriter, /) -> None:
         if len(op.results) != 1 or isinstance(op, SumPoolOp) or not is_channels_last(op.layout):
-            return  # Sums of codes take words of channels where there are no vectors.
+            return  # Sum pools of quantized values process words of channels if there are no vectors.
         if not has_long_rows(op, costs_of(rewriter.function.target)):
             return
         before, after = op.input.owner, only_reader(op)
@@ -43,10 +43,10 @@ class FoldTransposesIntoPool(Pattern):
 @dataclass(frozen=True)
 class FoldTransposesIntoPoolsPass(PatternPass):
     """
-    Turn a pool between transposes that undo each other, which nothing else reads, into one with channels first.
+    Replace a pool between inverse transposes without other readers by a channels-first pool.
 
-    Where rows of results have pixels for vectors, and windows are at most two pixels apart along them; with others,
-    vectors over channels are worth both transposes.
+    Applies if rows of results are long enough for vectors of pixels, and windows are at most two pixels apart along
+    them; otherwise vectors over channels are worth both transposes.
     """
 
     name = "fold-transposes-into-pools"
@@ -54,13 +54,13 @@ class FoldTransposesIntoPoolsPass(PatternPass):
 
 
 def only_reader(op: Pool) -> object:
-    """The operator that alone reads the result of a pool, or `None`."""
+    """The only reader of a pool's result, or `None`."""
     uses = list(op.result.uses)
     return uses[0].operation if len(uses) == 1 else None
 
 
 def has_long_rows(op: Pool, costs: Costs) -> bool:
-    """Whether vectors over the pixels of a row of results are worth it."""
+    """Whether rows of results are long enough for vectors of pixels."""
     window = op.window()
     shortest = costs.clipped_pooled_pixels if any(window.padding(len(window.kernel) - 1)) else costs.pooled_pixels
     return window.strides[-1] <= LONGEST_STRIDE and size_along(op.result, -2) >= shortest

@@ -1,4 +1,4 @@
-"""`gather-to-slice`: turn gathers with known indices at even distances into slices."""
+"""`gather-to-slice`: turn gathers with constant, evenly spaced indices into slices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class GatherToSlice(Pattern):
-    """A gather with known indices at even distances is a slice; with equal ones, a slice that is expanded."""
+    """Replace a gather with constant, evenly spaced indices by a slice, which is expanded if they are equal."""
 
     @rooted
     def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
@@ -37,9 +37,9 @@ class GatherToSlice(Pattern):
 @dataclass(frozen=True)
 class GatherToSlicePass(PatternPass):
     """
-    Turn gathers whose indices are constant and evenly spaced into slices (Glow's GatherToSlice).
+    Turn gathers with constant, evenly spaced indices into slices (Glow's GatherToSlice).
 
-    Equal indices give one slice that is expanded. A slice can be a view; a gather never is.
+    Equal indices give an expanded slice. A slice can be a view; a gather never is.
     """
 
     name = "gather-to-slice"
@@ -48,8 +48,8 @@ class GatherToSlicePass(PatternPass):
 
 def evenly_spaced(indices: np.ndarray, size: int) -> range | None:
     """
-    The range of `indices` into `size` elements, of one element where all are equal; `None` where there is none, or an
-    index is out of range.
+    The range of `indices` into `size` elements, of length one if all are equal; `None` if they are uneven or out of
+    range.
     """
     flat = indices.reshape(-1).astype(np.int64)
     places = np.where(flat < 0, flat + size, flat)

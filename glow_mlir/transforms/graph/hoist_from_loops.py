@@ -1,4 +1,4 @@
-"""`hoist-from-loops`: what is the same in all trips, and products of what loops go over, in front of them."""
+"""`hoist-from-loops`: hoist loop-invariant operators, and batch products of scanned rows in front of the loop."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from glow_mlir.support.symbols import Symbol
 @dataclass(frozen=True)
 class HoistFromLoopsPass(ModulePass):
     """
-    Move operators whose operands are the same in all trips in front of their loop, the inner ones first.
+    Hoist loop-invariant operators out of loops, innermost loop first.
 
-    A product of a row of what the loop goes over and of what is the same in all trips becomes one product of all rows:
-    the loop then goes over its result, and the matrix is read once. It is done where the matrix is larger than the
-    result of a trip, and all trips surely take place.
+    A product of a scanned row with a loop-invariant matrix becomes one product of all rows in front of the loop, which
+    then scans its result: the matrix is read once. Applies if the matrix is larger than the result of a trip, and all
+    trips certainly run.
 
-    What may fail stays where it is, unless there surely is a trip. Splats stay, since they cost nothing where they are
-    read; constants move.
+    Operators that may fail are hoisted only if there certainly is a trip. Splats stay, since they are free where they
+    are read; constants are hoisted.
     """
 
     name = "hoist-from-loops"
@@ -48,18 +48,18 @@ class HoistFromLoopsPass(ModulePass):
 
 @dataclass
 class Hoisting:
-    """The work on one loop."""
+    """The rewriting of one loop."""
 
     loop: LoopOp
     inside: set[SSAValue] = field(default_factory=set[SSAValue])
-    """What may differ from trip to trip."""
+    """Values that may vary between trips."""
     bound: set[Symbol] = field(default_factory=set[Symbol])
     """The symbols that the body binds."""
     whole: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """A row of a trip → the tensor in front of the loop that has those of all trips."""
+    """Row of a trip → the tensor in front of the loop with the rows of all trips."""
 
     def run(self) -> bool:
-        """Go through the body once; whether anything has moved."""
+        """Visit the body once; returns whether anything was hoisted."""
         block = self.loop.body.block
         self.inside.update(block.args)
         is_changed = False
@@ -74,7 +74,7 @@ class Hoisting:
         return self._hoist_products(block) or is_changed
 
     def _is_same(self, op: Operation) -> bool:
-        """Whether an operator gives the same in each trip, and may be executed in front of them."""
+        """Whether an operator is loop-invariant and safe to execute in front of the loop."""
         if isinstance(op, GetOp):
             return True
         if not isinstance(op, HighOp) or isinstance(op, SplatOp):
@@ -84,11 +84,11 @@ class Hoisting:
         return not varies and (not failure_of(op) or self._surely_runs())
 
     def _surely_runs(self) -> bool:
-        """Whether there surely is a trip."""
+        """Whether the loop certainly has a trip."""
         return self.loop.static_trips is not None and self.loop.condition is None
 
     def _move(self, op: Operation) -> None:
-        """Move an operator in front of the loop, with splats that it reads."""
+        """Hoist an operator, with copies of the splats that it reads."""
         for position, value in enumerate(op.operands):
             if value in self.inside and isinstance(value.owner, SplatOp):
                 copy = value.owner.clone()
@@ -101,7 +101,7 @@ class Hoisting:
     # ---- products of all rows at once
 
     def _hoist_products(self, block: Block) -> bool:
-        """Compute products of rows, and what leads from rows to them, for all trips at once; whether there are any."""
+        """Batch products of rows, and the operators in between, over all trips; returns whether there are any."""
         if self.loop.size_of_trips is None or self.loop.condition is not None:
             return False
         self.whole = {
@@ -122,7 +122,7 @@ class Hoisting:
         return bool(products)
 
     def _forms(self, block: Block) -> dict[HighOp, Mapping[str, Attribute]]:
-        """The operators that depend on rows and on what is the same in all trips, with their properties on all rows."""
+        """The operators on rows and loop-invariant values, with their properties for all rows."""
         trips, found, known = self.loop.size_of_trips or 0, dict[HighOp, Mapping[str, Attribute]](), set(self.whole)
         for op in own_operations(block):
             if not isinstance(op, HighOp) or len(op.results) != 1 or failure_of(op):
@@ -137,12 +137,12 @@ class Hoisting:
         return found
 
     def _pays(self, op: MatMulOp) -> bool:
-        """Whether reading the matrix in each trip costs more than keeping the results of all trips."""
+        """Whether reading the matrix in each trip costs more than storing the results of all trips."""
         fits = all(map(has_static_shape, (op.left, op.right, op.result)))
         return fits and bytes_of(op.right) > bytes_of(op.result)
 
     def _widen(self, op: HighOp, properties: Mapping[str, Attribute]) -> None:
-        """Insert an operator on all rows in front of the loop."""
+        """Insert an operator for all rows in front of the loop."""
         operands = [self.whole.get(value, value) for value in op.operands]
         wide = type(op).inferred(operands, properties, op.location)
         wide.results[0].name_hint = op.results[0].name_hint
@@ -150,7 +150,7 @@ class Hoisting:
         self.whole[op.results[0]] = wide.results[0]
 
     def _go_over(self, op: HighOp) -> None:
-        """Let the loop go over the results of an operator on all rows, in the place of what each trip computes."""
+        """Let the loop scan the batched results instead of computing one per trip."""
         row = self.loop.go_over(Rows(self.whole[op.results[0]]))
         row.name_hint = op.results[0].name_hint
         op.results[0].replace_all_uses_with(row)

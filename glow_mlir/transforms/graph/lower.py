@@ -1,4 +1,4 @@
-"""`lower`: replace operators that the backend does not execute by simpler ones."""
+"""`lower`: replace operators that the backend does not support by simpler ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.transforms.lowerings.expressions import lowered
 
 
 class LowerToNothing(Pattern):
-    """An operator whose results have no elements is a splat: formulas of lowerings need not hold for it."""
+    """Replace an operator whose results have no elements by splats: lowerings may assume elements."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
@@ -36,7 +36,7 @@ class LowerToNothing(Pattern):
 
 @dataclass(frozen=True)
 class Lowering(Pattern):
-    """An operator that the backend does not execute is what its registered lowering emits."""
+    """Apply the registered lowering of an operator that the backend does not support."""
 
     name: str
     operator: type[Operation]
@@ -52,13 +52,15 @@ class Lowering(Pattern):
             return
         values = self.emit(op, rewriter.emit)
         if any(is_same(new, op) for new in rewriter.created):
-            rewriter.discard()  # Nothing gained: the operator stays, and `verify-lowered` reports it.
+            rewriter.discard()  # No progress: the operator stays, and `verify-lowered` reports it.
         else:
             rewriter.replace(op, (), [values] if isinstance(values, SSAValue) else values)
 
 
 class LowerExpression(Pattern):
-    """An operator that an expression defines, and that has no lowering of its own, is the operators of its parts."""
+    """
+    Lower an operator defined by an expression, without a lowering of its own, to the operators of that expression.
+    """
 
     @rooted
     def match_and_rewrite(self, op: Expressed, rewriter: Rewriter, /) -> None:
@@ -76,8 +78,8 @@ class LowerPass(PatternPass):
     """
     Lower operators that the backend does not support, until it supports all or no lowering is left (paper §3.4).
 
-    Those whose results have no elements become splats.
-    What cannot be lowered stays; `verify-lowered` reports it.
+    Operators whose results have no elements become splats. Operators without a lowering stay; `verify-lowered` reports
+    them.
     """
 
     name = "lower"
@@ -88,7 +90,7 @@ class LowerPass(PatternPass):
 
 @cache
 def lowerings() -> Walk:
-    """The walk that lowers, with a pattern for each operator that has a lowering."""
+    """The walk that lowers, with one pattern per operator with a lowering."""
     patterns = [
         Lowering(f"lower-{operator.name.split('.', 1)[1].replace('_', '-')}", operator, emit)
         for operator, emit in LOWERINGS.all().items()
@@ -97,11 +99,11 @@ def lowerings() -> Walk:
 
 
 def backend_of(function: FunctionOp, storage: Storage) -> Backend:
-    """The backend that a function is for."""
+    """The backend of a function."""
     return get_backend(function.target.backend)
 
 
 def is_same(new: Operation, op: Operation) -> bool:
-    """Whether a lowering gave back the operator that it was to lower."""
+    """Whether a lowering returned the operator it was given."""
     alike = type(new) is type(op) and new.properties == op.properties
     return alike and list(new.operand_types) == list(op.operand_types)

@@ -1,4 +1,4 @@
-"""`merge-arithmetic`: make chains of arithmetic with constants one product and one sum."""
+"""`merge-arithmetic`: merge chains of arithmetic with constants into one product and one sum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class MergeArithmetic(Pattern):
-    """A chain of arithmetic with constants is a product and a sum, where that is fewer operators or cheaper ones."""
+    """Replace a chain of arithmetic with constants by a product and a sum, if these are fewer or cheaper operators."""
 
     @rooted
     def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
@@ -37,7 +37,7 @@ class MergeArithmetic(Pattern):
         dtype = numpy_dtype(element_of(last.results[0]))
         constants = rewriter.emit_before(last)
         emit = constants.at(fuse_locations(member.location for member in chain.ops))
-        # What precedes may be another chain, rewritten before this one.
+        # The operand may come from another chain, rewritten before this one.
         value = data_operand(op, rewriter.storage)
         assert value is not None
         for operator, array in parts:
@@ -50,14 +50,13 @@ class MergeArithmetic(Pattern):
 @dataclass(frozen=True)
 class MergeArithmeticPass(PatternPass):
     """
-    Merge sums, differences, products, quotients, negations and batch-norms with constants that follow each other into
-    at most one product and one sum (Glow's FoldBatchNormalizationWithArithmeticChain).
+    Merge chains of sums, differences, products, quotients, negations and batch-norms with constants into at most one
+    product and one sum (Glow's FoldBatchNormalizationWithArithmeticChain).
 
-    A batch-norm with constants becomes a product and a sum, a quotient by a power of two a product, which is the same.
-    Steps of a chain stay apart where their numbers together would overflow, vanish or take more memory than before,
-    where something else reads the value between them, and for the accuracy `strict`: each rounds then. What codes,
-    indices or truth values are made of stays as it is, unless it has the same bits: it would be rounded otherwise, and
-    a code the next one.
+    A batch-norm with constants becomes a product and a sum; a quotient by a power of two becomes an equal product.
+    Operators are not merged if the combined constants would overflow, vanish or need more memory, if something else
+    reads the intermediate value, or with accuracy `strict`, where each operator rounds. Values that decide quantized
+    values, indices or truth values are merged only if the result is bit-identical.
     """
 
     name = "merge-arithmetic"
@@ -69,23 +68,25 @@ NAMES: dict[type[Operation], str] = {MulOp: "factor", AddOp: "addend"}
 
 
 MAX_CANCELLED = 2.0**-10
-"""Addends whose sum is smaller than this share of the largest stay apart: `(x + c) - c` may be meant to round."""
+"""
+Addends are not merged if their sum is smaller than this share of the largest: `(x + c) - c` may be meant to round.
+"""
 
 
 @dataclass
 class _Chain:
-    """Operators that follow each other, and what they do together to the operand of the first."""
+    """A chain of operators, and its affine function of the operand of the first."""
 
     ops: list[Operation]
     total: Affine
     most: int
-    """Elements of the largest constant."""
+    """Number of elements of the largest constant."""
     largest: np.ndarray
-    """The largest addend, scaled by what follows it."""
+    """The largest addend, scaled by the factors behind it."""
 
 
 def _chains(function: FunctionOp, storage: Storage) -> dict[Operation, _Chain]:
-    """The longest chains that can be merged, each by its first operator."""
+    """The longest mergeable chains, each by its first operator."""
     by_end: dict[SSAValue, _Chain] = {}
     is_apart = is_strict(function)
     for op in operations(function):
@@ -103,7 +104,7 @@ def _chains(function: FunctionOp, storage: Storage) -> dict[Operation, _Chain]:
 
 
 def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
-    """Append an operator to a chain, unless its numbers are better kept apart; whether it is appended."""
+    """Append an operator to a chain, unless that costs precision or memory; returns whether it was appended."""
     total, most = chain.total.then(step), max(chain.most, step.factor.size, step.addend.size)
     if max(total.factor.size, total.addend.size) > most or not total.is_safe(element_of(op.results[0])):
         return False
@@ -116,22 +117,22 @@ def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
 
 
 def _is_cheaper(chain: _Chain) -> bool:
-    """Whether a product and a sum are cheaper than as many operators: than a batch-norm, or a quotient."""
+    """Whether an equal number of merged operators is cheaper: in place of a batch-norm, or an exact quotient."""
     return isinstance(chain.ops[0], BatchNormalizationOp) or (isinstance(chain.ops[0], DivOp) and _is_exact(chain))
 
 
 def _keeps_bits(chain: _Chain) -> bool:
-    """Whether a chain keeps its bits: a quotient by a power of two has those of a product, a batch-norm any."""
+    """Whether merging preserves bits: of a quotient by a power of two; a batch-norm has no bits to preserve."""
     return _is_exact(chain) or any(isinstance(op, BatchNormalizationOp) for op in chain.ops)
 
 
 def _is_exact(chain: _Chain) -> bool:
-    """Whether a chain is one operator whose factors are powers of two: it rounds the same number."""
+    """Whether a chain is one operator with power-of-two factors, which rounds the same number."""
     mantissas, _ = np.frexp(chain.total.factor)
     return len(chain.ops) == 1 and bool((np.abs(mantissas) == 0.5).all())
 
 
 def _parts(chain: _Chain) -> list[tuple[type[HighOp], np.ndarray]]:
-    """The product and the sum that a chain is, each with its constant, without those that change nothing."""
+    """The product and the sum of a chain, each with its constant, without neutral ones."""
     both = ((MulOp, chain.total.factor, 1.0), (AddOp, chain.total.addend, 0.0))
     return [(operator, array) for operator, array, neutral in both if (array != neutral).any()]

@@ -1,4 +1,4 @@
-"""`merge-matmuls`: compute products of one matrix with several constant ones, or of several rows with one, at once."""
+"""`merge-matmuls`: merge products of one matrix with several constant ones, or of several rows with one matrix."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class MergeProductsOfMatrix(Pattern):
-    """Products of one matrix with constant ones are one product, in front of the first, and a slice for each."""
+    """Merge products of one matrix with constant ones into one product, followed by a slice for each."""
 
     panel: int
-    """Columns that kernels compute together; 0 where products are merged in any case."""
+    """Width of the panels that kernels compute; 0 to merge unconditionally."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
@@ -51,7 +51,7 @@ class MergeProductsOfMatrix(Pattern):
         replace_by_parts(products, whole, -1, rewriter.emit, rewriter)
 
     def _is_faster(self, columns: Sequence[int]) -> bool:
-        """Whether matrices of so many columns fill fewer panels together."""
+        """Whether matrices of these widths fill sufficiently fewer panels together."""
         if not self.panel:
             return True
         apart = sum(-(-count // self.panel) for count in columns)
@@ -59,7 +59,7 @@ class MergeProductsOfMatrix(Pattern):
 
 
 class MergeProductsOfRows(Pattern):
-    """Products of rows with one matrix are one product, in front of the first use of any of them."""
+    """Merge products of rows with one matrix into one product, in front of the first use of any of them."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
@@ -75,17 +75,17 @@ class MergeProductsOfRows(Pattern):
 @dataclass(frozen=True)
 class MergeMatmulsPass(PatternPass):
     """
-    Merge matrix products with the same left operand and constant right ones, as the queries, keys and values of
-    attention are, into a product with their columns side by side and a slice for each (Glow's MergeMatMulOnLHS).
+    Merge matrix products with the same left operand and constant right ones, such as queries, keys and values of
+    attention, into one product with concatenated columns and a slice for each (Glow's MergeMatMulOnLHS).
 
-    It is faster where narrow matrices fill panels of `panel` columns together that they would leave half empty alone: a
-    group is merged if that saves at least a quarter of the panels. Wide products gain nothing, and the rows of their
-    slices, which are views, lie farther apart (docs/glow-passes.md). With `panel` = 0 all groups are merged.
+    Merging pays if narrow matrices leave panels of `panel` columns half empty: a group is merged if that saves at least
+    a quarter of the panels. Wide products gain nothing, and rows of their slices, which are views, are farther apart
+    (docs/glow-passes.md). With `panel` = 0 all groups are merged.
 
-    Single rows that are multiplied by the same constant matrix, as in unrolled recurrent networks, become the rows of
-    one product (Glow's MergeMatMulOnRHS), so that the matrix is read once. Products of more rows gain nothing.
+    Single rows multiplied by the same constant matrix, as in unrolled recurrent networks, become the rows of one
+    product (Glow's MergeMatMulOnRHS): the matrix is read once. Products of more rows gain nothing.
 
-    Products merge with those of their own block: what a branch may not need is not computed for it.
+    Only products of one block are merged: a branch may not need those of another.
     """
 
     name = "merge-matmuls"
@@ -97,7 +97,7 @@ class MergeMatmulsPass(PatternPass):
 
 
 def column_groups(function: FunctionOp, storage: Storage) -> dict[Operation, list[MatMulOp]]:
-    """The products of each matrix with constant ones in one block, in order, by the first of them."""
+    """The products of each matrix with constant ones in one block, in order, keyed by the first of them."""
     found: dict[Operation, list[MatMulOp]] = {}
     for block in blocks(function):
         groups: dict[SSAValue, list[MatMulOp]] = {}
@@ -111,7 +111,7 @@ def column_groups(function: FunctionOp, storage: Storage) -> dict[Operation, lis
 def replace_by_parts(
     products: Sequence[MatMulOp], whole: SSAValue, axis: int, emit: Emitter, rewriter: Rewriter
 ) -> None:
-    """Replace products by slices of one along an axis, in their order."""
+    """Replace products by slices of the merged one along an axis, in order."""
     sizes = shape_of(whole)
     starts, ends = [0] * len(sizes), list(sizes)
     parts: list[SSAValue] = []
@@ -126,25 +126,25 @@ def replace_by_parts(
 
 
 def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
-    """Whether a product has one constant matrix on the right, and a constant bias or none; nothing transposed."""
+    """Whether a product has a constant right matrix, a constant bias or none, and no transposed operand."""
     constants = [op.right] if op.bias is None else [op.right, op.bias]
     if rank_of(op.right) != 2 or flag(op.transpose_left) or flag(op.transpose_right):
         return False
     if element_of(op.right) != element_of(op.result):
-        return False  # Narrow integers, whose signs may differ from matrix to matrix.
+        return False  # Narrow integers may differ in signedness between matrices.
     return all(map(storage.is_constant, constants))
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Products of rows with one matrix, and the operator before which one product can replace them."""
+    """Products of rows with one matrix, and the insertion point of the merged product."""
 
     products: Sequence[MatMulOp]
     place: Operation
 
 
 def row_groups(function: FunctionOp, storage: Storage) -> dict[Operation, RowGroup]:
-    """Products of single rows in one block that can be computed together, by the first of them."""
+    """Products of single rows in one block that can be merged, keyed by the first of them."""
     found: dict[Operation, RowGroup] = {}
     for block in blocks(function):
         found.update(_row_groups(block, storage))
@@ -153,10 +153,10 @@ def row_groups(function: FunctionOp, storage: Storage) -> dict[Operation, RowGro
 
 def _row_groups(block: Block, storage: Storage) -> dict[Operation, RowGroup]:
     """
-    Products of single rows with one constant matrix and bias in a block that can be computed together.
+    Products of single rows with one constant matrix and bias in a block that can be merged.
 
-    All rows of a group are there before any of its results is used. Rows that are such products themselves are left
-    out, so that what a group reads and what reads it stays where it is.
+    All rows of a group are defined before any of its results is used. Rows that are such products themselves are left
+    out, so that operands and readers of a group need not move.
     """
     places = {op: place for place, op in enumerate(own_operations(block))}
     candidates = [op for op in places if isinstance(op, MatMulOp) and is_row_product(op, storage)]
@@ -178,7 +178,7 @@ def is_row_product(op: MatMulOp, storage: Storage) -> bool:
 
 
 def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> list[list[MatMulOp]]:
-    """Parts of a group between whose last operand and first use there is a place for one product."""
+    """Split a group so that in each part all operands are defined before the first use."""
     parts: list[list[MatMulOp]] = []
     last, first = 0, 0
     for op in products:
@@ -194,13 +194,15 @@ def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> lis
 
 
 def _place(value: SSAValue, places: Mapping[Operation, int]) -> int:
-    """Where in the block the operator of a value stands; in front of all for what loops carry or is defined around."""
+    """
+    The position in the block at which a value is defined; before all operators for block arguments and outer values.
+    """
     owner = value.owner
     return places.get(owner, -1) if isinstance(owner, Operation) else -1
 
 
 def _users(product: MatMulOp) -> list[Operation]:
-    """The operators of its block that use a product, or have such inside."""
+    """The operators of the block that use a product, also inside their regions."""
     block = product.parent_block()
     assert block is not None
     users = (within(block, use.operation) for use in product.result.uses)

@@ -1,4 +1,4 @@
-"""`merge-pads`: let convolutions and pools pad their input themselves, and no more than is needed."""
+"""`merge-pads`: merge pads into convolutions and pools, and drop padding that a slice cuts off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class MergePad(Pattern):
-    """The border of a pad is padding of those that read it, if all can take it."""
+    """Merge a pad into the padding of all its readers, if all accept it."""
 
     @rooted
     def match_and_rewrite(self, op: PadOp, rewriter: Rewriter, /) -> None:
@@ -44,7 +44,7 @@ class MergePad(Pattern):
 
 
 class MergeSlice(Pattern):
-    """A slice that cuts off outer results of a convolution that nothing else reads takes padding away instead."""
+    """Reduce the padding of a convolution instead of slicing off its outer results."""
 
     @rooted
     def match_and_rewrite(self, op: SliceOp, rewriter: Rewriter, /) -> None:
@@ -64,11 +64,11 @@ class MergePadsPass(PatternPass):
     """
     Add the border of a pad to the padding of the convolutions and pools that read it (Glow's MergePadIntoConvolution).
 
-    A border of zeros merges with convolutions, and with pools for which padding counts as zeros; one of numbers that no
-    element of the input goes below merges with max-pools, whose padding never counts. It does so where every reader of
-    the pad can take it, since otherwise the border is made anyway.
+    A zero border merges with convolutions, and with pools that count padding as zeros; a border no greater than any
+    element of the input merges with max-pools, which ignore padding. Applies if every reader of the pad accepts the
+    border, since otherwise the padded tensor is needed anyway.
 
-    A slice that cuts off outer results of a convolution takes padding away instead, where there is as much.
+    A slice that cuts off outer results of a convolution reduces its padding, if there is enough.
     """
 
     name = "merge-pads"
@@ -76,7 +76,7 @@ class MergePadsPass(PatternPass):
 
 
 def with_border(user: Operation, pad: PadOp, fill: float, known: Range) -> HighOp | None:
-    """What `user`, a reader of `pad`, is on the input of the pad, or `None` where it cannot take the border."""
+    """Rebuild `user`, a reader of `pad`, on the unpadded input; `None` if it does not accept the border."""
     if not isinstance(user, Windowed) or user.operands[0] is not pad.result or pad.result in user.operands[1:]:
         return None
     pads = added_pads(user, pad)
@@ -88,7 +88,7 @@ def with_border(user: Operation, pad: PadOp, fill: float, known: Range) -> HighO
 
 
 def added_pads(user: Windowed, pad: PadOp) -> Shape | None:
-    """The padding of `user` with the border of `pad`, or `None` where that pads other axes too."""
+    """The padding of `user` plus the border of `pad`; `None` if that pads other axes too."""
     widths = pad.widths()
     spatial = widths[1:-1] if text(user.properties["layout"]) == CHANNELS_LAST else widths[2:]
     if sum(map(sum, widths)) != sum(map(sum, spatial)):
@@ -98,7 +98,7 @@ def added_pads(user: Windowed, pad: PadOp) -> Shape | None:
 
 
 def remaining_pads(conv: ConvOp, cut: SliceOp) -> Shape | None:
-    """The padding with which `conv` gives only what `cut` takes, or `None` where that is not done by padding."""
+    """The padding with which `conv` computes exactly the slice `cut`; `None` if padding cannot express it."""
     ranges, sizes = cut.ranges(), shape_of(conv.result)
     spatial = range(1, len(sizes) - 1) if is_channels_last(conv.layout) else range(2, len(sizes))
     if any(taken.step != 1 or (axis not in spatial and len(taken) < sizes[axis]) for axis, taken in enumerate(ranges)):

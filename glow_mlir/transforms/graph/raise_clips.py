@@ -1,4 +1,4 @@
-"""`raise-clips`: clip elements before they are moved, so that what computes them can clip them too."""
+"""`raise-clips`: move clips above data movement, so that they can be fused with the producer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class RaiseClip(Pattern):
-    """A clip of what an operator moves is a clip of its operands."""
+    """Clip the operands of a data movement instead of its result."""
 
     @rooted
     def match_and_rewrite(self, op: Limiting, rewriter: Rewriter, /) -> None:
@@ -44,9 +44,8 @@ class RaiseClipsPass(PatternPass):
     """
     Move ReLUs and clips above operators that only move elements (Glow's RaiseClipsAboveShapeNodes).
 
-    It is worth it where no more elements are clipped than before: not above a slice. Above a concatenation, every
-    operand has to be computed for it alone, so that its clip costs nothing there. The border of a pad has to be in the
-    range.
+    Applies if no more elements are clipped than before, so not above a slice. Above a concatenation, every operand must
+    be computed for it alone, so that the clip is fused for free. The border of a pad must be within the range.
     """
 
     name = "raise-clips"
@@ -54,12 +53,12 @@ class RaiseClipsPass(PatternPass):
 
 
 def scalar(limit: SSAValue, emit: Emitter) -> SSAValue:
-    """A limit without axes, which fits operands of any shape."""
+    """A rank-0 limit, which fits operands of any shape."""
     return limit if rank_of(limit) == 0 else emit(SplatOp, value=limit.owner.value, shape=())  # pyright: ignore
 
 
 def commutes(mover: DataMovement, limits: Limits) -> bool:
-    """Whether clipping what `mover` moves gives the same, and costs no more."""
+    """Whether clipping the operands of `mover` is equivalent, and costs no more."""
     if isinstance(mover, ConcatOp):
         return all(part.has_one_use() and is_computed(part) for part in mover.parts)
     if not mover.moves_only() or size_of(mover.operands[0].type) > size_of(mover.results[0].type):

@@ -1,4 +1,4 @@
-"""`recognize-activations`: find activation functions that a model spells out in arithmetic."""
+"""`recognize-activations`: recognize activation functions written as arithmetic."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Properties = Mapping[str, AttributeValue]
 class RecognizeActivationsPass(PatternPass):
     """
     Replace arithmetic that is a sigmoid, swish, hard sigmoid, hard swish, softsign, mish, GELU (by erf or tanh), ELU,
-    leaky ReLU or PReLU by that operator (Glow's FoldLeakyRelu, and what its importers recognise).
+    leaky ReLU or PReLU by that operator (Glow's FoldLeakyRelu, and the patterns of its importers).
 
-    Values that something else reads as well stay, and so does what they are computed from. `log(1 + exp(x))` stays
-    too: softplus, which never overflows, takes a third longer, and the model does not ask for it.
+    Intermediate values with other readers are kept, with their operands. `log(1 + exp(x))` is kept too: softplus, which
+    never overflows, takes a third longer.
     """
 
     name = "recognize-activations"
@@ -41,7 +41,7 @@ class RecognizeActivationsPass(PatternPass):
 
 @dataclass(frozen=True)
 class Function:
-    """Builds an activation of `x`, whose properties follow from the numbers of the match; `None` where none do."""
+    """Builds an activation of `x` with properties computed from the numbers of the match; `None` to reject it."""
 
     operator: type[HighOp]
     properties: Callable[[Mapping[str, float]], Properties | None] = lambda numbers: numbers
@@ -60,18 +60,18 @@ def _apply(operator: type[HighOp]) -> Callable[..., Formula]:
 
 
 def _flatter(numbers: Mapping[str, float]) -> Properties | None:
-    """max(x, alpha·x) is a leaky ReLU only where the line below zero is the flatter one; 0·inf is no number."""
+    """max(x, alpha·x) is a leaky ReLU only for 0 < alpha ≤ 1; 0·inf is not a number."""
     return numbers if 0 < numbers["alpha"] <= 1 else None
 
 
 def _opposite(numbers: Mapping[str, float]) -> Properties:
-    """Where the formula has alpha, the function has -alpha."""
+    """Negate alpha: the formula has the opposite sign of the operator."""
     return {"alpha": -numbers["alpha"]}
 
 
 def _prelu(match: Match, emit: Emitter) -> SSAValue | None:
     slope = emit.known(match.values["slope"])
-    if slope is None or not np.isfinite(slope).all():  # An infinite slope makes no number of the 0 behind the ReLU.
+    if slope is None or not np.isfinite(slope).all():  # An infinite slope makes 0·inf behind the ReLU a NaN.
         return None
     return emit(ops.PReluOp, match.values["x"], emit.constant(-slope, "slope"))
 
@@ -99,7 +99,7 @@ SIXTH = 1 / 6
 
 
 def _branches(below: Formula) -> tuple[Formula, ...]:
-    """X above zero, something else below."""
+    """Formulas that select X above zero, and `below` otherwise."""
     return where(greater(X, 0), X, below), where(at_least(X, 0), X, below), where(less(X, 0), below, X)
 
 
@@ -136,8 +136,8 @@ PATTERNS: tuple[Recognition, ...] = (
     Recognition("recognize-prelu", (relu(X) + SLOPE * relu(-1 * X),), _prelu),
 )
 """
-Formulas of activation functions. What exporters write in other ways is one of these in normal form; the hard sigmoid of
-a hard swish is recognised before its product.
+Formulas of activation functions, to which the spellings of exporters normalize; the hard sigmoid of a hard swish is
+recognised before its product.
 """
 
 WALK = Walk(PATTERNS)

@@ -1,4 +1,4 @@
-"""`recognize-attention`: find attention where a model spells it out."""
+"""`recognize-attention`: recognize attention written as matrix products and a softmax."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 HIDDEN = -1e37
-"""Scores from here down hide a key wherever another one is seen: no score of a finite model makes up for them."""
+"""Scores at or below this hide a key if any other is visible: no score of a finite model makes up for them."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class RecognizeAttentionPass(PatternPass):
     """
     Replace two matrix products with a softmax along the rows between them by an attention.
 
-    A number that scales the scores, and up to two addends, become its scale and mask; a constant mask that hides the
-    keys behind each query makes it causal. Masks may also choose between scores and a number.
+    A scale of the scores and up to two addends become its scale and mask; a constant mask that hides the keys behind
+    each query makes it causal. A mask may also select between scores and a number.
     """
 
     name = "recognize-attention"
@@ -41,7 +41,7 @@ class RecognizeAttentionPass(PatternPass):
 
 
 def _attention(match: Match, emit: Emitter) -> SSAValue | None:
-    """The attention of a match, whose operators tell what the formula leaves open."""
+    """Build the attention of a match, after checks that the formula does not express."""
     softmax = next(op for op in match.ops if isinstance(op, SoftmaxOp))
     first = next(op for op in match.ops if isinstance(op, MatMulOp) and op is not match.ops[0])
     scores = sizes_of(softmax.input)
@@ -65,7 +65,7 @@ def _attention(match: Match, emit: Emitter) -> SSAValue | None:
 
 
 def _chosen(match: Match, emit: Emitter) -> SSAValue | None:
-    """What to add to scores instead of choosing between them and a number; nothing where the number hides no key."""
+    """The additive mask equal to a selection between scores and a number; `None` if the number hides no key."""
     number, condition = match.numbers["hidden"], match.values["condition"]
     if number > HIDDEN:
         return None
@@ -82,8 +82,8 @@ def _chosen(match: Match, emit: Emitter) -> SSAValue | None:
 
 
 def _causal(addends: list[SSAValue], scores: Sizes, emit: Emitter) -> tuple[list[SSAValue], int | None]:
-    """The addends that are left, and how many keys precede the first query, where one of them is a causal mask."""
-    # Beside another mask, which may hide all keys that are seen, those that are merely far down would count.
+    """The remaining addends, and the number of keys in front of the first query if one addend is a causal mask."""
+    # With a second mask, which may hide all visible keys, merely low scores would count.
     limit = HIDDEN if len(addends) == 1 else -np.inf
     for addend in addends:
         past = causal_past(emit.known(addend), scores, limit)
@@ -94,9 +94,9 @@ def _causal(addends: list[SSAValue], scores: Sizes, emit: Emitter) -> tuple[list
 
 def causal_past(mask: np.ndarray | None, scores: Sizes, limit: float) -> int | None:
     """
-    How many keys precede the first query of causal attention with that mask; `None` where it is another one.
+    The number of keys in front of the first query if `mask` is causal; `None` otherwise.
 
-    Keys are hidden by numbers up to the limit.
+    Keys are hidden by numbers up to `limit`.
     """
     queries, keys = scores[-2:]
     if not isinstance(queries, int) or not isinstance(keys, int):
@@ -118,7 +118,7 @@ SCORES = Product(SCALE, ((Apply(MatMulOp, (QUERY, KEY), PLAIN), 1.0),))
 
 
 def _weighted(scores: Formula) -> Formula:
-    """The means of the values by these scores."""
+    """Formulas of the weighted means of the values by these scores."""
     return Apply(MatMulOp, (Apply(SoftmaxOp, (scores,)), VALUE), (*PLAIN, ("transpose_right", False)))
 
 

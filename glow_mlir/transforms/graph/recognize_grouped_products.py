@@ -1,4 +1,4 @@
-"""`recognize-grouped-products`: find rows that are multiplied by copies of matrices that indices choose."""
+"""`recognize-grouped-products`: recognize products of rows with gathered matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.symbols import Size, Sizes, product_of
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Matrices [E, …, …] and, for each of a batch of products, which of them it is with."""
+    """Matrices [E, …, …] and the index of the matrix of each product in a batch."""
 
     matrices: SSAValue
     index: SSAValue
@@ -27,10 +27,10 @@ class _Chosen:
 
 @dataclass(frozen=True)
 class GroupProducts(Pattern):
-    """A product of single rows, or columns, with the matrices that a gather has copied reads these where they are."""
+    """Let products of single rows, or columns, with gathered matrices read the matrices in place."""
 
     columns: int
-    """How many columns matrices have at least."""
+    """Minimum number of columns of the matrices."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
@@ -38,7 +38,7 @@ class GroupProducts(Pattern):
         if op.bias is not None or not (is_float(element) or is_integer(element)):
             return
         *_, rows, columns = sizes_of(op.result)
-        # Rows of matrices with a vector behind them are what columns are in front of them: the product is the same.
+        # The product of a matrix with a column is the product of a row with the transposed matrix.
         for copies, others, turned, is_single in (
             (op.right, op.left, flag(op.transpose_right), rows == 1),
             (op.left, op.right, not flag(op.transpose_left), columns == 1),
@@ -52,12 +52,12 @@ class GroupProducts(Pattern):
 
 
 def _columns(chosen: _Chosen, turned: bool) -> int:
-    """How many elements the product of a row with one of the matrices has."""
+    """The number of columns of one of the matrices."""
     return shape_of(chosen.matrices)[1 if turned else 2]
 
 
 def _chosen(copies: SSAValue) -> _Chosen | None:
-    """What a batch of matrices, that nothing else reads, was copied from; `None` where it was not."""
+    """The matrices and indices of a gathered batch without other readers; `None` if it is not gathered."""
     source = copies
     while isinstance(source.owner, ReshapeOp) and sizes_of(source)[-2:] == sizes_of(source.owner.input)[-2:]:
         if not source.has_one_use():
@@ -74,7 +74,7 @@ def _chosen(copies: SSAValue) -> _Chosen | None:
 
 
 def _group(op: MatMulOp, chosen: _Chosen, others: SSAValue, turned: bool, rewriter: Rewriter) -> None:
-    """Replace a product of a batch of rows with matrices."""
+    """Replace a batch of products by a grouped product of rows."""
     emit, matrices = rewriter.emit, chosen.matrices
     count: Size = product_of(chosen.batch)
     result = sizes_of(op.result)
@@ -90,11 +90,11 @@ def _group(op: MatMulOp, chosen: _Chosen, others: SSAValue, turned: bool, rewrit
 @dataclass(frozen=True)
 class RecognizeGroupedProductsPass(PatternPass):
     """
-    Replace a batch of products of one row each with matrices that a gather has copied by one of rows with the matrices
-    themselves, each of which is read once for all of its rows.
+    Replace a batch of products of one row each with gathered matrices by a grouped product, which reads each matrix
+    once for all of its rows.
 
-    That is how PyTorch's exporter writes mixtures of experts. The matrices come first or last, as rows or as columns.
-    Those of fewer than so many `columns` are copied: of the panels that kernels read, most would be empty.
+    PyTorch's exporter writes mixtures of experts this way. The matrices come first or last, as rows or as columns.
+    Matrices of fewer than `columns` columns are still copied: most of the panels that kernels read would be empty.
     """
 
     name = "recognize-grouped-products"

@@ -1,4 +1,4 @@
-"""`recognize-normalization`: find normalization over trailing axes where a model spells it out."""
+"""`recognize-normalization`: recognize normalization over trailing axes written as arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.dataclass import dataclass
 class RecognizeNormalizationPass(PatternPass):
     """
     Replace differences from the mean over the root of their mean square by a layer normalization, values over the root
-    of theirs by an RMS normalization, and draw scale and bias behind into them (Glow's FoldLayerNormArithmetic).
+    of their mean square by an RMS normalization, and merge scale and bias into them (Glow's FoldLayerNormArithmetic).
 
     The means must run over the last axes. Scale and bias must be constants or bindings of the shape of those axes.
     """
@@ -36,7 +36,7 @@ class RecognizeNormalizationPass(PatternPass):
 
 @dataclass(frozen=True)
 class OverTrailingAxes:
-    """Builds a normalization of `x` over the axes of the means, with what the match has of `scale` and `bias`."""
+    """Builds a normalization of `x` over the axes of the means, with the `scale` and `bias` of the match, if any."""
 
     operator: type[HighOp]
 
@@ -57,7 +57,7 @@ class OverTrailingAxes:
 
 
 def has_trailing_shape(value: SSAValue, trailing: Shape) -> bool:
-    """Whether a value is one element, or one for each place along the trailing axes."""
+    """Whether a value has one element, or one per position along the trailing axes."""
     shape = shape_of(value)
     extra = max(0, len(shape) - len(trailing))
     return set(shape[:extra]) <= {1} and shape[extra:] in (trailing, (1,) * (len(shape) - extra))
@@ -68,14 +68,14 @@ NORMALIZED = (LayerNormalizationOp, RmsNormalizationOp)
 
 
 def _parameters(match: Match) -> tuple[LayerNormalizationOp | RmsNormalizationOp, Shape]:
-    """The normalization that a match covers, and the shape of what it normalizes over."""
+    """The normalization of a match, and the shape it normalizes over."""
     op = next(op for op in match.ops if isinstance(op, NORMALIZED))
     axis = normalize_axis(integer(op.axis), rank_of(op.input))
     return op, shape_of(op.input)[axis:]
 
 
 def _scaled(match: Match, emit: Emitter) -> SSAValue | None:
-    """A normalization without bias whose scale is a constant, times a factor: all ones before, or another constant."""
+    """Merge a factor into a normalization without bias whose scale is all ones or a constant."""
     op, trailing = _parameters(match)
     factor, scale = match.values["factor"], emit.known(op.scale)
     if scale is None or not has_trailing_shape(factor, trailing):
@@ -89,7 +89,7 @@ def _scaled(match: Match, emit: Emitter) -> SSAValue | None:
 
 
 def _biased(match: Match, emit: Emitter) -> SSAValue | None:
-    """A layer normalization without bias, plus one."""
+    """Merge an addend into a layer normalization without bias."""
     op, trailing = _parameters(match)
     bias = match.values["bias"]
     if not has_trailing_shape(bias, trailing):
@@ -116,7 +116,7 @@ MEAN_SQUARE = EPSILON + mean(X**2)
 
 
 def _affine(inverse: Formula) -> Formula:
-    """`x·i + (bias - mean·i)`, as TensorFlow's batch normalization writes it."""
+    """`x·i + (bias - mean·i)`, the form of TensorFlow's batch normalization."""
     shared = Shared("inverse", inverse)
     return X * shared + BIAS - MEAN * shared
 

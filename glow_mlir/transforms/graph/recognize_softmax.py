@@ -1,4 +1,4 @@
-"""`recognize-softmax`: find softmax and its logarithm where a model spells them out."""
+"""`recognize-softmax`: recognize softmax and its logarithm written as arithmetic."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class RecognizeSoftmaxPass(PatternPass):
     """
-    Replace exponentials over their sum, with or without the maximum subtracted before, by a softmax (Glow's
+    Replace exponentials over their sum, with or without subtraction of the maximum, by a softmax (Glow's
     FoldExpSumDivIntoSoftmax), and its logarithm by a log-softmax.
 
-    The reductions must run over one axis, the same one, and keep it.
+    The reductions must run over the same single axis, and keep it.
     """
 
     name = "recognize-softmax"
@@ -33,7 +33,7 @@ class RecognizeSoftmaxPass(PatternPass):
 
 @dataclass(frozen=True)
 class AlongOneAxis:
-    """Builds an operator of `x` along the axis of the reductions; nothing where they have several."""
+    """Builds an operator of `x` along the axis of the reductions; `None` if they have several."""
 
     operator: type[HighOp]
 

@@ -1,4 +1,4 @@
-"""`remove-identity-clips`: drop clips and ReLUs of tensors whose elements lie in the range anyway."""
+"""`remove-identity-clips`: drop clips and ReLUs whose operand is known to be in range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class RemoveIdentityClip(Pattern):
-    """A clip to a range in which all elements lie is nothing."""
+    """Remove a clip whose range contains all elements."""
 
     @rooted
     def match_and_rewrite(self, op: Limiting, rewriter: Rewriter, /) -> None:
@@ -26,9 +26,9 @@ class RemoveIdentityClip(Pattern):
 @dataclass(frozen=True)
 class RemoveIdentityClipsPass(PatternPass):
     """
-    Drop operators that limit elements to a range in which they lie (Glow's RemoveIdentityRelu and RemoveIdentityClip).
+    Drop operators that limit elements to a range that contains them (Glow's RemoveIdentityRelu and RemoveIdentityClip).
 
-    That a sigmoid is in [0, 1], or a maximum of positive numbers positive, is known by `analysis.ranges`.
+    `analysis.ranges` knows, for example, that a sigmoid is in [0, 1] and a maximum with a positive number positive.
     """
 
     name = "remove-identity-clips"

@@ -1,4 +1,4 @@
-"""`shrink-splats`: let elementwise operators broadcast one number instead of reading a tensor of equal ones."""
+"""`shrink-splats`: let elementwise operators broadcast a scalar instead of reading a uniform tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class ShrinkOperands(Pattern):
-    """Operands of equal elements are scalars, as long as the others give the result its shape."""
+    """Replace uniform operands by scalars, as long as another operand determines the shape of the result."""
 
     @rooted
     def match_and_rewrite(self, op: Elementwise, rewriter: Rewriter, /) -> None:
@@ -35,7 +35,7 @@ class ShrinkOperands(Pattern):
 
 
 class ComputeSplat(Pattern):
-    """An operator on splats is a splat; a single element is for `fold-constants`."""
+    """Evaluate an operator on splats to a splat; single elements are left to `fold-constants`."""
 
     @rooted
     def match_and_rewrite(self, op: Elementwise, rewriter: Rewriter, /) -> None:
@@ -51,8 +51,8 @@ class ComputeSplat(Pattern):
 @dataclass(frozen=True)
 class ShrinkSplatsPass(PatternPass):
     """
-    Turn operands of elementwise operators whose elements are all equal into scalar splats, and operators on splats
-    alone into splats (Glow's OptimizeSplat).
+    Turn uniform operands of elementwise operators into scalar splats, and operators on splats alone into splats (Glow's
+    OptimizeSplat).
     """
 
     name = "shrink-splats"
@@ -60,7 +60,7 @@ class ShrinkSplatsPass(PatternPass):
 
 
 def equal_elements(value: SSAValue, storage: Storage) -> np.generic | None:
-    """The number that all elements of a splat or constant are, or `None`."""
+    """The common value of all elements of a splat or constant, or `None`."""
     array = None if is_empty(value) else storage.value_of(value)
     if array is None:
         return None

@@ -1,4 +1,4 @@
-"""`simplify-control-flow`: branches that are known, loops of one trip, and what loops carry or read for nothing."""
+"""`simplify-control-flow`: inline known branches and single trips, and drop unused results and carried values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class InlineKnownBranch(Pattern):
-    """A branch whose condition is known is the region that is chosen."""
+    """Inline the chosen region of a branch with a known condition."""
 
     @rooted
     def match_and_rewrite(self, op: IfOp, rewriter: Rewriter, /) -> None:
@@ -32,7 +32,7 @@ class InlineKnownBranch(Pattern):
 
 
 class InlineSingleTrip(Pattern):
-    """A loop of one trip is its body."""
+    """Inline the body of a loop of one trip."""
 
     @rooted
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
@@ -44,7 +44,7 @@ class InlineSingleTrip(Pattern):
 
 
 class DropUnusedResults(Pattern):
-    """A branch or loop gives, and a loop carries, what something uses; what trips only hand on is not carried."""
+    """Drop unused results of branches and loops, and carried values that never change."""
 
     @rooted
     def match_and_rewrite(self, op: RegionOp, rewriter: Rewriter, /) -> None:
@@ -58,18 +58,18 @@ class DropUnusedResults(Pattern):
             own = 1 if value is argument else 0
             if result in dropped and argument.uses.get_length() > own:
                 dropped.remove(result)
-        if dropped and len(dropped) < len(op.results):  # What gives nothing at all is erased anyway.
+        if dropped and len(dropped) < len(op.results):  # An op without any used result is erased anyway.
             _without(op, dropped, rewriter)
 
 
 def _carried(op: LoopOp) -> list[tuple[SSAValue, SSAValue, SSAValue, SSAValue]]:
-    """What each carried value is: in the body, before the loop, behind it, and where a trip ends."""
+    """Each carried value: block argument, initial value, result, and yielded value."""
     yielded = op.yielded(op.body)[int(op.condition is not None) :]
     return list(zip(op.carried, op.initial, op.finals, yielded, strict=False))
 
 
 def _without(op: RegionOp, dropped: Container[SSAValue], rewriter: Rewriter) -> None:
-    """Replace a branch or loop by one without some of its results."""
+    """Rebuild a branch or loop without some of its results."""
     kept = [position for position, result in enumerate(op.results) if result not in dropped]
     first = int(isinstance(op, LoopOp) and op.condition is not None)
     for region in op.regions:
@@ -83,7 +83,7 @@ def _without(op: RegionOp, dropped: Container[SSAValue], rewriter: Rewriter) -> 
 
 
 def _rebuilt(op: RegionOp, regions: Sequence[Region], kept: Sequence[int]) -> RegionOp:
-    """The branch or loop with the results at some positions; its regions yield no others."""
+    """The branch or loop with only the results at these positions; its regions yield no others."""
     if isinstance(op, IfOp):
         return IfOp.of(op.condition, [op.results[position].type for position in kept], regions, op.location)
     assert isinstance(op, LoopOp)
@@ -98,7 +98,7 @@ def _rebuilt(op: RegionOp, regions: Sequence[Region], kept: Sequence[int]) -> Re
 
 
 class CarryUntransposed(Pattern):
-    """What trips transpose in the end is carried without that, so that a transpose in the next trip may cancel it."""
+    """Carry the operand of a transpose instead of its result, so that the transpose may cancel one in the next trip."""
 
     @rooted
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
@@ -110,7 +110,7 @@ class CarryUntransposed(Pattern):
 
 
 def _carry_untransposed(op: LoopOp, position: int, transpose: TransposeOp, rewriter: Rewriter) -> None:
-    """Carry the operand of a transpose from trip to trip, and transpose it in front of what it is used for."""
+    """Carry the operand of a transpose between trips, and transpose it at the start of the body and behind the loop."""
     order, block = ints(transpose.permutation), op.body.block
     fresh, old = block.insert_arg(transpose.input.type, 1 + position), block.args[2 + position]
     again = TransposeOp.make(fresh, permutation=order, location=transpose.location)
@@ -131,17 +131,17 @@ def _carry_untransposed(op: LoopOp, position: int, transpose: TransposeOp, rewri
 
 
 def _trips(op: LoopOp) -> Trips:
-    """How often a loop runs."""
+    """The trip count of a loop."""
     return Trips(op.trip_count if op.size_of_trips is None else op.size_of_trips, op.condition)
 
 
 def _is_transposed(value: SSAValue) -> bool:
-    """Whether something transposes a value, which another transpose might cancel."""
+    """Whether a transpose reads the value, which another one might cancel."""
     return any(isinstance(use.operation, TransposeOp) for use in value.uses)
 
 
 class ReadRowsByNumber(Pattern):
-    """A gather of the slice that has the number of the trip is the row of a tensor that the loop goes over."""
+    """Turn a gather by the loop index into a scan of the tensor's rows."""
 
     @rooted
     def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
@@ -165,7 +165,7 @@ class ReadRowsByNumber(Pattern):
 
 
 def _behind_reshapes(value: SSAValue) -> SSAValue:
-    """The one element that is reshaped, through all reshapes of it."""
+    """The value behind reshapes of one element."""
     while isinstance(value.owner, ReshapeOp):
         value = value.owner.input
     return value
@@ -181,7 +181,7 @@ def _is_inside(value: SSAValue, loop: LoopOp) -> bool:
 
 
 def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter: Rewriter) -> None:
-    """Replace an op by what is in one of its regions, whose block takes `arguments`."""
+    """Inline one of the regions of an op, with `arguments` for its block arguments."""
     for argument, value in zip(region.block.args, arguments, strict=True):
         argument.replace_all_uses_with(value)
     yielded, block = op.yielded(region), op.parent_block()
@@ -204,9 +204,8 @@ def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter
 @dataclass(frozen=True)
 class SimplifyControlFlowPass(PatternPass):
     """
-    Replace branches whose condition is known, and loops of one trip, by what they run; drop results that nothing uses
-    and carried values that never change; let loops go over tensors that trips read by their number, and carry values in
-    the layout in which trips compute them.
+    Inline branches whose condition is known and loops of one trip, drop unused results and unchanged carried values,
+    turn reads by loop index into scans, and carry values in the layout in which trips compute them.
     """
 
     name = "simplify-control-flow"

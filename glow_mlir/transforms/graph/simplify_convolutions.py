@@ -1,4 +1,4 @@
-"""`simplify-convolutions`: convolutions of small images read less of the filter, or are matrix products."""
+"""`simplify-convolutions`: crop the filters of convolutions of small images, or turn these into matrix products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from glow_mlir.support.symbols import product_of
 
 
 class ConvolutionToProduct(Pattern):
-    """A convolution whose window is the whole image, in one group, is a product: rows of images, columns of filters."""
+    """
+    Replace a convolution whose window is the whole image, in one group, by a product: rows of images, columns of
+    filters.
+    """
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
@@ -45,7 +48,7 @@ class ConvolutionToProduct(Pattern):
 
 
 class CropFilter(Pattern):
-    """Rows and columns of a constant filter that only ever meet padding are cut off."""
+    """Crop rows and columns of a constant filter that only meet padding."""
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
@@ -70,10 +73,10 @@ class CropFilter(Pattern):
 @dataclass(frozen=True)
 class SimplifyConvolutionsPass(PatternPass):
     """
-    Cut off rows and columns of constant filters that only ever meet padding (Glow's OptimizeSmallConv), and make a
-    convolution whose window is the whole image a matrix product.
+    Crop rows and columns of constant filters that only meet padding (Glow's OptimizeSmallConv), and turn a convolution
+    whose window is the whole image into a matrix product.
 
-    The convolution must have its channels last, and for a product one group and a constant filter.
+    The convolution must have its channels last; a product also requires one group and a constant filter.
     """
 
     name = "simplify-convolutions"
@@ -81,7 +84,7 @@ class SimplifyConvolutionsPass(PatternPass):
 
 
 def small_window(op: ConvOp) -> tuple[Window, list[tuple[int, int]]]:
-    """The window of a convolution without what only meets padding, and the range of its taps along each axis."""
+    """The window without taps that only meet padding, and the range of remaining taps along each axis."""
     window = op.window()
     taps = [seen_taps(window, axis, size) for axis, size in enumerate(static(split_sizes(op.input, op.layout)[1]))]
     cut = cropped(window, taps)
@@ -89,7 +92,7 @@ def small_window(op: ConvOp) -> tuple[Window, list[tuple[int, int]]]:
 
 
 def kept_filter(op: ConvOp, taps: list[tuple[int, int]], storage: Storage) -> Deferred | None:
-    """Those taps of a constant filter; `None` of every other one."""
+    """Crop a constant filter to those taps; `None` if the filter is not constant."""
     known = storage.deferred(op.filter)
     if known is None or all(span == (0, size) for span, size in zip(taps, op.window().kernel, strict=True)):
         return known
@@ -97,7 +100,7 @@ def kept_filter(op: ConvOp, taps: list[tuple[int, int]], storage: Storage) -> De
 
 
 def seen_taps(window: Window, axis: int, size: int) -> tuple[int, int]:
-    """The range of taps along a spatial axis that meet an element of the image of that size at some place."""
+    """The range of taps along a spatial axis that meet an image element at some output."""
     stride, dilation, before = window.strides[axis], window.dilations[axis], window.padding(axis)[0]
     last = (window.output(axis, size) - 1) * stride - before
     seen = [tap for tap in range(window.kernel[axis]) if last + tap * dilation >= 0 and tap * dilation - before < size]
@@ -105,7 +108,7 @@ def seen_taps(window: Window, axis: int, size: int) -> tuple[int, int]:
 
 
 def cropped(window: Window, taps: list[tuple[int, int]]) -> Window:
-    """The window with only those taps, whose results are as many; the same one where a padding would be negative."""
+    """The window with only those taps and the same number of results; unchanged if a padding would be negative."""
     ends = [(first, size - last) for (first, last), size in zip(taps, window.kernel, strict=True)]
     leading = [window.padding(axis)[0] - first * window.dilations[axis] for axis, (first, _) in enumerate(ends)]
     trailing = [window.padding(axis)[1] - last * window.dilations[axis] for axis, (_, last) in enumerate(ends)]

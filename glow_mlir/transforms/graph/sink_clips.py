@@ -1,4 +1,4 @@
-"""`sink-clips`: clip what is left of elements of which the largest or smallest are chosen, not all of them."""
+"""`sink-clips`: clip the results of max and min selections instead of their operands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.transforms.graph.raise_clips import scalar
 
 
 class SinkClip(Pattern):
-    """Elements that are chosen from clipped ones are clipped when they are chosen."""
+    """Clip the selected elements instead of all candidates."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
@@ -38,10 +38,10 @@ class SinkClip(Pattern):
 @dataclass(frozen=True)
 class SinkClipsPass(PatternPass):
     """
-    Move ReLUs and clips below operators that choose the largest or the smallest of some elements, such as max-pools.
+    Move ReLUs and clips below operators that select the largest or the smallest elements, such as max-pools.
 
-    It is worth it on machines where they are no part of a product for nothing: in front of a window of 2x2 there are
-    four times as many.
+    Applies on machines where clips are not fused into products for free: a 2x2 window reads four times as many elements
+    as it yields.
     """
 
     name = "sink-clips"

@@ -1,4 +1,4 @@
-"""`sink-conversions`: move elements in the narrower of two types, where they are converted before or after."""
+"""`sink-conversions`: move elements in the narrower of two types around a conversion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class SinkWideningConversion(Pattern):
-    """Elements that are all converted to a wider type are moved before, where that moves no more than is read."""
+    """Move elements before a conversion to a wider type, unless the movement enlarges the tensor."""
 
     @rooted
     def match_and_rewrite(self, op: DataMovement, rewriter: Rewriter, /) -> None:
@@ -33,7 +33,7 @@ class SinkWideningConversion(Pattern):
 
 
 class RaiseNarrowingConversion(Pattern):
-    """Elements that are moved and then converted to a narrower type are converted before, where those are no more."""
+    """Convert elements to a narrower type before a movement, unless that converts more elements."""
 
     @rooted
     def match_and_rewrite(self, op: CastOp, rewriter: Rewriter, /) -> None:
@@ -55,7 +55,7 @@ class SinkConversionsPass(PatternPass):
     Convert to a wider type below operators that only move elements, and to a narrower one above them (Glow's
     SinkConversions).
 
-    No more elements are converted than before, and nothing that something else reads as well.
+    No more elements are converted than before; values with other readers stay.
     """
 
     name = "sink-conversions"
@@ -66,5 +66,5 @@ class SinkConversionsPass(PatternPass):
 
 
 def moved_operands(op: DataMovement) -> list[SSAValue]:
-    """The operands that `op` moves, if it moves them as they are and has no others; else none."""
+    """The operands of `op` if it only moves elements and has no others; else none."""
     return list(op.operands) if isinstance(op, ConcatOp) or (op.moves_only() and len(op.operands) == 1) else []

@@ -1,4 +1,4 @@
-"""`sink-from-loops`: products of what trips stack, behind them."""
+"""`sink-from-loops`: move products of stacked rows behind the loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """An operator that makes a row of a result from a row of something else, and its properties on all rows."""
+    """An operator that maps one row to another, and its properties for all rows."""
 
     op: HighOp
     is_row: Sequence[bool]
@@ -27,18 +27,18 @@ class Link:
 
     @property
     def row(self) -> SSAValue:
-        """The operand that is a row."""
+        """The row operand."""
         return self.op.operands[self.is_row.index(True)]
 
     def pays(self) -> bool:
-        """Whether it is a product whose matrix is larger than the row: read once, it saves more than is stored."""
+        """Whether this is a product whose matrix is larger than its result: one read saves more than is stored."""
         if not isinstance(self.op, MatMulOp) or not all(map(has_static_shape, (self.op.right, self.op.result))):
             return False
         return bytes_of(self.op.right) > bytes_of(self.op.result)
 
 
 class SinkProducts(Pattern):
-    """A row that a product gives is stacked as it is in front of the product, which is then one of all rows."""
+    """Stack the operand of a product instead of its result, and multiply all rows behind the loop."""
 
     @rooted
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
@@ -54,7 +54,7 @@ class SinkProducts(Pattern):
 
 
 def _links(loop: LoopOp, position: int) -> list[Link]:
-    """The operators that nothing but a stacked result needs, the last one first."""
+    """The operators that only a stacked result needs, last one first."""
     found: list[Link] = []
     value = loop.yielded(loop.body)[position]
     while value.uses.get_length() == 1 and (link := _link(loop, value)) is not None:
@@ -64,7 +64,7 @@ def _links(loop: LoopOp, position: int) -> list[Link]:
 
 
 def _link(loop: LoopOp, value: SSAValue) -> Link | None:
-    """The operator of the body behind a value, if it has a form on all rows; only one operand may be a row."""
+    """The operator of the body that computes a value, if it has a form for all rows; only one operand may be a row."""
     op, block, trips = value.owner, loop.body.block, loop.size_of_trips
     if not isinstance(op, HighOp) or op.parent is not block or len(op.results) != 1 or failure_of(op) or trips is None:
         return None
@@ -74,12 +74,12 @@ def _link(loop: LoopOp, value: SSAValue) -> Link | None:
 
 
 def _is_of(value: SSAValue, block: Block) -> bool:
-    """Whether a value is defined by a block itself."""
+    """Whether a value is defined directly by a block."""
     return (value.owner if isinstance(value.owner, Block) else value.owner.parent) is block
 
 
 def _sink(op: LoopOp, position: int, links: Sequence[Link], rewriter: Rewriter) -> None:
-    """Stack the row that the first of the operators reads, and apply them to all rows behind the loop."""
+    """Stack the row in front of the operators, and apply them to all rows behind the loop."""
     last = op.body.block.last_op
     assert last is not None
     last.operands[position] = links[-1].row
@@ -97,7 +97,7 @@ def _sink(op: LoopOp, position: int, links: Sequence[Link], rewriter: Rewriter) 
 
 
 def _outside(value: SSAValue, block: Block, rewriter: Rewriter) -> SSAValue:
-    """A value behind the loop: a splat of its body is copied."""
+    """The value for use behind the loop: splats of the body are copied."""
     if isinstance(value.owner, SplatOp) and value.owner.parent is block:
         return rewriter.emit.insert(value.owner.clone()).results[0]
     return value
@@ -106,8 +106,8 @@ def _outside(value: SSAValue, block: Block, rewriter: Rewriter) -> SSAValue:
 @dataclass(frozen=True)
 class SinkFromLoopsPass(PatternPass):
     """
-    Let loops stack what a product reads in place of what it gives, where nothing else needs that: one product of all
-    rows behind the loop then reads the matrix once.
+    Let loops stack the operand of a product instead of its result, if nothing else needs that: one product of all rows
+    behind the loop reads the matrix once.
     """
 
     name = "sink-from-loops"

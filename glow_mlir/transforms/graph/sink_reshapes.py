@@ -1,4 +1,4 @@
-"""`sink-reshapes`: move reshapes below elementwise operators, where they meet others and vanish."""
+"""`sink-reshapes`: move reshapes below elementwise operators, where they merge and cancel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class MergeReshapes(Pattern):
-    """Only the last of two shapes counts, and one that is there already is nothing."""
+    """Merge two reshapes into the last one, and remove a reshape to the same shape."""
 
     @rooted
     def match_and_rewrite(self, op: ReshapeOp, rewriter: Rewriter, /) -> None:
@@ -27,7 +27,7 @@ class MergeReshapes(Pattern):
 
 
 class SinkReshape(Pattern):
-    """An elementwise operator on reshaped operands is one on what they were, with its result reshaped."""
+    """Apply an elementwise operator to the origins of reshaped operands, and reshape its result."""
 
     @rooted
     def match_and_rewrite(self, op: Elementwise, rewriter: Rewriter, /) -> None:
@@ -44,8 +44,8 @@ class SinkReshapesPass(PatternPass):
     """
     Move reshapes below elementwise operators, and merge those that meet (Glow's SinkReshapes and OptimizeReshape).
 
-    An operator then follows its producer directly and can be computed with it. Operands have to be reshapes from one
-    shape, constants of the same size, or single numbers.
+    An operator then directly follows its producer and can be fused with it. Operands must be reshapes from one shape,
+    constants of the same size, or scalars.
     """
 
     name = "sink-reshapes"
@@ -71,7 +71,7 @@ def shape_before(op: Elementwise, storage: Storage) -> Shape | None:
 
 
 def unshaped(value: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
-    """The operand whose reshape is `value`."""
+    """The origin of the reshaped operand `value`."""
     if has_one_element(value):
         return value if rank_of(value) == 0 else emit(ReshapeOp, value, shape=())
     if isinstance(value.owner, ReshapeOp):

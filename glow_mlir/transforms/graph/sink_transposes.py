@@ -1,4 +1,4 @@
-"""`sink-transposes`: move transposes towards the outputs, where they meet others and vanish."""
+"""`sink-transposes`: move transposes towards the outputs, where they merge and cancel."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 LOOK_AHEAD = 16
-"""How many operators are visited in search of a transpose that undoes another one."""
+"""Maximum number of operators visited in search of an inverse transpose."""
 
 WORTH_RAISING = 2
-"""How much smaller a tensor has to be for its transpose to go back; so a transpose stays behind the border of a pad."""
+"""The size ratio required to move a transpose back up; keeps transposes behind the border of a pad."""
 
 
 class CancelTransposes(Pattern):
-    """A transpose that leaves all axes where they are, or where they were before the one that it reads, is nothing."""
+    """Remove a transpose that, alone or with the one it reads, is the identity."""
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
@@ -38,7 +38,7 @@ class CancelTransposes(Pattern):
 
 
 class TransposeToReshape(Pattern):
-    """A transpose that, with the one that it reads, moves only unit axes is a reshape."""
+    """Replace a transpose that, with the one it reads, moves only unit axes by a reshape."""
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
@@ -48,7 +48,7 @@ class TransposeToReshape(Pattern):
 
 
 class MergeTransposes(Pattern):
-    """Two orders of axes make one."""
+    """Merge two transposes into one."""
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
@@ -58,7 +58,7 @@ class MergeTransposes(Pattern):
 
 
 class SinkTranspose(Pattern):
-    """An operator on transposed operands is one on their origins, with its results transposed."""
+    """Apply an operator to the origins of transposed operands, and transpose its results."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
@@ -78,7 +78,7 @@ class SinkTranspose(Pattern):
 
 
 class RaiseTranspose(Pattern):
-    """A transpose goes to where its tensor is smallest among the operators above it that nothing else reads."""
+    """Move a transpose up to the smallest tensor among the operators above it without other readers."""
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
@@ -105,13 +105,13 @@ class RaiseTranspose(Pattern):
 @dataclass(frozen=True)
 class SinkTransposesPass(PatternPass):
     """
-    Move transposes below operators that compute as well on the origins of transposed operands, and merge those that
-    meet (Glow's SinkCode for Transpose).
+    Move transposes below operators that can compute on the origins of transposed operands, and merge those that meet
+    (Glow's SinkCode for Transpose).
 
-    An operator says by `untransposed` whether and how it does. Where one operand is transposed, the others have to be
-    transposed by the same permutation, constant, or such that their transpose is a reshape. A transpose that met none
-    goes back above operators that made its tensor larger (Glow's HoistCode): at least twice as large, or where the
-    smaller tensor is transposed in the same way for another reader.
+    Operators define by `untransposed` whether and how they can. If one operand is transposed, the others must be
+    transposed by the same permutation, be constant, or have a transpose that is a reshape. A transpose that did not
+    cancel moves back above operators that enlarged its tensor (Glow's HoistCode): at least twice, or where another
+    reader transposes the smaller tensor in the same way.
     """
 
     name = "sink-transposes"
@@ -122,7 +122,7 @@ class SinkTransposesPass(PatternPass):
 
 
 def transposed_source(op: TransposeOp) -> tuple[SSAValue, Shape]:
-    """What a transpose and the one that it reads, if it does, transpose together, and how."""
+    """The source of a transpose, through another transpose in front of it, and the combined permutation."""
     permutation, inner = ints(op.permutation), op.input.owner
     if isinstance(inner, TransposeOp):
         return inner.input, composed(ints(inner.permutation), permutation)
@@ -130,17 +130,17 @@ def transposed_source(op: TransposeOp) -> tuple[SSAValue, Shape]:
 
 
 def concerned(op: HighOp) -> Sequence[SSAValue]:
-    """The operands that `untransposed` is about."""
+    """The operands that `untransposed` permutes."""
     return op.operands if op.TRANSPOSES_ALL else op.operands[:1]
 
 
 def rebuilt(op: HighOp, operands: Sequence[SSAValue], form: Untransposed) -> HighOp:
-    """`op` with other leading operands, and properties to fit."""
+    """`op` with other leading operands and the properties of `form`."""
     return type(op).inferred([*operands, *op.operands[len(operands) :]], form.properties, op.location)
 
 
 def common_permutation(op: HighOp, operands: Sequence[SSAValue], storage: Storage) -> Shape | None:
-    """The permutation by which all operands are or can be transposed, and one really is, or `None`."""
+    """The permutation of all operands that are or can be transposed, at least one of them really; else `None`."""
     transposes = [(value, value.owner) for value in operands if isinstance(value.owner, TransposeOp)]
     if not transposes:
         return None
@@ -152,18 +152,18 @@ def common_permutation(op: HighOp, operands: Sequence[SSAValue], storage: Storag
 
 
 def lifted(permutation: Shape, rank: int) -> Shape:
-    """The permutation of a tensor that broadcasting gives new leading axes, up to `rank`."""
+    """The permutation extended by new leading axes, up to `rank`, as broadcasting adds them."""
     leading = rank - len(permutation)
     return (*identity(leading), *(leading + axis for axis in permutation))
 
 
 def padded_sizes(value: SSAValue, rank: int) -> Sizes:
-    """The sizes with the unit axes in front that broadcasting gives it."""
+    """The sizes extended by unit axes in front, as broadcasting adds them."""
     return (1,) * (rank - rank_of(value)) + sizes_of(value)
 
 
 def is_origin_known(value: SSAValue, permutation: Shape, storage: Storage) -> bool:
-    """Whether `value` is the transpose, by `permutation`, of something that costs nothing to have."""
+    """Whether `value` is the transpose, by `permutation`, of a value that is free to obtain."""
     if isinstance(value.owner, TransposeOp):
         return lifted(ints(value.owner.permutation), len(permutation)) == permutation
     sizes = padded_sizes(value, len(permutation))
@@ -185,7 +185,7 @@ def origin(value: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
 
 
 def meets_inverse(value: SSAValue, permutation: Shape, storage: Storage) -> bool:
-    """Whether a transpose by `permutation`, put in front of the readers of `value`, would meet its inverse below."""
+    """Whether a transpose by `permutation` moved in front of the readers of `value` would cancel with one below."""
     pending = [value]
     for _ in range(LOOK_AHEAD):
         if not pending:
@@ -202,7 +202,7 @@ def meets_inverse(value: SSAValue, permutation: Shape, storage: Storage) -> bool
 
 
 def passes_through(user: Operation, value: SSAValue, permutation: Shape, storage: Storage) -> bool:
-    """Whether a transpose of the operand `value` would become one of the result by the same permutation."""
+    """Whether a transpose of the operand `value` can become one of the result by the same permutation."""
     if not isinstance(user, HighOp) or len(user.results) != 1 or rank_of(user.results[0]) != len(permutation):
         return False
     operands = concerned(user)
@@ -215,13 +215,13 @@ def passes_through(user: Operation, value: SSAValue, permutation: Shape, storage
 
 
 def has_equal(value: SSAValue, op: TransposeOp) -> bool:
-    """Whether something else reads `value` transposed as `op` transposes."""
+    """Whether another reader of `value` transposes it like `op`."""
     others = (use.operation for use in value.uses if use.operation is not op)
     return any(isinstance(other, TransposeOp) and other.permutation == op.permutation for other in others)
 
 
 def operators_above(op: TransposeOp, storage: Storage) -> list[tuple[HighOp, SSAValue]]:
-    """The operators above `op` that could compute on the transpose of one operand, which comes with each of them."""
+    """The operators above `op` that can compute on the transpose of one operand, each with this operand."""
     back = inverse(ints(op.permutation))
     chain: list[tuple[HighOp, SSAValue]] = []
     value = op.input

@@ -1,4 +1,4 @@
-"""`split-products`: let several devices compute the columns, or channels, of one product."""
+"""`split-products`: split products by columns or channels over several devices."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class SplitProductsPass(ModulePass):
     """
-    Split products of weights over the devices of the module, by columns or output channels: each device has its
-    weights, and what they compute is joined (tensor parallelism; M. Shoeybi et al., arXiv 1909.08053, for columns).
+    Split products with constant weights over the devices of the module, by columns or output channels: each device has
+    its slice of the weights, and the results are concatenated (tensor parallelism; M. Shoeybi et al., arXiv 1909.08053,
+    for columns).
 
-    Products of fewer than `least` multiply-adds stay whole, and so do those of weights that are no constants, and those
-    that are on a device already, as the file `assignments` may say. Devices that refuse a product have no part of it.
+    Products of fewer than `least` multiply-adds stay whole, and so do products of weights that are not constant, and
+    those assigned to a device, also by the file `assignments`. Devices that do not support a product get no slice.
     """
 
     name = "split-products"
@@ -51,7 +52,7 @@ class SplitProductsPass(ModulePass):
 
 
 def _split(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> None:
-    """Split an operator, if it is a product of constant weights with enough columns for vectors."""
+    """Split a product of constant weights with enough columns for vectors."""
     assert isinstance(op, ConvOp | FullyConnectedOp | MatMulOp)
     if not has_static_shape(op.results[0]):
         return
@@ -82,7 +83,9 @@ def _split(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> No
 
 
 def _along_columns(op: ConvOp | FullyConnectedOp | MatMulOp) -> list[tuple[SSAValue, int]] | None:
-    """The operands with a part for each column of a product, the weights first, and along which axis; else `None`."""
+    """
+    The operands with one slice per column range, weights first, and their axes; `None` if the product cannot be split.
+    """
     if isinstance(op, FullyConnectedOp):
         return [(op.weights, 1), (op.bias, 0)]
     if isinstance(op, ConvOp):
@@ -96,14 +99,14 @@ def _bias(op: ConvOp | MatMulOp) -> list[tuple[SSAValue, int]]:
 
 
 def column_edges(columns: int, count: int, lanes: int) -> list[int]:
-    """Where the parts of so many columns begin, and where the last ends: about equal, of full vectors."""
+    """The column boundaries of about equal parts that are full vectors."""
     vectors = -(-columns // lanes)
     edges = [min(columns, vectors * number // count * lanes) for number in range(count + 1)]
     return [edge for number, edge in enumerate(edges) if not number or edge > edges[number - 1]]
 
 
 def _slice(emit: Emitter, value: SSAValue, axis: int, begin: int, end: int) -> SSAValue:
-    """A part of a constant along an axis."""
+    """A slice of a constant along an axis."""
     starts, ends = [0] * rank_of(value), list(shape_of(value))
     starts[axis], ends[axis] = begin, end
     return emit(SliceOp, value, starts=tuple(starts), ends=tuple(ends))

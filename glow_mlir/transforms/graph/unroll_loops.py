@@ -1,4 +1,4 @@
-"""`unroll-loops`: short loops one trip after the other, and several trips of other loops in one."""
+"""`unroll-loops`: fully unroll short loops, and partially unroll others."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 
 MAX_OPERATORS = 64
-"""Operators that unrolled trips have together at most: half of what one stack may have."""
+"""Maximum number of operators in unrolled trips: half of the limit of a stack."""
 
 
 ONCE = (ControlFlowOp, SymbolBinding)
-"""What is not copied."""
+"""Operators that must not be copied."""
 
 
 class UnrollLoop(Pattern):
     """
-    A loop of few operators and few trips is those trips; one that only carries values takes several trips at once.
+    Fully unroll loops of few operators and trips; partially unroll loops that only carry values.
 
-    What elementwise operators carry from one trip to the next stays in registers, where both are one stack. Other
-    operators take two trips, so that what they carry is in one buffer and in another in turns, and never copied.
+    Values carried between elementwise operators stay in registers, since both trips become one stack. Loops of other
+    operators are unrolled by two, so that carried values alternate between two buffers and are never copied.
     """
 
     @rooted
@@ -58,14 +58,14 @@ class UnrollLoop(Pattern):
 
 
 def operators(block: Block) -> list[Operation]:
-    """What the operators of a block compute, without constants."""
+    """The computing operators of a block, without constants and reshapes."""
     return [op for op in own_operations(block) if not isinstance(op, GetOp | SplatOp | ReshapeOp | YieldOp)]
 
 
 def unrolled(
     loop: LoopOp, trips: range, initial: Sequence[SSAValue], emit: Emitter
 ) -> tuple[Sequence[SSAValue], list[SSAValue]]:
-    """Some trips of a loop, emitted one after the other: what they carry in the end, and what all of them stack."""
+    """Emit some trips of a loop in sequence; returns the final carried values and the stacked rows."""
     carried, stacks = list(initial), list[list[SSAValue]]()
     for trip in trips:
         number = emit(SplatOp, value=IntegerAttr(trip, i64), shape=()) if loop.index.uses else loop.index
@@ -82,10 +82,10 @@ def unrolled(
 
 def in_steps(loop: LoopOp, factor: int, emit: Emitter) -> LoopOp:
     """
-    A loop over carried values alone that takes `factor` trips at once, behind those that are left over.
+    Unroll a loop that only carries values by `factor`, after a remainder.
 
-    Where the number of trips is computed, a loop of its own takes the latter; there are none of either where it is not
-    positive, since integers are divided towards zero.
+    If the trip count is computed, the remainder is a loop of its own; a count that is not positive gives no trips of
+    either, since integer division truncates.
     """
     if loop.static_trips is not None:
         steps, left = divmod(loop.static_trips, factor)
@@ -101,7 +101,7 @@ def in_steps(loop: LoopOp, factor: int, emit: Emitter) -> LoopOp:
 
 
 def _several_at_once(loop: LoopOp, trips: Trips, initial: Sequence[SSAValue], factor: int) -> LoopOp:
-    """A loop each trip of which is `factor` of the given one's."""
+    """A loop whose trips are `factor` trips of `loop` each."""
     block = Block(arg_types=[argument.type for argument in loop.body.block.args])
     carried: Sequence[SSAValue] = block.args[1:]
     for _ in range(factor):
@@ -112,7 +112,7 @@ def _several_at_once(loop: LoopOp, trips: Trips, initial: Sequence[SSAValue], fa
 
 
 def _row(rows: Rows, trip: int, emit: Emitter) -> SSAValue:
-    """The row of a tensor that a trip has."""
+    """The row of a tensor for one trip."""
     shape = shape_of(rows.value)
     number = shape[0] - 1 - trip if rows.reversed else trip
     rest = (0,) * (len(shape) - 1)
@@ -130,8 +130,8 @@ def _stacked(column: Sequence[SSAValue], rows: Rows, emit: Emitter) -> SSAValue:
 @dataclass(frozen=True)
 class UnrollLoopsPass(PatternPass):
     """
-    Unroll loops of few operators and few trips, several trips of loops of elementwise operators, which are then one
-    pass over memory, and two trips of other loops, which then carry values in two buffers in turns.
+    Fully unroll loops of few operators and trips; unroll loops of elementwise operators several times, which makes them
+    one pass over memory, and other loops twice, which alternates carried values between two buffers.
     """
 
     name = "unroll-loops"

@@ -1,4 +1,4 @@
-"""`fuse-epilogues`: let producers apply the stack that follows them to their results in registers."""
+"""`fuse-epilogues`: fuse a stack into the instruction in front of it, which applies it to results in registers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class FuseEpiloguesPass(ModulePass):
     """
-    Make a stack the epilogue of the instruction whose result it alone reads, where the backend executes that.
+    Make a stack the epilogue of the instruction whose result only it reads, if the backend executes that.
 
-    The result then goes from registers through the body to memory: a bias, an activation, a residual sum cost no pass
-    of their own. Of several such producers the last one takes the stack, since the others' results are there by then;
-    where another source comes later still, the producer waits for it.
+    Results then pass through the body in registers: a bias, an activation or a residual sum costs no pass over memory
+    of its own. Of several such producers the last one takes the stack, since the results of the others are available by
+    then; if another source is computed later still, the producer is moved behind it.
     """
 
     name = "fuse-epilogues"
@@ -37,7 +37,7 @@ class FuseEpiloguesPass(ModulePass):
 
 @dataclass(frozen=True)
 class EpilogueFusion(Fusion):
-    """The fusion of one stack with an instruction in front of it."""
+    """The fusion of one stack with its producer."""
 
     def run(self) -> None:
         found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
@@ -52,13 +52,13 @@ class EpilogueFusion(Fusion):
                 return
 
     def _producer(self, value: SSAValue) -> DerivedInstruction | None:
-        """The instruction that alone writes a source of the stack, which alone reads it, element by element."""
+        """The only writer of a source of the stack, if the stack is its only reader, elementwise."""
         root = root_of(value)
         if not self._is_own(root) or (producer := self._only_writer(value)) is None:
             return None
         if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
             return None
-        if producer not in self.accesses.positions:  # In a loop it has parts of the result.
+        if producer not in self.accesses.positions:  # Inside a loop, it writes slices of the result.
             return None
         results = producer.outputs()
         if (
@@ -72,7 +72,7 @@ class EpilogueFusion(Fusion):
         return producer if steps is not None and steps == own_strides(results[0]) else None
 
     def _only_writer(self, value: SSAValue) -> Operation | None:
-        """The op that alone writes a source which the stack alone reads, once; `None` where there are others."""
+        """The only writer of a source that only the stack reads, once; `None` if there are other accesses."""
         writers: list[Operation] = []
         reads = 0
         for access in self.accesses.each_meeting(value):
@@ -83,11 +83,11 @@ class EpilogueFusion(Fusion):
         return writers[0] if writers and reads else None
 
     def _is_own(self, root: SSAValue) -> bool:
-        """Whether a buffer is an allocation of the block, so that nothing else reads it."""
+        """Whether a buffer is an allocation of the block, without accesses outside."""
         return isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
 
     def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
-        """Whether the stack could run where the producer does: its sources are there, its targets free."""
+        """Whether the stack could run in place of the producer: its sources are available, its targets free."""
         first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
         return not (
             any(self.accesses.is_met(v, first, last - 1, writes=True) for v in self.stack.sources if v is not value)
@@ -96,8 +96,8 @@ class EpilogueFusion(Fusion):
 
     def _may_wait(self, producer: DerivedInstruction) -> bool:
         """
-        Whether the producer could run where the stack does: nothing between them overwrites what it reads, or meets
-        another of its results.
+        Whether the producer could run in place of the stack: nothing between overwrites its inputs, or accesses another
+        of its results.
         """
         first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
         return not (
@@ -106,7 +106,7 @@ class EpilogueFusion(Fusion):
         )
 
     def _move_late(self, producer: DerivedInstruction, value: SSAValue) -> bool:
-        """Like `_move`, with the producer in the place of the stack."""
+        """Like `_move`, with the producer moved in front of the stack."""
         following, position = producer.next_op, self.accesses.positions[producer]
         assert following is not None
         self._place(producer, self.stack, self.accesses.positions[self.stack])
@@ -126,7 +126,7 @@ class EpilogueFusion(Fusion):
         self.accesses.add(producer)
 
     def _move(self, producer: DerivedInstruction, value: SSAValue) -> bool:
-        """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""
+        """Make the stack the epilogue of `producer`; false if its operands do not fit, or the backend refuses."""
         result, stack = producer.outputs()[0], self.stack
         sizes = sizes_of(result)
         first = steps_over(stack, stack.targets[0], sizes)

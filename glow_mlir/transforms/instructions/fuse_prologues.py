@@ -1,4 +1,4 @@
-"""`fuse-prologues`: let consumers apply the stack in front of them to what they load."""
+"""`fuse-prologues`: fuse a stack into the instruction behind it, which applies it to loaded elements."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class FuseProloguesPass(ModulePass):
     """
-    Make a stack the prologue of the only instruction that reads its result, where the backend executes that.
+    Make a stack the prologue of the only instruction that reads its result, if the backend executes that.
 
-    The instruction then reads what the stack read, and applies the body to each element. Where it meets elements
+    The instruction then reads the sources of the stack, and applies the body to each element. If it reads elements
     several times, the work is repeated: `glow_mlir.analysis.cost` decides whether that is faster.
     """
 
@@ -36,7 +36,7 @@ class FuseProloguesPass(ModulePass):
 
 @dataclass(frozen=True)
 class PrologueFusion(Fusion):
-    """The fusion of one stack with the instruction that reads its result."""
+    """The fusion of one stack with its consumer."""
 
     def run(self) -> None:
         consumer = self._consumer()
@@ -47,7 +47,9 @@ class PrologueFusion(Fusion):
                 return
 
     def _consumer(self) -> DerivedInstruction | None:
-        """The instruction that alone reads what the stack alone writes, as its first operand and element by element."""
+        """
+        The only reader of the stack's result, elementwise and as its first operand, if the stack is the only writer.
+        """
         if len(self.stack.targets) != 1:
             return None
         (target,) = self.stack.targets
@@ -62,22 +64,22 @@ class PrologueFusion(Fusion):
         (consumer,) = readers
         if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():
             return None
-        if consumer not in self.accesses.positions:  # In a loop it has parts of the operand.
+        if consumer not in self.accesses.positions:  # Inside a loop, it reads slices of the operand.
             return None
         first = consumer.inputs()[0]
-        if not has_static_shape(first):  # How much work is repeated is not known.
+        if not has_static_shape(first):  # The amount of repeated work is unknown.
             return None
         same = root_of(first) is root and not moves_of(first) and offset_of(first) == offset_of(target)
         steps = steps_over(self.stack, target, sizes_of(first)) if same else None
         return consumer if steps is not None and steps == own_strides(first) else None
 
     def _is_unchanged(self, consumer: Instruction) -> bool:
-        """Whether the sources of the stack are still the same where the consumer runs."""
+        """Whether the sources of the stack are unchanged at the consumer."""
         first, last = self.accesses.positions[self.stack], self.accesses.positions[consumer]
         return not any(self.accesses.is_met(source, first, last, writes=True) for source in self.stack.sources)
 
     def _is_whole(self, source: SSAValue, consumer: DerivedInstruction) -> bool:
-        """Whether a source has an element of its own for each that the consumer reads, and of the same type."""
+        """Whether a source has a distinct element for each that the consumer reads, of the same type."""
         first = consumer.inputs()[0]
         steps = steps_over(self.stack, source, shape_of(first))
         if steps is None or element_of(source) != element_of(first):
@@ -85,7 +87,7 @@ class PrologueFusion(Fusion):
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
 
     def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
-        """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""
+        """Make the stack the prologue of `consumer`; false if its operands do not fit, or the backend refuses."""
         first, stack = consumer.inputs()[0], self.stack
         further = [source, *(other for other in stack.sources if other is not source)]
         planes = self.planes(further, shape_of(first), consumer)

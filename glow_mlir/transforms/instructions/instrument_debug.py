@@ -1,4 +1,4 @@
-"""`instrument-debug`: copy what instructions write to extra outputs, so that every backend shows every intermediate."""
+"""`instrument-debug`: copy the results of instructions to extra outputs, so that every backend shows intermediates."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from glow_mlir.rewriting.saved_results import warn_of_hidden
 from glow_mlir.support.dataclass import dataclass
 
 PREFIX = "debug."
-"""What the names of the extra outputs begin with."""
+"""Prefix of the names of the extra outputs."""
 
 
 @dataclass(frozen=True)
 class InstrumentDebugPass(ModulePass):
     """
-    Copy what each instruction writes to an output of its own, `debug.<number>.<kind>.<nodes>` (Glow's DebugInstrument).
+    Copy the result of each instruction to an output of its own, `debug.<number>.<kind>.<nodes>` (Glow's
+    DebugInstrument).
 
-    The number counts the copied values. `only` is a pattern with `*` and `?`; instructions without a node or a kind
-    (`conv`) that fits it are left alone, and so are copies to inputs, outputs and state, which can be seen anyway.
-    Instructions inside branches and loops, which have no one value, are left alone too, with a warning of how many.
-    The pass belongs before `select`, which gives the copies their kernels.
+    The number counts the copied values. `only` is a pattern with `*` and `?` for nodes or kinds (`conv`); other
+    instructions are left alone. So are copies to inputs, outputs and state, which are visible anyway, and instructions
+    inside branches and loops, which have no single value: a warning counts them. Run this pass before `select`, which
+    gives the copies their kernels.
     """
 
     name = "instrument-debug"
@@ -53,7 +54,7 @@ class InstrumentDebugPass(ModulePass):
             warn_of_hidden(len(chosen) - len(own))
 
     def _is_chosen(self, op: Instruction) -> bool:
-        """Whether what an instruction writes is to be looked at."""
+        """Whether the pattern selects an instruction."""
         if isinstance(op, DeallocOp) or is_save(op):
             return False
         return any(fnmatchcase(name, self.only) for name in (kind_of(op), *location_names(op.location)))
@@ -75,7 +76,7 @@ def kind_of(op: Instruction) -> str:
 
 
 def keep(function: FuncOp, storage: Storage, op: Instruction, value: SSAValue, number: int) -> None:
-    """Copy the content of a buffer behind the instruction that writes it to a new output of the function."""
+    """Copy a buffer, behind the instruction that writes it, to a new output of the function."""
     nodes = location_name(op.location) or value.name_hint or ""
     label = f"{PREFIX}{number}.{kind_of(op)}.{nodes}"
     symbol = storage.unique_name(f"debug_{number}_{value_name(nodes) or kind_of(op)}")

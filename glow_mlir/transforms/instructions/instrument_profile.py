@@ -1,4 +1,4 @@
-"""`instrument-profile`: save the values that may become codes in extra outputs, for profiles."""
+"""`instrument-profile`: save the values that may be quantized in extra outputs, for profiles."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.quantization.convert_precision import PRECISIONS
 
 PREFIX = "profile."
-"""What the names of the extra outputs begin with."""
+"""Prefix of the names of the extra outputs."""
 
 
 @dataclass(frozen=True)
 class InstrumentProfilePass(ModulePass):
     """
-    Save each value that the pass `quantize` asks a profile about in an output of its own, `profile.<name>` (Glow's
+    Save each value that the pass `quantize` looks up in a profile in an output of its own, `profile.<name>` (Glow's
     profiling).
 
-    Histograms are taken of these outputs, call by call, so that every backend can be profiled. Both passes stand at the
-    same place in front of a pipeline's passes that depend on the machine: names are those of `observed_values`.
+    Histograms are built from these outputs after each call, so that every backend can be profiled. Both passes have the
+    same position, in front of the machine-dependent passes of a pipeline: names are those of `observed_values`.
     """
 
     name = "instrument-profile"
@@ -53,14 +53,14 @@ class InstrumentProfilePass(ModulePass):
 
 @dataclass(frozen=True)
 class Floats:
-    """The types of floats that a value is computed on, and that those which read it find it in."""
+    """The float types that a value is computed in and stored in."""
 
     computed: str = "f32"
     stored: str = "f32"
 
     @staticmethod
     def of(value: SSAValue) -> Floats:
-        """Those of a value that the graph saves as f32."""
+        """The float types of a value that the graph saves as f32."""
         stored = [element_of(use.operation.results[0]) for use in value.uses if isinstance(use.operation, CastOp)]
         op = value.owner
         while isinstance(op, CastOp | QuantizeOp | DequantizeOp | DataMovement):
@@ -71,12 +71,12 @@ class Floats:
 
 
 def _narrow(types: Sequence[Attribute]) -> str:
-    """The narrower floats among some types, or else f32."""
+    """The first narrow float type among `types`, or else f32."""
     return next((name for name, type_ in PRECISIONS.items() if type_ in types), "f32")
 
 
 def saved_types(module: ModuleOp) -> dict[str, Attribute]:
-    """What callers name an output → the element type of the codes that it is made of, or else its own."""
+    """Public name of an output → its element type, or that of the quantized values it is dequantized from."""
     return {
         name: element_of(value.owner.input if isinstance(value.owner, DequantizeOp) else value)
         for name, value in saved_values(module).items()
@@ -84,12 +84,12 @@ def saved_types(module: ModuleOp) -> dict[str, Attribute]:
 
 
 def saved_floats(module: ModuleOp) -> dict[str, Floats]:
-    """What callers name an output → the floats of its value."""
+    """Public name of an output → the float types of its value."""
     return {name: Floats.of(value) for name, value in saved_values(module).items()}
 
 
 def saved_values(module: ModuleOp) -> dict[str, SSAValue]:
-    """What callers name an output → the value that it is."""
+    """Public name of an output → the saved value."""
     storage = Storage(module)
     found: dict[str, SSAValue] = {}
     for function in high_functions(module):

@@ -1,4 +1,4 @@
-"""`parameterize-scalars`: numbers in which bodies differ become parameters, so that they share machine code."""
+"""`parameterize-scalars`: turn scalars that differ between bodies into parameters, so that instructions share code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ParameterizeScalarsPass(ModulePass):
     """
-    Number the constants of bodies in which instructions of a function differ that are equal otherwise.
+    Turn constants of bodies into parameters where otherwise equal instructions of a function differ.
 
-    Layers of a quantized network differ in scales and zero points alone: with these as parameters, code for one serves
-    all. Constants that are the same in all of them stay constants, and so do bounds of clips, whose code depends on
-    them. Bodies of stacks share code where sizes are equal too; those of other instructions share what kernels have in
-    common for any sizes.
+    Layers of a quantized network differ only in scales and zero points: with these as parameters, all share one kernel
+    function. Constants that agree in all bodies stay constants, and so do bounds of clips, which determine code. Stacks
+    share code only if their sizes are equal, too; other instructions share code as far as their kernels allow for any
+    sizes.
     """
 
     name = "parameterize-scalars"
@@ -45,7 +45,7 @@ class ParameterizeScalarsPass(ModulePass):
 
 
 def _number(group: Sequence[Sequence[ConstantOp]]) -> None:
-    """Number the constants in which instructions differ; each item has those of one, in the same order."""
+    """Number the constants in which instructions differ; each item of `group` has those of one, in the same order."""
     differing = [column for column in zip(*group, strict=True) if len({constant.value for constant in column}) > 1]
     for number, column in enumerate(differing):
         for constant in column:
@@ -53,7 +53,7 @@ def _number(group: Sequence[Sequence[ConstantOp]]) -> None:
 
 
 def _key(op: Instruction) -> Hashable:
-    """What instructions have in common that may differ in numbers alone."""
+    """The key on which instructions that may differ in scalars agree."""
     structure = structure_of(blocks_of(op.regions), _abstract)
     sizes = tuple(sizes_of(operand) for operand in op.operands) if isinstance(op, StackOp) else ()
     return op.name, op.properties.get("kernel"), structure, sizes

@@ -1,4 +1,4 @@
-"""`select`: let the backend choose kernel, tiles and operand packing of each instruction."""
+"""`select`: select the kernel, tiles and operand packing of each instruction."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ from glow_mlir.transforms.memory.allocate import alignment_of, room_of
 @dataclass(frozen=True)
 class SelectPass(ModulePass):
     """
-    Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
-    Functions are added that pack state which an instruction reads and its function leaves as it is, and instructions
-    that pack what is the same in all trips of a loop in front of that.
+    Annotate every instruction with the kernel that executes it, its parameters, packed constants and scratch operands.
+    Functions are added that pack state which an instruction reads and its function does not modify, and loop-invariant
+    operands are packed in front of the loop.
 
-    Nothing behind this pass decides anything. An instruction that has its kernel keeps it. For targets of the accuracy
-    `strict`, kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For
-    those of several threads, instructions with enough work are cut into parts. With `tune` the fastest of all choices
-    is taken, as this machine runs them, instead of a guess (docs/tuning.md). Where memory is limited, scratch has to
-    fit beside the buffers that live where it is used.
+    No later pass makes decisions. Instructions that have a kernel keep it. Targets of the accuracy `strict` use no
+    kernels with other error bounds than plain sums (docs/floating-point.md). For several threads, instructions with
+    enough work are partitioned into tasks. With `tune`, all choices are measured on this machine and the fastest is
+    taken (docs/tuning.md). If memory is limited, scratch must fit beside the live buffers.
     """
 
     name = "select"
@@ -44,7 +43,7 @@ class SelectPass(ModulePass):
         storage, given = Storage(op), low_functions(op)
         for function in given:
             self._select(function, storage)
-        for function in low_functions(op)[len(given) :]:  # Those that pack state.
+        for function in low_functions(op)[len(given) :]:  # The functions that pack state.
             self._select(function, storage)
 
     def _select(self, function: FuncOp, storage: Storage) -> None:
@@ -68,6 +67,6 @@ class SelectPass(ModulePass):
 
 
 def _waiting(function: FuncOp) -> list[Instruction]:
-    """The instructions that wait for a kernel."""
+    """The instructions without a kernel."""
     found = (op for op in operations(function) if isinstance(op, Instruction) and op.NEEDS_KERNEL)
     return [op for op in found if "kernel" not in op.properties]

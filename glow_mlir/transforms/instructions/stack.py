@@ -1,4 +1,4 @@
-"""`stack`: put elementwise instructions that share buffers into one loop."""
+"""`stack`: fuse elementwise instructions that share buffers into one loop."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class StackPass(ModulePass):
     """
     Replace elementwise instructions by `glow_low.stack`s (paper §5.2, operator stacking).
 
-    Instructions over one index space that share buffers are one stack, if other instructions between them allow that.
-    Chains stay in registers: what nothing reads behind the stack is never stored. Splats become constants of the body.
-    `members` is how many instructions a stack may have; 1 gives each its own loop.
+    Instructions over one index space that share buffers become one stack, unless instructions between them prevent it.
+    Intermediate values stay in registers, and are stored only if something behind the stack reads them. Splats become
+    constants of the body. `members` is the maximum number of instructions in a stack; 1 gives each its own loop.
     """
 
     name = "stack"
@@ -51,7 +51,7 @@ class StackPass(ModulePass):
 
 
 class Stacking:
-    """The work on one block."""
+    """The stacking of one block."""
 
     def __init__(self, block: Block, most: int) -> None:
         self.block = block
@@ -61,7 +61,7 @@ class Stacking:
         self.open = OpenRuns(self.buffers)
 
     def run(self) -> None:
-        """Go through the block once; each run is closed in front of the first instruction that must come behind it."""
+        """Visit the block once; each run is closed in front of the first instruction that must come after it."""
         time = 0
         for op in list(own_operations(self.block)):
             if type(op) in (AllocOp, ViewOp, WeightOp) or is_constant_splat(op, self.splats):
@@ -77,7 +77,7 @@ class Stacking:
         remove_unused_splats(self.block)
 
     def _visit(self, time: int, op: DerivedInstruction) -> None:
-        """Let an elementwise instruction join the runs that it shares buffers with, or begin one."""
+        """Let an elementwise instruction join the runs that it shares buffers with, or begin a new one."""
         uses = [(access.value, access.writes) for access in accesses_of(op)]
         joined = self.open.accepting(op, time, self.most)
         run = merged(joined, self.most) if joined else self._new_run(op)
@@ -91,11 +91,11 @@ class Stacking:
         self.open.add(run, time, op)
 
     def _new_run(self, op: DerivedInstruction) -> ElementwiseRun:
-        """A run without members for an instruction."""
+        """A new run without members for an instruction."""
         return ElementwiseRun(self.block, sizes_of(op.outputs()[0]), self.splats, self.buffers)
 
     def _close(self, uses: Sequence[Use], kept: Sequence[ElementwiseRun]) -> None:
-        """Emit the runs, but for those `kept`, that come before an instruction with these uses."""
+        """Emit the runs, except `kept`, that must come before an instruction with these uses."""
         for run in self.open.conflicting(uses):
             if run not in kept:
                 self.open.drop(run)
@@ -103,12 +103,12 @@ class Stacking:
 
 
 def stack_block(block: Block, most: int = MAX_MEMBERS) -> None:
-    """Stack the elementwise instructions of one block, `most` into one."""
+    """Stack the elementwise instructions of one block, up to `most` into one."""
     Stacking(block, most).run()
 
 
 def known_splats(block: Block) -> dict[SSAValue, Operation]:
-    """The allocations of a block that one splat alone writes, each with its splat."""
+    """The allocations of a block whose only writer is a splat, each with this splat."""
     if not any(is_splat(op) for op in own_operations(block)):
         return {}
     writers: dict[SSAValue, Operation | None] = {}
@@ -125,12 +125,12 @@ def is_splat(op: Operation | None) -> TypeGuard[DerivedInstruction]:
 
 
 def is_constant_splat(op: Operation, splats: Mapping[SSAValue, Operation]) -> bool:
-    """Whether `op` is a splat, and its buffer has no other content ever; it may then move and stay."""
+    """Whether `op` is the only writer of its buffer, and a splat: it may then be moved and kept."""
     return is_splat(op) and splat_behind(op.outputs()[0], splats) is op
 
 
 def written_roots(op: Operation) -> set[SSAValue]:
-    """The allocations and weights that an instruction writes, or those inside a branch or loop."""
+    """The allocations and weights that an instruction writes, nested regions included."""
     return {root_of(access.value) for access in accesses_of(op) if access.writes}
 
 
@@ -143,7 +143,7 @@ class StackBuilder:
     constants: dict[tuple[object, object], SSAValue] = field(default_factory=dict[tuple[object, object], SSAValue])
 
     def build(self, targets: Sequence[SSAValue]) -> StackOp:
-        """The stack, which stores `targets`."""
+        """The stack, with `targets` as stored buffers."""
         space, sources = self.run.space, list(self.run.sources.values())
         maps = [broadcast_map(sizes_of(value), space) for value in (*targets, *sources)]
         location = fuse_locations(member.location for _, member in self.run.members)
@@ -179,7 +179,7 @@ class StackBuilder:
 
 
 def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
-    """An element's attribute in the type that `arith` computes in."""
+    """The attribute of an element in the signless type that `arith` uses."""
     if not isinstance(type_, IntegerType):
         return attribute
     integer = cast(IntegerType, type_)
@@ -189,7 +189,7 @@ def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
 
 
 def emit_stack(run: ElementwiseRun) -> None:
-    """Replace a run by its stack, in the place of its last member."""
+    """Replace a run by its stack, at the position of its last member."""
     _, last = run.members[-1]
     block = last.parent_block()
     assert block is not None
@@ -203,7 +203,7 @@ def emit_stack(run: ElementwiseRun) -> None:
 
 
 def remove_unused_splats(block: Block) -> None:
-    """Erase splats whose buffer nothing reads."""
+    """Erase splats whose buffers are never read."""
     for root, op in known_splats(block).items():
         if all(user is op for user in each_user(root)):
             block.erase_op(op)

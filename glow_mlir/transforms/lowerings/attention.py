@@ -18,7 +18,7 @@ from glow_mlir.ir.registry import lowering
 
 @lowering(AttentionOp)
 def attention(op: AttentionOp, emit: Emitter) -> SSAValue:
-    """Two matrix products and a softmax between them."""
+    """Lower to two matrix products with a softmax between them."""
     scores = emit(MatMulOp, op.query, op.key, transpose_right=True)
     if number(op.scale) != 1:
         scores = emit(MulOp, scores, emit.splat(number(op.scale), scores))

@@ -1,4 +1,4 @@
-"""Lowerings of operators on weights in blocks of codes, for what no kernel reads as it is."""
+"""Lowerings of operators on block-quantized weights that no kernel reads directly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from glow_mlir.ir.registry import lowering
 
 @lowering(BlockwiseDequantizeOp)
 def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
-    """Codes are shifted out of their bytes, and less their zero points multiplied by their scales."""
+    """Unpack the quantized values, subtract zero points, and multiply by scales."""
     bits, block = integer(op.bits), integer(op.block)
     codes = _codes(op.codes, bits, emit)
     if op.element is not None:
@@ -47,7 +47,7 @@ def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
 
 @lowering(BlockwiseMatMulOp)
 def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
-    """A product with the numbers that the codes stand for; rows that are rounded are so beforehand."""
+    """Dequantize the weights in front of a plain product; rows with `left_bits` are rounded first."""
     if integer(op.left_bits):
         rows = _rounded(op.left, integer(op.block), emit)
         return emit(BlockwiseMatMulOp, rows, op.codes, op.scales, op.zero_points, op.bias, **op.form())
@@ -56,7 +56,7 @@ def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
 
 
 def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
-    """The codes in bytes, one by one."""
+    """Unpack the quantized values of bytes."""
     if bits == 8:
         return packed
     *outer, size = sizes_of(packed)
@@ -72,7 +72,7 @@ def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
 
 
 def _spread(parameters: SSAValue, block: int, size: int, emit: Emitter) -> SSAValue:
-    """The parameters of blocks, for each of so many elements."""
+    """Repeat parameters per block for each of `size` elements."""
     *outer, blocks = sizes_of(parameters)
     single = emit(ReshapeOp, parameters, shape=(*outer, blocks, 1))
     repeated = emit(ExpandOp, single, shape=(*outer, blocks, block))
@@ -81,14 +81,14 @@ def _spread(parameters: SSAValue, block: int, size: int, emit: Emitter) -> SSAVa
 
 
 def _cut(value: SSAValue, begin: int, end: int, emit: Emitter) -> SSAValue:
-    """The elements from one up to another along the last axis."""
+    """Slice the last axis from `begin` to `end`."""
     shape = sizes_of(value)
     zeros = [0] * (len(shape) - 1)
     return emit(SliceOp, value, starts=[*zeros, begin], ends=[*shape[:-1], end], steps=[1] * len(shape))
 
 
 def _rounded(rows: SSAValue, block: int, emit: Emitter) -> SSAValue:
-    """Rows, each block of them rounded to codes of 8 bits, as the numbers that these stand for."""
+    """Quantize each block of rows to 8 bits, and dequantize it."""
     outer, size = sizes_of(rows)[:-1], size_along(rows, -1)
     whole = size // block * block
     parts = [(0, whole, block)] * (whole > 0) + [(whole, size, size - whole)] * (whole < size)
@@ -101,7 +101,7 @@ def _rounded(rows: SSAValue, block: int, emit: Emitter) -> SSAValue:
 
 
 def _rounded_blocks(blocks: SSAValue, emit: Emitter) -> SSAValue:
-    """Blocks, along the last axis, rounded to codes of 8 bits."""
+    """Quantize blocks along the last axis to 8 bits, and dequantize them."""
     peak = emit(ReduceMaxOp, emit(AbsOp, blocks), axes=[rank_of(blocks) - 1], keepdims=True)
     scale = emit(DivOp, peak, emit.splat(127, f32))
     zero, one = emit.splat(0, f32), emit.splat(1, f32)

@@ -21,20 +21,20 @@ from glow_mlir.support.symbols import Sizes, product_of
 
 @dataclass(frozen=True)
 class _Term:
-    """A value whose axes have labels."""
+    """A value whose axes are labelled."""
 
     labels: Labels
     value: SSAValue
 
     def sizes(self, labels: Labels) -> Sizes:
-        """The sizes of some of the axes; 1 for one that the value lacks."""
+        """The sizes of some axes; 1 for axes that the value lacks."""
         sizes = dict(zip(self.labels, sizes_of(self.value), strict=True))
         return tuple(sizes.get(label, 1) for label in labels)
 
 
 @lowering(EinsumOp)
 def einsum(op: EinsumOp, emit: Emitter) -> SSAValue:
-    """One product of two operands after the other, from the left; what only one of them has is summed before."""
+    """Lower to a chain of products from the left; axes of only one operand are reduced beforehand."""
     contraction = op.contraction()
     terms = [
         _without_repeats(_Term(labels, value), emit) for labels, value in zip(contraction.terms, op.terms, strict=True)
@@ -47,7 +47,7 @@ def einsum(op: EinsumOp, emit: Emitter) -> SSAValue:
 
 
 def _without_repeats(term: _Term, emit: Emitter) -> _Term:
-    """The diagonal along axes of one label: as one axis of n² elements, of which every (n + 1)-th is taken."""
+    """Take the diagonal along axes with equal labels: every (n + 1)-th element of one axis of n² elements."""
     for label in term.labels:
         if term.labels.count(label) == 1:
             continue
@@ -68,7 +68,7 @@ def _without_repeats(term: _Term, emit: Emitter) -> _Term:
 
 
 def _product(left: _Term, right: _Term, needed: Collection[str], emit: Emitter) -> _Term:
-    """The product of two terms, summed over the axes that nothing else needs."""
+    """The product of two terms, summed over axes that are not needed later."""
     left = _summed(left, {*needed, *right.labels}, emit)
     right = _summed(right, {*needed, *left.labels}, emit)
     batch = tuple(label for label in left.labels if label in right.labels and label in needed)
@@ -79,27 +79,27 @@ def _product(left: _Term, right: _Term, needed: Collection[str], emit: Emitter) 
     if not inner:
         factors = (emit(ReshapeOp, _ordered(t, labels, emit), shape=t.sizes(labels)) for t in (left, right))
         return _Term(labels, emit(MulOp, *factors))
-    # The right operand is taken as it lies, where its rows or its columns are summed.
+    # Read the right operand as it is if its rows or columns are the summed axes.
     transposed = right.labels[-1] in inner
     left_matrix = _matrices(left, batch, rows, inner, emit)
     right_matrix = _matrices(right, batch, *((columns, inner) if transposed else (inner, columns)), emit)
     product = emit(MatMulOp, left_matrix, right_matrix, transpose_right=transposed)
     if (element := element_of(left.value)) != element_of(product):
-        # Narrow integers: the sum, which has more bits, wraps here.
+        # The sum of narrow integers is wider, and wraps here.
         product = emit(CastOp, product, to=element)
     sizes = (*broadcast(left.sizes(batch), right.sizes(batch)), *left.sizes(rows), *right.sizes(columns))
     return _Term(labels, emit(ReshapeOp, product, shape=sizes))
 
 
 def _matrices(term: _Term, batch: Labels, rows: Labels, columns: Labels, emit: Emitter) -> SSAValue:
-    """The value as a batch of matrices."""
+    """Reshape the value to a batch of matrices."""
     ordered = _ordered(term, (*batch, *rows, *columns), emit)
     shape = (*term.sizes(batch), product_of(term.sizes(rows)), product_of(term.sizes(columns)))
     return emit(ReshapeOp, ordered, shape=shape)
 
 
 def _summed(term: _Term, kept: Collection[str], emit: Emitter) -> _Term:
-    """The sum over the axes that are not kept."""
+    """Sum over the axes that are not in `kept`."""
     axes = tuple(axis for axis, label in enumerate(term.labels) if label not in kept)
     if not axes:
         return term
@@ -108,7 +108,7 @@ def _summed(term: _Term, kept: Collection[str], emit: Emitter) -> _Term:
 
 
 def _ordered(term: _Term, labels: Labels, emit: Emitter) -> SSAValue:
-    """The value with its axes in the order of `labels`, of which it may lack some."""
+    """Transpose the axes to the order of `labels`; some labels may be absent."""
     return _transposed(term.value, tuple(term.labels.index(x) for x in labels if x in term.labels), emit)
 
 

@@ -1,4 +1,4 @@
-"""The lowering of every operator that an expression defines: elementwise operators, and simple reductions."""
+"""The lowering of all operators defined by an expression: elementwise operators and simple reductions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNARY: Mapping[str, type[HighOp]] = {
     "negate": unary.NegOp,
     "round_even": unary.RoundOp,
 }
-"""Word of an operation on one value → the operator."""
+"""Unary operation word → operator."""
 
 BINARY: Mapping[str, type[HighOp]] = {
     "add": binary.AddOp,
@@ -68,10 +68,10 @@ BINARY: Mapping[str, type[HighOp]] = {
     "xor": binary.BitwiseXorOp,
     "select": binary.WhereOp,
 }
-"""Word of an operation on several values → the operator."""
+"""N-ary operation word → operator."""
 
 LOGICAL: Mapping[str, type[HighOp]] = {"and": binary.AndOp, "or": binary.OrOp, "xor": binary.XorOp}
-"""The same for truth values."""
+"""N-ary operation word → operator on truth values."""
 
 FOLDS: Mapping[str, type[Reduction]] = {
     "add": ReduceSumOp,
@@ -81,11 +81,11 @@ FOLDS: Mapping[str, type[Reduction]] = {
     "or": ReduceMaxOp,
     "and": ReduceMinOp,
 }
-"""Fold → the reduction; `or` and `and` are those of truth values."""
+"""Fold → reduction; `or` and `and` are for truth values."""
 
 
 def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
-    """What the expression of an operator is in simpler operators; `None` where it has a part that is none of them."""
+    """Lower an operator's expression to simpler operators; `None` if a part has no operator."""
     signature = op.notation()
     operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
     root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
@@ -107,17 +107,17 @@ def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
 
 
 def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
-    """A value in other sizes, with the same elements."""
+    """Reshape a value to `shape`."""
     return value if sizes_of(value) == shape else emit(ReshapeOp, value, shape=shape)
 
 
 def _fold_name(part: Tensor) -> str:
-    """How a part folds, by the name for elements of any type."""
+    """The type-independent name of the fold of a part."""
     return "" if part.word in (*POSITION_FOLDS, *RUNNING_FOLDS) else known_fold(part.word, part.element).name
 
 
 def _is_known(part: Tensor) -> bool:
-    """Whether there is an operator for a part of an expression."""
+    """Whether a part of an expression has an operator."""
     if part.along:
         is_fold = _fold_name(part) in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
         return is_fold or part.word in POSITION_FOLDS
@@ -126,14 +126,14 @@ def _is_known(part: Tensor) -> bool:
 
 
 class Lowering:
-    """Values of an expression, each with an axis for each of some dimensions, of size 1 for those that it lacks."""
+    """Emits an expression; values have one axis per dimension in `order`, of size 1 if absent."""
 
     def __init__(self, order: Sequence[str], sizes: Mapping[str, Size], emit: Emitter) -> None:
         self.order, self.sizes, self.emit = list(order), sizes, emit
         self.made: dict[Tensor, SSAValue] = {}
 
     def add(self, part: Tensor, values: Sequence[SSAValue], accesses: Sequence[Access]) -> None:
-        """Emit a part whose arguments there are."""
+        """Emit a part whose arguments have been emitted."""
         if part.operand is not None:
             self.made[part] = self.arranged(values[part.operand], accesses[part.operand].axes, self.order)
         elif part.word == "size":
@@ -149,7 +149,7 @@ class Lowering:
             self.made[part] = self._operation(part)
 
     def arranged(self, value: SSAValue, names: Sequence[str], wanted: Sequence[str]) -> SSAValue:
-        """A value whose axes have these names, with an axis for each wanted one, of size 1 for those that it lacks."""
+        """Transpose and reshape a value with axes `names` to axes `wanted`; absent axes get size 1."""
         present = [name for name in wanted if name in names and name != "1"]
         axes, sizes = [names.index(name) for name in present], dict(zip(names, sizes_of(value), strict=True))
         if axes != sorted(axes):
@@ -158,7 +158,7 @@ class Lowering:
         return _shaped(value, tuple(sizes[name] if name in present else 1 for name in wanted), self.emit)
 
     def _count(self, part: Tensor) -> SSAValue:
-        """How many indices some dimensions have."""
+        """The number of indices of some dimensions."""
         sizes = [self.sizes[name] for name in part.counted]
         ones = (1,) * len(self.order)
         if all(isinstance(size, int) for size in sizes):
@@ -175,7 +175,7 @@ class Lowering:
         return found if sizes_of(found) == shape else self.emit(SliceOp, found, starts=(0,) * len(shape), ends=shape)
 
     def _position(self, part: Tensor) -> SSAValue:
-        """The index of an extreme."""
+        """The index of an extreme element."""
         (name,), (extreme, is_last) = part.along, POSITION_FOLDS[part.word]
         operator = ArgMaxOp if extreme.startswith("max") else ArgMinOp
         axis = self.order.index(name)
@@ -183,7 +183,7 @@ class Lowering:
         return self.emit(unary.CastOp, found, to=part.element)
 
     def _operation(self, part: Tensor) -> SSAValue:
-        """An operation on elements."""
+        """An elementwise operation."""
         element = next((argument.element for argument in part.parts if part.word != "select"), part.element)
         arguments = [self._argument(argument, element) for argument in part.arguments]
         if part.word == "convert":

@@ -1,9 +1,9 @@
 """
 Lowering of Fourier transforms to matrix products.
 
-A short transform is the product with a constant matrix. One of length `first * second` is, as Cooley and Tukey found,
-transforms of length `first`, a turn of each number, and transforms of length `second`. One of a large prime length is a
-convolution (Bluestein), which three transforms of a length with small factors compute.
+A short transform is the product with a constant matrix. A transform of length `first * second` is computed by the
+Cooley-Tukey algorithm: transforms of length `first`, twiddle factors, and transforms of length `second`. A transform of
+a large prime length is a convolution (Bluestein), computed by three transforms of a length with small factors.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, product_of
 
 LONGEST_PRODUCT = 64
-"""The longest transform that is one product; longer ones are factored."""
+"""Maximum length of a transform as one product; longer ones are factored."""
 
 LONGEST_PRIME = 256
-"""The longest transform that is one product where it has no factor that is short enough."""
+"""Maximum length of a transform as one product if no factor is short enough."""
 
 
 @lowering(DftOp)
 def dft(op: DftOp, emit: Emitter) -> SSAValue:
-    """The axis goes to the end, in front of the parts; floats of 16 bits are transformed in f32."""
+    """Move the axis to the end, in front of real and imaginary parts; 16-bit floats are transformed in f32."""
     element = element_of(op.input)
     value = emit(CastOp, op.input, to=f32) if byte_width(element) < 4 else op.input
     shape, axis = sizes_of(op.input), op.along()
@@ -56,7 +56,7 @@ def dft(op: DftOp, emit: Emitter) -> SSAValue:
 
 
 def _fitted(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
-    """The signal, along the axis before the last, cut or filled with zeros to a length."""
+    """Crop or zero-pad the axis before the last to `length`."""
     shape = sizes_of(value)
     size, rank = size_along(value, -2), len(shape)
     if size > length:
@@ -67,7 +67,9 @@ def _fitted(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
 
 
 def _doubled(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
-    """One half of the frequencies, each of which stands for its mirror image, too; two have none."""
+    """
+    Double one half of the frequencies for their mirror images; the first, and the last of an even length, have none.
+    """
     factors = np.full((size_along(value, 1), 1), 2.0, numpy_dtype(element_of(value)))
     factors[0] = 1.0
     if length % 2 == 0:
@@ -76,31 +78,29 @@ def _doubled(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
 
 
 def _signal(value: SSAValue) -> tuple[Size, int, int]:
-    """How many signals there are, how long they are, and how many parts each number has."""
+    """The number of signals, their length, and the number of parts per number (real, imaginary)."""
     return sizes_of(value)[0], size_along(value, 1), size_along(value, 2)
 
 
 def _turns(numerators: np.ndarray, length: int) -> np.ndarray:
-    """The complex numbers exp(2πi · numerator / length), exact for large numerators."""
+    """The twiddle factors exp(2πi · numerator / length), reduced first so that large numerators are exact."""
     return np.exp(2j * np.pi * (numerators % length) / length)
 
 
 def _parts(matrix: np.ndarray) -> np.ndarray:
-    """
-    The real matrix [rows, 2, columns, 2] by which a complex one is multiplied, from parts to parts.
-    """
+    """The real matrix [rows, 2, columns, 2] of a complex matrix, from parts to parts."""
     real, imaginary = np.real(matrix), np.imag(matrix)
     return np.stack([np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)], 1)
 
 
 @dataclass(frozen=True)
 class _Transform:
-    """Transforms of rows [rows, length, parts], which all have one direction."""
+    """Transforms of rows [rows, length, parts] in one direction."""
 
     emit: Emitter
     inverse: bool
     real: bool
-    """Whether only the real parts of the results are wanted."""
+    """Whether only real parts of the results are wanted."""
 
     def rows(self, value: SSAValue, given: int) -> SSAValue:
         """The first `given` frequencies of each row: [rows, given, parts]."""
@@ -133,7 +133,8 @@ class _Transform:
 
     def _factored(self, value: SSAValue, first: int, given: int) -> SSAValue:
         """
-        Number `second * i + j` of the signal, and frequency `k + first * l`: over i, for each j; then over j, each k.
+        Cooley-Tukey step: signal index `second * i + j`, frequency `k + first * l`; over i for each j, then over j for
+        each k.
         """
         emit = self.emit
         rows, length, parts = _signal(value)
@@ -142,7 +143,7 @@ class _Transform:
         value = emit(
             ReshapeOp, emit(TransposeOp, value, permutation=(0, 2, 1, 3)), shape=(rows * second, first * parts)
         )
-        # Its columns are all real parts, then all imaginary ones, so that what follows runs along vectors.
+        # Columns have all real parts first, then all imaginary ones, so that the next steps vectorize.
         matrix = _parts(self._matrix(first, first))[:, :parts].transpose(0, 1, 3, 2)
         value = emit(MatMulOp, value, self._constant(matrix.reshape(first * parts, 2 * first), value))
         value = emit(ReshapeOp, value, shape=(rows, second, 2, first))
@@ -156,7 +157,7 @@ class _Transform:
         return _fitted(emit, emit(ReshapeOp, value, shape=(rows, inner * first, wanted)), given)
 
     def _turned(self, value: SSAValue, turns: np.ndarray, axis: int) -> SSAValue:
-        """Complex numbers, whose parts are along `axis`, times constant ones, which broadcast."""
+        """Multiply complex numbers, with parts along `axis`, by constants that broadcast."""
         emit = self.emit
         shape = sizes_of(value)
         halves: list[SSAValue] = []
@@ -173,7 +174,7 @@ class _Transform:
         return emit(ConcatOp, turned, axis=axis)
 
     def _convolved(self, value: SSAValue, given: int) -> SSAValue:
-        """A product with a chirp, a convolution with its inverse, and a product again."""
+        """Bluestein's algorithm: a product with a chirp, a convolution with its inverse, and another product."""
         emit = self.emit
         rows, length, parts = _signal(value)
         if parts == 1:
@@ -194,9 +195,9 @@ class _Transform:
 
 def _factor(length: int) -> int:
     """
-    The length of the transforms that the first product makes: all of a short one, and 1 where no factor is short.
+    The length of the transforms of the first product: all of a short length, 1 if no factor is short.
 
-    Of the factors the one that leaves the products that follow equally long.
+    Among the factors, choose the one that makes the remaining products about equally long.
     """
     if length <= LONGEST_PRODUCT:
         return length

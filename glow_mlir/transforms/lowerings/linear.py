@@ -27,10 +27,10 @@ def fully_connected(op: FullyConnectedOp, emit: Emitter) -> SSAValue:
 @lowering(MatMulOp)
 def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
     """
-    A product of operands that are transposed beforehand; a sum of nothing is 0.
+    Transpose operands in front of the product; an empty sum is 0.
 
-    One that is rounded to narrower floats is one of sums, and a conversion of these. Narrow operands of a size that is
-    known at run time only are as wide as the sums beforehand.
+    A product rounded to narrow floats becomes an f32 product and a conversion. Narrow operands with a run-time size are
+    widened to the accumulator type first.
     """
     element = element_of(op.result)
     if is_empty(op.left) or is_empty(op.right):
@@ -50,9 +50,9 @@ def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
 @lowering(GroupedMatMulOp)
 def grouped_matmul(op: GroupedMatMulOp, emit: Emitter) -> SSAValue:
     """
-    A product of each row with a copy of its matrix.
+    Gather a matrix for each row, and multiply the batch.
 
-    One that is rounded to narrower floats is one of sums, and a conversion of these.
+    A product rounded to narrow floats becomes an f32 product and a conversion.
     """
     element, turned = element_of(op.result), flag(op.transpose_weights)
     if is_float(element) and byte_width(element) < 4:
@@ -68,7 +68,7 @@ def grouped_matmul(op: GroupedMatMulOp, emit: Emitter) -> SSAValue:
 
 
 def _is_narrow(value: SSAValue) -> bool:
-    """Whether elements are numbers of less than 32 bits, no codes."""
+    """Whether elements are narrower than 32 bits, and not quantized."""
     element = element_of(value)
     return byte_width(element) < 4 and not isinstance(element, UniformQuantizedType)
 

@@ -18,20 +18,20 @@ from glow_mlir.support.symbols import product_of
 
 
 def _shifted(op: ops.AlongAxis, emit: Emitter) -> SSAValue:
-    """The input minus its maximum, so that no exponential overflows."""
+    """Subtract the maximum, so that no exponential overflows."""
     return emit(SubOp, op.input, emit(ReduceMaxOp, op.input, axes=(integer(op.axis),)))
 
 
 @lowering(ops.SoftmaxOp)
 def softmax(op: ops.SoftmaxOp, emit: Emitter) -> SSAValue:
-    """Exponentials over their sum."""
+    """Divide exponentials by their sum."""
     powers = emit(ExpOp, _shifted(op, emit))
     return emit(DivOp, powers, emit(ReduceSumOp, powers, axes=(integer(op.axis),)))
 
 
 @lowering(ops.LogSoftmaxOp)
 def log_softmax(op: ops.LogSoftmaxOp, emit: Emitter) -> SSAValue:
-    """The difference from the logarithm of the sum of exponentials."""
+    """Subtract the logarithm of the sum of exponentials."""
     shifted = _shifted(op, emit)
     total = emit(ReduceSumOp, emit(ExpOp, shifted), axes=(integer(op.axis),))
     return emit(SubOp, shifted, emit(LogOp, total))
@@ -40,7 +40,7 @@ def log_softmax(op: ops.LogSoftmaxOp, emit: Emitter) -> SSAValue:
 @lowering(ops.LrnOp)
 def lrn(op: ops.LrnOp, emit: Emitter) -> SSAValue:
     """
-    The mean of squares over a window of channels is an average pool along one axis.
+    Compute the mean of squares over a window of channels as an average pool along one axis.
 
     The channels become the only spatial axis, the axes behind them the channels of the pool: no element moves.
     """

@@ -1,4 +1,4 @@
-"""Lowerings of convolutions that a backend does not execute as they are: with padding, or in groups."""
+"""Lowerings of padded and grouped convolutions that a backend does not execute directly."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from glow_mlir.rewriting.quantized_values import with_zeros
 @lowering(ConvOp)
 def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     """
-    Padding becomes an explicit border, groups become convolutions side by side (as Glow lowers them).
+    Make padding an explicit border, and split groups into separate convolutions (as Glow lowers them).
 
-    The border is a buffer like any other, so that liveness and arena see it. Channels go last, what is rounded to
-    floats narrower than f32 is a sum in f32 and a conversion, and a sum of nothing is 0.
+    The border is an ordinary buffer, planned by liveness and arena. Channels go last, results narrower than f32 are
+    summed in f32 and converted, and an empty sum is 0.
     """
     window = op.window()
     last = is_channels_last(op.layout)
@@ -43,7 +43,7 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
 
 
 def padded_image(op: ConvOp, emit: Emitter) -> SSAValue:
-    """The image of a convolution within its border of zeros, or of the codes of 0."""
+    """The image of a convolution padded with zeros, or with its zero point if quantized."""
     pads = op.window().pads
     before, after = pads[: len(pads) // 2], pads[len(pads) // 2 :]
     last = is_channels_last(op.layout)

@@ -1,4 +1,4 @@
-"""Lowerings of predicates: they go to the product that computes a value, or away."""
+"""Lowerings of predicates: into the product that computes the value, or to nothing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from glow_mlir.transforms.graph.fold_transposes_into_matmul import operands_of
 @lowering(PredicateOp)
 def predicate(op: PredicateOp, emit: Emitter) -> SSAValue:
     """
-    The product that the value is, or whose rows it has in another shape, with rows that need not be computed.
+    Let the product behind the value, or behind its reshape, skip masked rows.
 
-    Where it is no product, or needed besides, the value itself.
+    The value itself if it is no product, or has other readers.
     """
     value, reshape = op.value, op.value.owner
     if isinstance(reshape, ReshapeOp) and value.has_one_use() and sizes_of(value)[-1:] == sizes_of(reshape.input)[-1:]:
@@ -40,6 +40,6 @@ def predicate(op: PredicateOp, emit: Emitter) -> SSAValue:
 
 @lowering(PredicatedMatMulOp)
 def predicated_matmul(op: PredicatedMatMulOp, emit: Emitter) -> SSAValue:
-    """The product of all rows."""
+    """Compute all rows."""
     flags = {name: flag(op.properties[name]) for name in ("transpose_left", "transpose_right")}
     return emit(MatMulOp, op.left, op.right, op.bias, to=op.to, **flags)

@@ -1,4 +1,4 @@
-"""Lowerings of recurrent layers: one matrix product for the inputs of all steps, then a recurrence a direction."""
+"""Lowerings of recurrent layers: one matrix product for the inputs of all steps, then one recurrence per direction."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def _slice(value: SSAValue, start: int, end: int, emit: Emitter) -> SSAValue:
 
 
 def _direction(value: SSAValue, index: int, emit: Emitter) -> SSAValue:
-    """The part of one direction: element `index` along axis 0, without that axis."""
+    """The slice of one direction: element `index` along axis 0, without that axis."""
     shape = sizes_of(value)
     part = value if shape[0] == 1 else _slice(value, index, index + 1, emit)
     return emit(ReshapeOp, part, shape=shape[1:])
 
 
 def _time_major(op: Recurrent, value: SSAValue, emit: Emitter) -> SSAValue:
-    """Input or initial state with steps, or directions, in front of the batch."""
+    """Transpose an input or initial state so that steps, or directions, precede the batch."""
     return emit(TransposeOp, value, permutation=(1, 0, 2)) if flag(op.batch_first) else value
 
 
 def _state(op: Layer, value: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
-    """The initial state of one direction, zeros where it is absent."""
+    """The initial state of one direction, zeros if absent."""
     if value is None:
         batch = sizes_of(op.input)[0 if flag(op.batch_first) else 1]
         return emit.splat(0.0, op.input, (batch, shape_of(op.recurrence)[-1]))
@@ -49,9 +49,10 @@ def _state(op: Layer, value: SSAValue | None, index: int, emit: Emitter) -> SSAV
 
 def _gate_inputs(op: Layer, x: SSAValue, bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
     """
-    What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product.
+    The input's contribution to the gates of one direction: [steps, batch, gates·hidden], as one matrix product.
 
-    Where sequences have lengths, it is by sequences: steps behind an end, which nothing looks at, follow each other.
+    If sequences have lengths, rows are ordered by sequence: the unused steps behind an end are contiguous, and
+    predicated off.
     """
     steps, batch, width = sizes_of(x)
     matrix = _direction(op.weights, index, emit)
@@ -66,18 +67,18 @@ def _gate_inputs(op: Layer, x: SSAValue, bias: SSAValue | None, index: int, emit
 
 
 def _running(lengths: SSAValue, steps: Size, emit: Emitter) -> SSAValue:
-    """[batch, steps]: whether a sequence has the step."""
+    """The mask [batch, steps] of steps within the length of a sequence."""
     times = emit(ReshapeOp, positions(steps, element_of(lengths), emit), shape=(1, steps))
     return emit(LessOp, times, emit(ReshapeOp, lengths, shape=(sizes_of(lengths)[0], 1)))
 
 
 def _transposed(recurrence: SSAValue, index: int, emit: Emitter) -> SSAValue:
-    """The weights of the state of one direction as [hidden, gates·hidden]."""
+    """The transposed recurrent weights of one direction: [hidden, gates·hidden]."""
     return emit(TransposeOp, _direction(recurrence, index, emit), permutation=(1, 0))
 
 
 def _halves(bias: SSAValue, index: int, emit: Emitter) -> tuple[SSAValue, SSAValue]:
-    """The biases of input and state of one direction."""
+    """The input bias and the recurrent bias of one direction."""
     both = _direction(bias, index, emit)
     (width,) = shape_of(both)
     return _slice(both, 0, width // 2, emit), _slice(both, width // 2, width, emit)
@@ -88,7 +89,7 @@ def _summed_bias(bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue |
 
 
 def _joined(op: Recurrent, parts: Sequence[Sequence[SSAValue]], emit: Emitter) -> list[SSAValue]:
-    """The results of the layer from those of its directions: all states, then the last ones."""
+    """Join the results of the directions: all states, then the last ones."""
     results: list[SSAValue] = []
     for position, values in enumerate(zip(*parts, strict=True)):
         axis = 1 if position == 0 else 0
@@ -102,11 +103,11 @@ def _joined(op: Recurrent, parts: Sequence[Sequence[SSAValue]], emit: Emitter) -
 
 
 Parts = Callable[[int], tuple[SSAValue | None, Sequence[SSAValue | None]]]
-"""Direction → the bias of the gates' inputs, and the operands of its recurrence behind the state."""
+"""Direction → the bias of the gate inputs, and the operands of its recurrence behind the state."""
 
 
 def _lowered(op: Layer, partitions_of: Parts, emit: Emitter) -> list[SSAValue]:
-    """The layer as one recurrence a direction."""
+    """Lower the layer to one recurrence per direction."""
     x = _time_major(op, op.input, emit)
     parts: list[Sequence[SSAValue]] = []
     for index in range(len(op.directions())):
@@ -120,7 +121,7 @@ def _lowered(op: Layer, partitions_of: Parts, emit: Emitter) -> list[SSAValue]:
 
 @lowering(LstmOp)
 def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
-    """One recurrence a direction."""
+    """Lower to one recurrence per direction."""
 
     def partitions_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
         peepholes = None if op.peepholes is None else _direction(op.peepholes, index, emit)
@@ -130,7 +131,7 @@ def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
 
 
 def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, SSAValue | None]:
-    """The bias of the gates' inputs, and that of the candidate's product with the state before the reset gate."""
+    """The bias of the gate inputs, and the bias of the candidate's product with the state before the reset gate."""
     before = flag(op.linear_before_reset)
     hidden = shape_of(op.recurrence)[-1]
     if op.bias is None:
@@ -144,7 +145,7 @@ def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, 
 
 @lowering(GruOp)
 def gru(op: GruOp, emit: Emitter) -> list[SSAValue]:
-    """One recurrence a direction."""
+    """Lower to one recurrence per direction."""
 
     def partitions_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
         bias, state_bias = _gru_biases(op, index, emit)
@@ -155,5 +156,5 @@ def gru(op: GruOp, emit: Emitter) -> list[SSAValue]:
 
 @lowering(RnnOp)
 def rnn(op: RnnOp, emit: Emitter) -> list[SSAValue]:
-    """One recurrence a direction."""
+    """Lower to one recurrence per direction."""
     return _lowered(op, lambda index: (_summed_bias(op.bias, index, emit), ()), emit)

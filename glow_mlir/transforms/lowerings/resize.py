@@ -1,4 +1,4 @@
-"""Lowering of resizing to gathers with constant indices, weighted where elements are interpolated."""
+"""Lowering of resizing to gathers with constant indices, weighted for interpolation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from glow_mlir.ir.registry import lowering
 from glow_mlir.support.symbols import product_of
 
 MAX_GATHERS = 4
-"""With more taps than this, as antialiasing has, a matrix product is the better way."""
+"""Maximum number of taps for gathers; with more, as antialiasing has, a matrix product is faster."""
 
 
 @lowering(ResizeOp)
 def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
-    """One axis after the other; integers are interpolated as f32 and rounded."""
+    """Resize one axis after the other; integers are interpolated in f32 and rounded."""
     value, given = op.input, sizes_of(op.input)
     weighted = text(op.mode) != "nearest"
     element = element_of(value)
@@ -54,7 +54,7 @@ def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
 
 
 def _along_axis(row: np.ndarray, axis: int, value: SSAValue) -> np.ndarray:
-    """A row of numbers in the shape that broadcasts along `axis` of `value`."""
+    """Reshape a vector to broadcast along `axis` of `value`."""
     return row.reshape(-1, *(1,) * (rank_of(value) - 1 - axis))
 
 
@@ -76,7 +76,7 @@ def _weighted_gathers(emit: Emitter, value: SSAValue, sampling: AxisSampling) ->
 
 
 def _matrix_product(emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
-    """The axis, moved to the end, times a matrix with the weights of each place as a column."""
+    """Move the axis to the end, and multiply by a matrix with the weights of each output as a column."""
     shape, axis = sizes_of(value), sampling.axis
     places = len(sampling.indices)
     matrix = np.zeros((size_along(value, axis), places), numpy_dtype(element_of(value)))

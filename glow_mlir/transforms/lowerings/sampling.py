@@ -1,4 +1,4 @@
-"""Lowering of convolutions of sampled elements to a matrix product with these."""
+"""Lowering of deformable convolutions to sampling and a matrix product."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.symbols import product_of
 
 @lowering(DeformConvOp)
 def deform_conv(op: DeformConvOp, emit: Emitter) -> SSAValue:
-    """The sampled elements of each window are a row; one product for each group of channels."""
+    """Make the sampled elements of each window a row, and multiply once per group of channels."""
     window = op.window()
     columns = emit(
         DeformColumnsOp,

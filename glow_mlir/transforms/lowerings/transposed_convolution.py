@@ -1,10 +1,10 @@
 """
 Lowering of transposed convolutions.
 
-Outputs whose places leave the same rest by the strides, a *phase*, are a convolution by every stride-th tap of the
-flipped filter (Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", chapter 4). Either each
-phase is a convolution of its own, which writes every stride-th element, or one convolution computes all phases as its
-channels. Where the filter is shorter than the stride, its outputs do not meet, and zeros go between them.
+Outputs with equal position modulo the strides, a *phase*, are a convolution with every stride-th tap of the flipped
+filter (Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", chapter 4). Either each phase is
+a convolution of its own, which writes every stride-th element, or one convolution computes all phases as its channels.
+If the filter is shorter than the stride, outputs do not overlap, and zeros go between them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from glow_mlir.support.symbols import Size
 @dataclass(frozen=True)
 class Phase:
     """
-    The taps that reach every stride-th output along an axis: `taps` of them, every `step`-th from `first` on.
+    The taps that reach every stride-th output along an axis: `taps` taps, every `step`-th from `first` on.
 
-    Their convolution needs `leading` zeros in front of the input, or, if negative, does not read so many elements.
+    Their convolution needs `leading` zeros in front of the input, or skips as many elements if negative.
     """
 
     first: int
@@ -47,15 +47,15 @@ class Phase:
 
     @property
     def reach(self) -> int:
-        """From the first to the last element of the input that the phase reads for an output."""
+        """The distance from the first to the last input element that the phase reads for an output."""
         return (self.taps - 1) * self.dilation
 
 
 @dataclass(frozen=True)
 class Axis:
     """
-    A spatial axis: output o is the sum over taps t of filter[t] * input[(o + padding - t * dilation) / stride], where
-    that is whole.
+    A spatial axis: output o is the sum over taps t of filter[t] * input[(o + padding - t * dilation) / stride], for
+    integer indices.
     """
 
     inputs: Size
@@ -67,16 +67,16 @@ class Axis:
 
     @property
     def count(self) -> Size:
-        """Outputs of each phase, with what is cut off at the end."""
+        """The number of outputs per phase, including those cropped at the end."""
         return (self.outputs + (self.stride - 1)) // self.stride
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the outputs of neighbouring inputs do not meet."""
+        """Whether the outputs of neighbouring inputs do not overlap."""
         return self.dilation == 1 and (self.stride > self.kernel or (self.inputs == 1 and self.stride < self.kernel))
 
     def phase(self, number: int) -> Phase | None:
-        """The phase of outputs `number`, `number` + stride, …; `None` where no tap reaches it."""
+        """The phase of outputs `number`, `number` + stride, …; `None` if no tap reaches it."""
         found = [t for t in range(self.kernel) if (number + self.padding - t * self.dilation) % self.stride == 0]
         if not found:
             return None
@@ -92,13 +92,13 @@ class Axis:
 
     @property
     def taps(self) -> int:
-        """The taps of the phase that has most."""
+        """The maximum number of taps of a phase."""
         return -(-self.kernel // self.stride)
 
 
 @dataclass(frozen=True)
 class TransposedConvolution:
-    """An operator with its axes."""
+    """A transposed convolution with its axes."""
 
     op: ConvTransposeOp
     emit: Emitter
@@ -106,7 +106,7 @@ class TransposedConvolution:
 
     @staticmethod
     def of(op: ConvTransposeOp, emit: Emitter) -> TransposedConvolution:
-        """An operator with its axes."""
+        """Describe an operator with its axes."""
         window, outputs, inputs = op.window(), *(split_sizes(v, op.layout)[1] for v in (op.result, op.input))
         axes = [
             Axis(inputs[n], outputs[n], kernel, window.strides[n], window.dilations[n], window.padding(n)[0])
@@ -116,13 +116,13 @@ class TransposedConvolution:
 
     @property
     def places(self) -> range:
-        """The spatial axes among all."""
+        """The indices of the spatial axes."""
         first = _first_axis(self.op)
         return range(first, first + len(self.axes))
 
     @property
     def groups(self) -> int:
-        """Groups of channels."""
+        """The number of channel groups."""
         return integer(self.op.group)
 
     @property
@@ -139,7 +139,7 @@ class TransposedConvolution:
         return phases > costs.most_phases or joined < apart
 
     def padded(self, leading: Sequence[int], trailing: Sequence[Size]) -> SSAValue:
-        """The input with zeros along the spatial axes, where there are any."""
+        """Pad the input with zeros along the spatial axes, if needed."""
         rank = rank_of(self.op.input)
         before, after = [0] * rank, [0] * rank
         for place, front, back in zip(self.places, leading, static(tuple(trailing)), strict=True):
@@ -148,7 +148,7 @@ class TransposedConvolution:
         return self.emit(PadOp, self.op.input, pads=pads) if any(pads) else self.op.input
 
     def cut(self, image: SSAValue, starts: Sequence[int], sizes: Sequence[Size]) -> SSAValue:
-        """A part of an image along the spatial axes."""
+        """Slice an image along the spatial axes."""
         first, last = [0] * rank_of(image), list(sizes_of(image))
         for place, start, size in zip(self.places, starts, sizes, strict=True):
             first[place], last[place] = start, start + size
@@ -159,7 +159,7 @@ class TransposedConvolution:
     def convolution(
         self, image: SSAValue, filter_: SSAValue, bias: SSAValue | None, dilations: Sequence[int]
     ) -> SSAValue:
-        """A convolution of an image that has its zeros already."""
+        """A convolution of an image that is padded already."""
         return self.emit(ConvOp, image, filter_, bias, dilations=dilations, group=self.op.group, layout=self.op.layout)
 
 
@@ -168,7 +168,7 @@ def _first_axis(op: ConvTransposeOp) -> int:
 
 
 def _channels(count: int, lanes: int) -> int:
-    """The cost of channels when this many are computed at once."""
+    """The cost of computing this many channels together."""
     return -(-count // lanes) * lanes
 
 
@@ -177,8 +177,8 @@ def _channels(count: int, lanes: int) -> int:
 
 def _sparse(of: TransposedConvolution) -> SSAValue:
     """
-    Along sparse axes the stride of the filter's length, then zeros after each filter, then what pads leave; a single
-    input is the filter, whatever the stride.
+    Convolve sparse axes with the filter's length as stride, insert zeros after each filter, and crop; a single input
+    yields the filter, whatever the stride.
     """
     op, emit = of.op, of.emit
     pads, strides, starts = list(op.window().pads), list(op.window().strides), [0] * len(of.axes)
@@ -204,7 +204,7 @@ def _sparse(of: TransposedConvolution) -> SSAValue:
 
 
 def _extended(value: SSAValue, axis: int, size: Size, emit: Emitter) -> SSAValue:
-    """With zeros at the end of an axis, so that it has that size; as it is where it is as large already."""
+    """Pad the end of an axis with zeros up to `size`; unchanged if it is as large already."""
     rank, (missing,) = rank_of(value), static((size - sizes_of(value)[axis],))
     if missing <= 0:
         return value
@@ -214,7 +214,7 @@ def _extended(value: SSAValue, axis: int, size: Size, emit: Emitter) -> SSAValue
 
 
 def _with_bias(of: TransposedConvolution, value: SSAValue) -> SSAValue:
-    """The bias added to each output."""
+    """Add the bias to each output."""
     bias = of.op.bias
     if bias is None:
         return value
@@ -226,7 +226,7 @@ def _with_bias(of: TransposedConvolution, value: SSAValue) -> SSAValue:
 
 
 def _separate(of: TransposedConvolution) -> SSAValue:
-    """A convolution for each combination of phases along the axes."""
+    """Compute each combination of phases along the axes with a convolution of its own."""
     phases = [axis.phases for axis in of.axes]
     filter_ = _flipped_filter(of)
     leading = [max(0, *(phase.leading for phase in along if phase)) for along in phases]
@@ -255,7 +255,7 @@ def _phase(
     phases: Sequence[Phase],
     bias: SSAValue | None,
 ) -> SSAValue:
-    """The outputs of one combination of phases, from the input with so many zeros in front, and the flipped filter."""
+    """The outputs of one combination of phases, from the input with `leading` zeros and the flipped filter."""
     starts = [front - phase.leading for front, phase in zip(zeros, phases, strict=True)]
     sizes = [axis.count + phase.reach for axis, phase in zip(of.axes, phases, strict=True)]
     rank = len(shape_of(filter_))
@@ -268,7 +268,7 @@ def _phase(
 
 
 def _flipped_filter(of: TransposedConvolution) -> SSAValue:
-    """The filter of a convolution: outputs first, inputs where outputs were, the kernel in reverse."""
+    """The filter as that of a convolution: outputs first, inputs where outputs were, kernel reversed."""
     shape, emit = shape_of(of.op.filter), of.emit
     outputs_axis = channel_axis(len(shape), of.op.layout)
     grouped = emit(ReshapeOp, of.op.filter, shape=(of.groups, shape[0] // of.groups, *shape[1:]))
@@ -281,7 +281,7 @@ def _flipped_filter(of: TransposedConvolution) -> SSAValue:
 
 
 def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
-    """The elements in reverse along some axes."""
+    """Reverse the elements along some axes."""
     shape = shape_of(value)
     starts, ends, steps = [0] * len(shape), list(shape), [1] * len(shape)
     for axis in axes:
@@ -290,7 +290,7 @@ def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
 
 
 def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAValue]) -> SSAValue:
-    """The results of all combinations of phases, each at its places; zeros for those that no tap reaches."""
+    """Interleave the results of all combinations of phases; zeros for phases without taps."""
     shape = list(sizes_of(next(iter(parts.values()))))
     split = [size for place, size in enumerate(shape) for size in ((size, 1) if place in of.places else (size,))]
     found = {place: of.emit(ReshapeOp, part, shape=split) for place, part in parts.items()}
@@ -314,10 +314,10 @@ def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAV
 
 def _joined(of: TransposedConvolution) -> SSAValue:
     """
-    A convolution whose channels are, within each group, the phases of an output channel.
+    Compute all phases with one convolution: within each group, its channels are the phases of an output channel.
 
-    Its phases count from outputs that are cut off, as many as the padding exceeds a multiple of the stride: so they all
-    read the same elements.
+    Phases are counted from outputs that are cropped, as many as the padding exceeds a multiple of the stride: all
+    phases then read the same elements.
     """
     offsets = [axis.padding % axis.stride for axis in of.axes]
     counts = [
@@ -333,7 +333,7 @@ def _joined(of: TransposedConvolution) -> SSAValue:
 
 
 def _joined_filter(of: TransposedConvolution) -> SSAValue:
-    """The taps of all phases: [groups, phases…, outputs] in front of what a filter has."""
+    """The taps of all phases: [groups, phases…, outputs] in front of the other filter axes."""
     emit, rank, last, filter_ = of.emit, len(of.axes) + 2, is_channels_last(of.op.layout), of.op.filter
     after = [0] * rank
     for place, axis in zip(of.places, of.axes, strict=True):
@@ -354,7 +354,7 @@ def _joined_filter(of: TransposedConvolution) -> SSAValue:
 
 
 def _joined_bias(of: TransposedConvolution) -> SSAValue | None:
-    """The bias of each phase of each channel."""
+    """Repeat the bias of each channel for its phases."""
     bias, emit = of.op.bias, of.emit
     if bias is None:
         return None
@@ -365,7 +365,7 @@ def _joined_bias(of: TransposedConvolution) -> SSAValue | None:
 
 
 def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
-    """The phases, which are channels, at their places."""
+    """Move the phases from channels to spatial positions."""
     emit, rank = of.emit, len(of.axes)
     batch, counts, _ = split_sizes(value, of.op.layout)
     channels = size_along(value, channel_axis(rank_of(value), of.op.layout))
@@ -386,7 +386,7 @@ def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
 
 @lowering(ConvTransposeOp)
 def conv_transpose(op: ConvTransposeOp, emit: Emitter) -> SSAValue:
-    """Convolutions of the input, one for each phase of the outputs or one for all."""
+    """Lower to convolutions of the input: one per phase of the outputs, or one for all."""
     of = TransposedConvolution.of(op, emit)
     if any(axis.is_sparse for axis in of.axes):
         return _sparse(of)

@@ -1,4 +1,4 @@
-"""`allocate`: give every buffer its region and offset."""
+"""`allocate`: assign a region and an offset to every buffer."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class AllocatePass(ModulePass):
     """
-    Place allocations in one activations region so that those that live at once do not overlap, constants one after the
-    other in the constants region, which functions share, and bind the rest by position (Glow's MemoryAllocator).
+    Place allocations in one activations region so that simultaneously live ones do not overlap, and constants in
+    sequence in the constants region, which functions share; other buffers are bound by position (Glow's
+    MemoryAllocator).
 
-    Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
-    bytes, or of more where the memory of the target asks for that, and those of constants that several executables may
-    share, multiples of a page. The function keeps the sizes
-    as `activations`, `activations_bound` (no arena can be smaller) and `constants`. With `exchanged`, inputs and
-    outputs have places among the activations too, in `binding_offsets`, as long as they are needed.
+    Several placement orders are tried and improved; the smallest result is kept. Offsets are multiples of 64 bytes, or
+    of the alignment that the target's memory requires; constants that several executables may share are aligned to
+    pages. The function records the sizes as `activations`, `activations_bound` (a lower bound of any arena) and
+    `constants`. With `exchanged`, inputs and outputs are placed among the activations too, in `binding_offsets`, for as
+    long as they are live.
 
-    Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target, and
-    for a region that pointers of the target cannot span.
+    Raises `OutOfMemoryError` if these and the function's bindings exceed the `ram_bytes` of its target, and for a
+    region that the target's pointers cannot span.
     """
 
     name = "allocate"
@@ -64,7 +65,7 @@ class AllocatePass(ModulePass):
 
 
 def alignment_of(function: FuncOp) -> int:
-    """Of how many bytes the offsets in the regions of a function are multiples: as the memory of its target asks."""
+    """The alignment in bytes of offsets in the regions of a function, as the memory of its target requires."""
     if function.assigned is None:
         return ALIGNMENT
     target = function.target
@@ -72,7 +73,7 @@ def alignment_of(function: FuncOp) -> int:
 
 
 def exchanged_bytes(function: FuncOp) -> dict[int, int]:
-    """Position among the bindings → the bytes of the input or output that is there."""
+    """Binding position → the bytes of the input or output there."""
     return {
         position: _bytes_of(op)
         for position, op in enumerate(placeholders_of(function))
@@ -82,9 +83,9 @@ def exchanged_bytes(function: FuncOp) -> dict[int, int]:
 
 def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequence[Life]:
     """
-    Set the offsets of the allocations of one function, and of those bindings, by their positions and sizes.
+    Assign offsets to the allocations of one function, and to the bindings in `exchanged` (position → bytes).
 
-    Returns the lives of all of them.
+    Returns the lifetimes of all of them.
     """
     lives: list[Life] = [*lifetimes(function), *binding_lifetimes(function, exchanged)]
     alignment = alignment_of(function)
@@ -107,7 +108,7 @@ def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequ
 
 
 def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
-    """Raise `OutOfMemoryError` where the activations of a function are larger than the limit of its target allows."""
+    """Raise `OutOfMemoryError` if the activations of a function exceed the memory limit of its target."""
     assert function.activations is not None
     size = function.activations.value.data
     if function.assigned is not None and function.target.limits.ram_bytes and size > room_of(function):
@@ -116,8 +117,8 @@ def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
 
 def bound_bytes(function: FuncOp) -> int:
     """
-    The bytes of inputs, outputs and state that are there while a function runs: the state of all functions of its
-    module, which lives on between calls, and inputs and outputs of the one that has most, whose memory they share.
+    The bytes of inputs, outputs and state while a function runs: the state of all functions of its module, which
+    persists between calls, and the largest inputs and outputs of a function, whose memory all share.
     """
     module = function.parent_op()
     assert isinstance(module, ModuleOp)
@@ -138,17 +139,17 @@ def bound_bytes(function: FuncOp) -> int:
 
 
 def _bytes_of(op: PlaceholderOp) -> int:
-    """The bytes of an input, output or state, the most where symbols decide."""
+    """The bytes of an input, output or state, at the maximum of its symbols."""
     return prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type)
 
 
 def room_of(function: FuncOp) -> int:
-    """The bytes that the limit of a function's target leaves to its activations."""
+    """The bytes that the target's limit leaves for the activations of a function."""
     return max(0, function.target.limits.ram_bytes - bound_bytes(function))
 
 
 def check_span(function: FuncOp) -> None:
-    """Raise `OutOfMemoryError` where a region of a function has offsets that the target's pointers cannot have."""
+    """Raise `OutOfMemoryError` if offsets in a region of a function exceed the target's pointer range."""
     if function.assigned is None:
         return
     bits = function.target.pointer_bits
@@ -160,7 +161,7 @@ def check_span(function: FuncOp) -> None:
         "inputs, outputs and state": bound_bytes(function),
     }
     for region, size in sizes.items():
-        # A signed offset reaches half of the addresses.
+        # Signed offsets span half of the address space.
         if size >> (bits - 1):
             values = [op.result for op in own_operations(function) if isinstance(op, (AllocOp, WeightOp))]
             largest = max(values, key=byte_size).owner
@@ -173,14 +174,14 @@ def check_span(function: FuncOp) -> None:
 
 
 def _short_name(function: FuncOp, op: Operation) -> str:
-    """The nodes of an operation of a function, by what tells them from the others there."""
+    """The node names of an operation, shortened to the part that is unique in the function."""
     return short_location_names((op, *own_operations(function))).get(op, "")
 
 
 def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
-    """The error for activations that the limit has no room for."""
+    """The error for activations that exceed the limit."""
     bound, limit = bound_bytes(function), function.target.limits.ram_bytes
-    # Where most lives, the buffer that was declared last is that of the instruction.
+    # At the peak, report the buffer declared last, the instruction's own.
     largest = max(lives, key=lambda at: sum(life.size for life in lives if life.begin <= at.begin < life.end))
     declared = declaration_of(largest, function)
     needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
@@ -197,14 +198,14 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
 
 @dataclass
 class Constants:
-    """The constants region, which the functions of a module share: each constant has one place."""
+    """The constants region, shared by the functions of a module: one offset per constant."""
 
     alignment: int = ALIGNMENT
     places: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
 
     def place(self, weight: WeightOp) -> int:
-        """The offset of a constant, given to it where it is first declared."""
+        """The offset of a constant, assigned at its first declaration."""
         if weight.storage_name not in self.places:
             size = byte_size(weight.result)
             if is_shared(size):

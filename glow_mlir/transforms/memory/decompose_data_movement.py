@@ -1,4 +1,4 @@
-"""`decompose-data-movement`: what moves elements without computing becomes copies between views."""
+"""`decompose-data-movement`: replace data movement by copies between views."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ from glow_mlir.support.symbols import Sizes
 
 @dataclass(frozen=True)
 class Part:
-    """A buffer, or some of its elements: a view that is not made yet."""
+    """A buffer, or a slice of one whose view is not built yet."""
 
     of: SSAValue
     type_: Buffer
 
     @staticmethod
     def at(of: SSAValue, start: Sequence[int], shape: Sizes, strides: Sequence[int] | None = None) -> Part:
-        """The elements of `of` from an index on; with other strides where they are given."""
+        """The slice of `of` from an index on, with other strides if given."""
         own = strides_of(of)
         offset = offset_of(of) + sum(place * stride for place, stride in zip(start, own, strict=False))
         return Part(of, buffer_type(shape, element_of(of), tuple(own if strides is None else strides), offset))
 
     @staticmethod
     def whole(of: SSAValue) -> Part:
-        """All elements."""
+        """The whole buffer."""
         return Part.at(of, (), sizes_of(of))
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """One instruction that becomes copies."""
+    """The decomposition of one instruction into copies."""
 
     op: Any
-    """A `DerivedInstruction`; its operands and properties are those of its operator."""
+    """A `DerivedInstruction`, with the operands and properties of its operator."""
     rewriter: Rewriter
 
     def insert(self, op: Operation) -> None:
@@ -69,7 +69,7 @@ class Decomposition:
         self.rewriter.emit.insert(op)
 
     def view(self, part: Part) -> SSAValue:
-        """The buffer that is `part`."""
+        """The buffer or view of `part`."""
         if part.type_ == part.of.type:
             return part.of
         view = part_of(part.of, part.type_, self.op.location)
@@ -77,7 +77,7 @@ class Decomposition:
         return view.result
 
     def copy(self, target: Part, source: Part) -> None:
-        """Copy one to the other, if they have elements."""
+        """Copy one part to another, unless they are empty."""
         if not is_empty(target.type_):
             self.insert(CopyOp.of(self.view(target), self.view(source), location=self.op.location))
 
@@ -131,7 +131,7 @@ def _pad(it: Decomposition) -> bool:
 
 
 def _fill_value(it: Decomposition) -> Attribute | None:
-    """What a pad fills its border with, where that is known."""
+    """The fill value of a pad, if known."""
     element = element_of(it.op.result)
     if it.op.value is None:
         return scalar_attribute(0.0 if is_float(element) else 0, element)
@@ -149,9 +149,9 @@ def _fill_value(it: Decomposition) -> Attribute | None:
 
 def border(sizes: Sizes, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Sizes]]:
     """
-    Start and sizes of the boxes that make up the border of a pad: at most two an axis, none overlap.
+    Start and sizes of the boxes that form the border of a pad: at most two per axis, disjoint.
 
-    Raises `RunTimeSizeError` where an axis that is padded has a size that is known at run time only.
+    Raises `RunTimeSizeError` if a padded axis has a size that is known only at run time.
     """
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
@@ -171,7 +171,7 @@ def _accesses(function: FunctionOp, storage: Storage) -> Accesses:
 
 @dataclass(frozen=True)
 class DecomposeInstruction(Pattern):
-    """An instruction that moves elements is copies; `decompose` emits them, and is false where it cannot."""
+    """Decompose an instruction that moves elements into copies; `decompose` emits them, or returns false."""
 
     name: str
     operator: type[HighOp]
@@ -204,12 +204,12 @@ PATTERNS = (
 @dataclass(frozen=True)
 class DecomposeDataMovementPass(PatternPass):
     """
-    Replace concats, slices, transposes, expands and pads with a constant by copies between views.
+    Replace concats, slices, transposes, expands and constant pads by copies between views.
 
-    A concat copies each part to its place in the result, a slice, transpose or expand copies from a view of its
-    source, and a pad copies to the interior of its result and fills the border (Glow's InsertTensor and
-    ExtractTensor). What strides cannot say stays: slices that run backwards, pads that mirror or repeat, and pads
-    whose value is known at run time only. An instruction that has its kernel or a body stays too.
+    A concat copies each operand to its slice of the result; a slice, transpose or expand copies from a view of its
+    source; a pad copies to the interior of its result and fills the border (Glow's InsertTensor and ExtractTensor).
+    Instructions that strides cannot express stay: slices that run backwards, pads that mirror or repeat, and pads with
+    a run-time value. Instructions with a kernel or a body stay too.
     """
 
     name = "decompose-data-movement"

@@ -1,4 +1,4 @@
-"""`eliminate-copies`: let producers write where copies would carry their results, and readers read where they are."""
+"""`eliminate-copies`: let producers write to the target of a copy, and consumers read from its source."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class EliminateCopiesPass(ModulePass):
     Remove copies by making one of their buffers a view of the other (Glow's OptimizeInserts and OptimizeExtracts, and
     the copies of its ShareBuffers).
 
-    Forwards, an allocation becomes the place that it is copied to: its producer writes straight into the result of a
-    concat, the interior of a pad, or an output. Backwards, an allocation becomes the place that it is copied from: its
-    readers read the slice or the transpose where it is. Both only where no other access comes between, or one of the
-    producer that may work in place, and where the backend executes every instruction concerned on the views.
+    Forwards, an allocation becomes a view of the copy's target: its producer writes directly into the result of a
+    concat, the interior of a pad, or an output. Backwards, an allocation becomes a view of the copy's source: its
+    consumers read the slice or the transpose in place. Both require that no conflicting access comes between, except
+    one by a producer that may work in place, and that the backend executes all affected instructions on the views.
 
-    With `inside`, only branches and loops are looked at: once their elementwise instructions are stacks, these may work
-    in place on what a loop carries.
+    With `inside`, only branches and loops are processed: once their elementwise instructions are stacks, these may
+    update loop-carried values in place.
     """
 
     name = "eliminate-copies"
@@ -61,7 +61,7 @@ class EliminateCopiesPass(ModulePass):
 
 
 def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
-    """Whether elements along the innermost axis still follow each other where they did: loops are vectorised there."""
+    """Whether the innermost axis keeps unit stride if it had it: loops are vectorized along it."""
     axes = zip(largest_shape(old), strides_of(old), strides_of(new), strict=True)
     inner = [(before, after) for size, before, after in axes if size > 1]
     return not inner or inner[-1][0] != 1 or inner[-1][1] == 1
@@ -69,7 +69,7 @@ def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
 
 @dataclass(frozen=True)
 class CopyElimination:
-    """The work on one block."""
+    """The copy elimination of one block."""
 
     block: Block
     accesses: Accesses
@@ -81,8 +81,8 @@ class CopyElimination:
         """
         Remove the copies of the block.
 
-        Forwards the last copy comes first: what is copied on and on moves to its last place at once. Backwards the
-        first does.
+        Forwards, the last copy comes first: a chain of copies then collapses to its last target at once. Backwards, the
+        first comes first.
         """
         copies = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
         left = [copy for copy in reversed(copies) if not self.forwards(copy)]
@@ -90,7 +90,7 @@ class CopyElimination:
             self.backwards(copy)
 
     def forwards(self, copy: CopyOp) -> bool:
-        """Let what writes the source write the target; whether the copy is gone."""
+        """Let producers of the source write the target directly; return whether the copy was removed."""
         source, target = root_of(copy.source), root_of(copy.target)
         allocation = source.owner
         if not isinstance(allocation, AllocOp) or not self.accesses.is_local(source) or source is target:
@@ -117,7 +117,7 @@ class CopyElimination:
         return True
 
     def backwards(self, copy: CopyOp) -> bool:
-        """Let what reads the target read the source; whether the copy is gone."""
+        """Let consumers of the target read the source directly; return whether the copy was removed."""
         source, target = root_of(copy.source), root_of(copy.target)
         if not isinstance(target.owner, AllocOp) or not self.accesses.is_local(target) or source is target:
             return self._is_void(copy)
@@ -136,18 +136,18 @@ class CopyElimination:
         return True
 
     def _others(self, root: SSAValue, copy: CopyOp) -> list[Access]:
-        """The accesses to an allocation or weight, but for those of `copy`."""
+        """The accesses to an allocation or weight, except those of `copy`."""
         return [access for access in self.accesses.to(root) if access.op is not copy]
 
     def _is_void(self, copy: CopyOp) -> bool:
-        """Erase a copy of a buffer to itself; whether it was one."""
+        """Erase a copy of a buffer to itself; return whether it was one."""
         is_void = is_same_buffer(copy.target, copy.source)
         if is_void:
             self._erase(copy)
         return is_void
 
     def _erase(self, copy: CopyOp) -> None:
-        """Erase a copy, and the views that it alone used."""
+        """Erase a copy, and views that only it used."""
         self.accesses.forget(copy)
         operands = set(copy.operands)
         self.block.erase_op(copy)
@@ -157,8 +157,8 @@ class CopyElimination:
 
     def _renamed(self, copy: CopyOp) -> dict[SSAValue, SSAValue] | None:
         """
-        The target for the source, in all that uses it, windows of loops as well; `None` unless they are allocations or
-        weights of one type.
+        Replace the source by the target at all uses, windows of loops included; `None` unless both are whole buffers of
+        one type.
         """
         source, target = copy.source, copy.target
         if source is not root_of(source) or target is not root_of(target) or source.type != target.type:
@@ -171,12 +171,12 @@ class CopyElimination:
         self, moved: Sequence[Access], whole: SSAValue, place: SSAValue, in_place: Sequence[Access] = ()
     ) -> dict[SSAValue, SSAValue] | None:
         """
-        The buffers of `moved`, each with what it becomes when `whole` is at `place`; the instructions already use them.
+        Map the buffers of `moved` to views for `whole` at `place`, with the instructions already changed to use them.
 
-        `None`, and nothing is changed, where strides cannot say it, the backend does not execute it, or the first
-        instruction may not write where it reads, by the accesses `in_place`.
+        `None`, without changes, if strides cannot express a view, the backend does not execute an instruction on it, or
+        the first instruction may not update the accesses `in_place`.
         """
-        own = all(access.op in self.accesses.positions for access in moved)  # Those in loops may use windows.
+        own = all(access.op in self.accesses.positions for access in moved)  # Accesses inside loops may use windows.
         if not own or not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
             return None
         types = types_after(Relocation.between(whole, place), moved)
@@ -199,7 +199,7 @@ class CopyElimination:
         return None
 
     def _takes(self, op: Operation, needs_strides: bool) -> bool:
-        """Whether the backend executes an instruction with its new operands, as fast as before."""
+        """Whether the backend executes an instruction with its new operands, and as fast as before."""
         if needs_strides:
             return self.backend.supports_strided_inner(op, self.storage, self.target)
         return self.backend.can_select(op, self.storage, self.target)
@@ -212,7 +212,7 @@ class CopyElimination:
         views: Mapping[SSAValue, SSAValue],
         anchor: Operation,
     ) -> None:
-        """Insert the new views in front of `anchor`; erase the copy and the allocation that is part of `root` now."""
+        """Insert the new views in front of `anchor`; erase the copy and the allocation that `root` now contains."""
         for view in views.values():
             if isinstance(view.owner, AddressOp) and view.owner.parent is None:
                 self.block.insert_op_before(view.owner, anchor)
@@ -223,13 +223,13 @@ class CopyElimination:
 
 
 def _may_meet(written: Access, read: Access) -> bool:
-    """Whether an instruction may write where it reads."""
+    """Whether an instruction may write in place over this read."""
     op = written.op
     return isinstance(op, Instruction) and may_be_same_buffer(op, written.index, read.index)
 
 
 def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[SSAValue, Buffer] | None:
-    """The types that the buffers of `moved` get; `None` where strides cannot say one."""
+    """The new types of the buffers of `moved`; `None` if strides cannot express one."""
     types: dict[SSAValue, Buffer] = {}
     for access in moved:
         old = access.value
@@ -242,5 +242,5 @@ def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[
 
 
 def is_open(op: Operation) -> bool:
-    """Whether the backend has not chosen a kernel for an instruction yet."""
+    """Whether an instruction has no kernel yet."""
     return "kernel" not in op.properties

@@ -1,4 +1,4 @@
-"""`eliminate-dead-stores`: drop instructions whose results nothing reads."""
+"""`eliminate-dead-stores`: erase instructions whose results are never read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class EliminateDeadStoresPass(ModulePass):
     """
-    Erase each instruction that writes only what is never read: not by a later instruction before it is overwritten,
-    and not by the caller, who sees outputs and state as the function leaves them (Glow's DSE).
+    Erase instructions whose results are never read: neither by a later instruction before they are overwritten, nor by
+    the caller, who sees the final outputs and state (Glow's DSE).
     """
 
     name = "eliminate-dead-stores"
@@ -39,20 +39,20 @@ class EliminateDeadStoresPass(ModulePass):
 @dataclass
 class Demand:
     """
-    What is read behind a position of a block, and not overwritten before: regions by allocation or weight.
+    The regions, by allocation or weight, that are read behind a position of a block before they are overwritten.
 
-    All that is declared around the block may be read behind it, or when it runs again.
+    Buffers declared outside the block may be read behind it, or in its next run.
     """
 
     block: Block
     regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
 
     def add(self, root: SSAValue, region: Region) -> None:
-        """A region is read."""
+        """Record a read of a region."""
         self.regions.setdefault(root, {})[region] = None
 
     def wants(self, access: Access) -> bool:
-        """Whether any of what an access writes is read."""
+        """Whether anything that an access writes is read."""
         root = root_of(access.value)
         declaration = root.owner
         if isinstance(declaration, Operation) and declaration.parent is not self.block:
@@ -61,7 +61,7 @@ class Demand:
         return any(regions_overlap(region, access.region) for region in wanted)
 
     def overwrite(self, access: Access) -> None:
-        """All elements of a buffer get new content: what they were is not read. A window has others in each trip."""
+        """Record that a buffer is overwritten as a whole. Windows differ in each trip, and are ignored."""
         if moves_of(access.value):
             return
         root = root_of(access.value)
@@ -92,6 +92,6 @@ def eliminate_dead_stores(block: Block) -> None:
 
 
 def is_store(access: Access) -> bool:
-    """Whether an access writes what others may read; what is left in @scratch has no meaning."""
+    """Whether an access is a store that others may read; leftovers in @scratch are meaningless."""
     qualifiers = access.op.uses() if isinstance(access.op, Instruction) else []
     return access.writes and (not qualifiers or qualifiers[access.index][0] is not Qualifier.SCRATCH)

@@ -1,4 +1,4 @@
-"""`rematerialize`: compute values again, rather than keep them, so that a function fits into less memory."""
+"""`rematerialize`: recompute values instead of keeping them live, to reduce memory."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from glow_mlir.transforms.memory.schedule import schedule_block
 @dataclass(frozen=True)
 class RematerializePass(ModulePass):
     """
-    Have what the way back of a differentiated function reads computed again, with least work.
+    Recompute activations in the backward pass of a differentiated function, with the least additional work.
 
-    Activations may take `percent` of the memory that those of the function with the most take without this pass. It
-    comes before `schedule`.
+    Activations may take `percent` of the peak that the largest function has without this pass. Run it before
+    `schedule`.
     """
 
     name = "rematerialize"
@@ -49,17 +49,17 @@ class RematerializePass(ModulePass):
 
 
 def _peak(program: Program) -> int:
-    """What the activations of a program take in the order that `schedule` finds."""
+    """The peak of activations in the order that `schedule` finds."""
     return peak(program, least_memory_order(program))
 
 
 def _is_given(op: Operation, storage: Storage) -> bool:
-    """Whether an operator reads an input, which a call brings with it."""
+    """Whether an operator reads an input, which is available when a call begins."""
     return isinstance(op, GetOp) and op.mutable is None and isinstance(storage.by_name[op.storage_name], PlaceholderOp)
 
 
 def _rematerialize(function: FuncOp, storage: Storage, memory: int, needed: int) -> None:
-    """Have a function that needs more take at most `memory` bytes of activations, or as few as there is a way to."""
+    """Reduce the activations of a function to at most `memory` bytes, or as few as possible."""
     block, costs = function.body.block, costs_of(function.target)
     before = list(own_operations(block))
     given = [_is_given(op, storage) for op in before]
@@ -76,7 +76,7 @@ def _rematerialize(function: FuncOp, storage: Storage, memory: int, needed: int)
 
 
 def _run(block: Block, ops: list[Operation], copies: list[Copy]) -> None:
-    """Put copies of operators into a block, in their order; those of a first run are the operators themselves."""
+    """Build a block of copies of operators, in their order; the first run of an operator is the original."""
     numbers = {op: number for number, op in enumerate(ops)}
     found: list[Operation] = []
     for op in ops:
@@ -96,7 +96,7 @@ def _run(block: Block, ops: list[Operation], copies: list[Copy]) -> None:
 
 
 def _read(op: Operation, values: dict[SSAValue, SSAValue], numbers: dict[Operation, int]) -> None:
-    """Have an operator, and what is inside of it, read other values in the places of those of operators."""
+    """Redirect operands of an operator, nested regions included, to other values."""
     for inner in subtree(op):
         for index, operand in enumerate(inner.operands):
             if operand.owner in numbers and values[operand] is not operand:

@@ -1,4 +1,4 @@
-"""`remove-unused-storage`: erase constants that no function reads."""
+"""`remove-unused-storage`: erase unused reads, declarations and constants."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class RemoveUnusedStoragePass(ModulePass):
     """
-    Erase reads and declarations of storage whose value nothing uses, then constants that no function mentions (the
-    storage half of Glow's DCE). Placeholders stay: they are the ABI.
+    Erase reads and declarations of storage without uses, then constants that no function mentions (the storage half of
+    Glow's DCE). Placeholders stay: they are the ABI.
     """
 
     name = "remove-unused-storage"
@@ -38,7 +38,7 @@ class RemoveUnusedStoragePass(ModulePass):
 
 
 def erase_unused_reads(function: FunctionOp) -> None:
-    """Erase the reads and declarations of storage in a function whose value nothing uses."""
+    """Erase the reads and declarations of storage in a function that have no uses."""
     for op in operations(function):
         if isinstance(op, GetOp | WeightOp) and not op.result.uses:
             op.detach()

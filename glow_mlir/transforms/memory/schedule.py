@@ -1,4 +1,4 @@
-"""`schedule`: order operators so that little memory is live at once."""
+"""`schedule`: order operators to minimize peak memory."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ ORDERS: Mapping[str, Callable[[Program], Order]] = {
     "child-size": child_size_order,
     "topological": topological_order,
 }
-"""Name of an order → how it is found."""
+"""Name of an order → function that computes it."""
 
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
     """
-    Order each function so that least memory is live at once.
+    Order each function to minimize peak memory.
 
-    `order` is `least-memory`; or `child-size`, which of several operands computes the one first whose computation needs
-    most memory beyond its result (Glow's ChildMemSizeBased scheduler, after Sethi and Ullman); or `topological`
-    (Glow's TopologicalSort scheduler). Reads and writes of one state keep their order.
+    `order` is `least-memory`; `child-size`, which computes the operand first whose computation needs most memory beyond
+    its result (Glow's ChildMemSizeBased scheduler, after Sethi and Ullman); or `topological` (Glow's TopologicalSort
+    scheduler). Reads and writes of one state keep their order.
     """
 
     name = "schedule"

@@ -1,4 +1,4 @@
-"""`share-buffers`: let results take the buffers of operands that die."""
+"""`share-buffers`: let results reuse the buffers of operands that die."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ShareBuffersPass(ModulePass):
     """
-    Where an instruction may work in place and reads an allocation for the last time, write its result there (Glow's
-    ShareBuffers, the paper's §3.3 on @inout).
+    Let an instruction write its result over an operand that dies there, if it may work in place (Glow's ShareBuffers,
+    the paper's §3.3 on @inout).
 
-    Both allocations have the same size, so that never more bytes are live than before: two lives that met at the
-    instruction become one.
+    Both allocations have the same size, so that peak memory never grows: two lifetimes that met at the instruction
+    become one.
     """
 
     name = "share-buffers"
@@ -42,13 +42,13 @@ class ShareBuffersPass(ModulePass):
 
 @dataclass(frozen=True)
 class Sharing:
-    """The work on one block."""
+    """Buffer sharing in one block."""
 
     block: Block
     accesses: Accesses
 
     def run(self) -> None:
-        """Go through the instructions in order, so that a chain of them ends up in one buffer."""
+        """Visit instructions in order, so that a chain of them ends up in one buffer."""
         for op in list(own_operations(self.block)):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
                 for output, value in enumerate(op.operands):
@@ -56,19 +56,19 @@ class Sharing:
                         self._share(op, output)
 
     def _is_own(self, root: SSAValue) -> bool:
-        """Whether a buffer is an allocation of the block, and lives no longer than that."""
+        """Whether a buffer is an allocation of the block, without accesses outside."""
         return isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
 
     def _begins_at(self, op: Instruction, root: SSAValue) -> bool:
-        """Whether `op` is the first to use an allocation."""
+        """Whether `op` has the first access to an allocation."""
         return self._is_own(root) and self.accesses.to(root)[0].op is op
 
     def _ends_at(self, op: Instruction, root: SSAValue) -> bool:
-        """Whether `op` is the last to use an allocation."""
+        """Whether `op` has the last access to an allocation."""
         return self._is_own(root) and self.accesses.to(root)[-1].op is op
 
     def _share(self, op: Instruction, output: int) -> None:
-        """Let an @out operand, whose allocation begins here, take the buffer of an operand that dies."""
+        """Let an @out operand, whose allocation begins here, reuse the buffer of an operand that dies."""
         begins = root_of(op.operands[output])
         for input_, value in enumerate(op.operands):
             dies = root_of(value)
@@ -78,7 +78,7 @@ class Sharing:
                 return
 
     def _merge(self, gone: SSAValue, root: SSAValue) -> None:
-        """Merge two allocations into one; the life of the first begins where that of the second ends."""
+        """Merge two allocations into one; the lifetime of `gone` begins where that of `root` ends."""
         assert isinstance(gone.owner, AllocOp)
         hoist_declaration(self.block, self.accesses, root, gone.owner)
         for use in list(gone.uses):
@@ -98,14 +98,14 @@ class Sharing:
 
 
 def are_as_large(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two allocations take as many bytes; where symbols decide, only those of one type do for all of them."""
+    """Whether two allocations take equal bytes; with symbols, only equal types guarantee that for all values."""
     if has_static_shape(one) and has_static_shape(other):
         return byte_size(one) == byte_size(other)
     return one.type == other.type
 
 
 def _agree(op: Instruction, chosen: tuple[int, int]) -> bool:
-    """Whether all other operands of two allocations, if these are one, are apart or may be the same."""
+    """Whether all other operands of the two allocations are disjoint once merged, or may be the same buffer."""
     begins, dies = (root_of(op.operands[index]) for index in chosen)
     roots = [root_of(value) for value in op.operands]
     for pair in product(range(len(roots)), repeat=2):
@@ -119,7 +119,7 @@ def _agree(op: Instruction, chosen: tuple[int, int]) -> bool:
 
 
 def can_take(op: Instruction, output: int, input_: int) -> bool:
-    """Whether an @out operand may take the buffer of an @in operand, whatever else the instruction uses."""
+    """Whether an @out operand may reuse the buffer of an @in operand, whatever else the instruction uses."""
     if not may_be_same_buffer(op, output, input_):
         return False
     shared = op.operands[input_]

@@ -18,8 +18,8 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ShortenLifetimesPass(ModulePass):
     """
-    Sink allocations to their first use, hoist deallocations to behind the last, and drop those that nothing uses
-    (Glow's SinkAllocas, HoistDealloc and DeleteDeadAllocs).
+    Sink allocations to their first use, hoist deallocations behind the last, and drop unused ones (Glow's SinkAllocas,
+    HoistDealloc and DeleteDeadAllocs).
     """
 
     name = "shorten-lifetimes"
@@ -32,7 +32,7 @@ class ShortenLifetimesPass(ModulePass):
 
 
 def erase_dead_views(function: FuncOp) -> None:
-    """Erase views that nothing uses, and those that only they use."""
+    """Erase unused views, and views that only those use."""
     for op in operations_backward(function):
         if isinstance(op, ViewOp) and op.result.first_use is None:
             op.detach()
@@ -40,7 +40,9 @@ def erase_dead_views(function: FuncOp) -> None:
 
 
 def shorten(block: Block) -> None:
-    """Move the allocations and deallocations of one block, in one walk; a use in a region of an op is one by the op."""
+    """
+    Move the allocations and deallocations of one block, in one walk; nested uses count as uses by the enclosing op.
+    """
     first: dict[SSAValue, Operation] = {}
     last: dict[SSAValue, Operation] = {}
     frees: dict[SSAValue, DeallocOp] = {}

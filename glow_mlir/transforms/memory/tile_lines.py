@@ -1,4 +1,4 @@
-"""`tile-lines`: compute chains of convolutions by blocks of lines, so that what is between them stays in the cache."""
+"""`tile-lines`: compute chains of convolutions block by block, so that intermediate lines stay in the cache."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ from glow_mlir.transforms.memory.allocate import room_of
 @dataclass(frozen=True)
 class TileLinesPass(ModulePass):
     """
-    Cut chains of convolutions into blocks of lines: a loop in which every instruction of the chain computes the lines
-    that the next one needs, on buffers of some lines instead of whole images.
+    Tile chains of convolutions by lines: in each trip of a loop, every instruction of the chain computes the lines that
+    the next one needs, in buffers of a few lines instead of whole images.
 
-    It does so for results that alone the next instruction reads, and that exceed the second cache of the target, if it
-    has one: they are then read from it and not from memory behind it (Alwani et al., Fused-layer CNN accelerators,
-    MICRO 2016). Each line is computed once; those that the next block needs again move to the front of the buffer,
-    which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
-    images are (`image_lines`).
+    Applies to results that only the next instruction reads, and that exceed the target's second-level cache, if it has
+    one: they are then read from the cache and not from memory (Alwani et al., Fused-layer CNN accelerators, MICRO
+    2016). Each line is computed once; lines that the next block reads again move to the front of the buffer, which must
+    cost less than tiling saves. Results are bit-identical: instructions record the number of lines of their images
+    (`image_lines`).
 
-    Where several threads compute, this is left: a block has few lines for each, and what one makes, another reads.
+    Not applied with several threads: a block has few lines for each, and threads would read each other's lines.
 
-    A function whose target has `ram_bytes` is cut by another aim alone: chains of any results, in blocks so small that
-    what lives at once is within that limit, or nearer to it.
+    A function whose target has `ram_bytes` is tiled for memory only: chains of any results, in blocks small enough that
+    live bytes respect that limit, or come nearer to it.
     """
 
     name = "tile-lines"
@@ -73,7 +73,7 @@ class TileLinesPass(ModulePass):
 
 
 def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
-    """The chains of a function to cut: for its limit of memory where it has one, else for the cache."""
+    """The chains of a function to tile: for its memory limit if it has one, else for the cache."""
     target = function.target
     backend = get_backend(target.backend)
     if target.limits.ram_bytes:
@@ -84,7 +84,7 @@ def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
 
 
 def stage_of(op: Operation) -> LineStage | None:
-    """How an instruction reads lines; `None` for one that does not compute by lines."""
+    """The lines that an instruction reads per output line; `None` if it does not compute by lines."""
     if not isinstance(op, DerivedInstruction) or op.prologue is not None:
         return None
     window = op.line_window()
@@ -97,7 +97,7 @@ def stage_of(op: Operation) -> LineStage | None:
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of instructions, each the only reader of the one before, and how they are cut."""
+    """A chain of instructions, each the only reader of the previous one, with its schedule."""
 
     ops: Sequence[DerivedInstruction]
     links: Sequence[Link]
@@ -111,7 +111,7 @@ class Chain:
         gone = {link.root for link in self.links}
         for op in _between(first, last):
             if isinstance(op, DeallocOp) and op.buffer not in gone:
-                # What the first instructions read, the last block still does.
+                # The last block still reads the inputs of the first instruction.
                 op.detach()
                 block.insert_op_after(op, last)
         write_chain(self.ops, self.links, self.schedule)
@@ -123,7 +123,7 @@ class Chain:
 
 
 def _erase_buffer(root: SSAValue) -> None:
-    """Erase an allocation with its views and its deallocation."""
+    """Erase an allocation with its views and deallocations."""
     for use in list(root.uses):
         if isinstance(use.operation, ViewOp):
             _erase_buffer(use.operation.result)
@@ -136,7 +136,7 @@ def _erase_buffer(root: SSAValue) -> None:
 
 
 def _between(first: Operation, last: Operation) -> list[Operation]:
-    """The ops behind the one and in front of the other."""
+    """The ops strictly between two ops."""
     found: list[Operation] = []
     op = first.next_op
     while op is not None and op is not last:
@@ -154,11 +154,11 @@ class ChainSearch:
     storage: Storage
     target: Target
     least: int
-    """The bytes of an image beyond which results are cut."""
+    """Images larger than this many bytes are tiled."""
     must_be_best: bool = True
-    """Whether instructions are cut only where their lines are computed as fast as all at once."""
+    """Whether tiles must be computed as fast as the whole."""
     known: dict[Operation, bool] = field(default_factory=dict[Operation, bool])
-    """What the backend has answered."""
+    """Cached answers of the backend."""
 
     @cached_property
     def accesses(self) -> Accesses:
@@ -166,7 +166,7 @@ class ChainSearch:
         return Accesses.of(self.block)
 
     def chains(self) -> list[Chain]:
-        """The chains that are worth cutting, the longest from each first instruction on."""
+        """The chains worth tiling, the longest from each first instruction on."""
         chains: list[Chain] = []
         taken: set[Operation] = set()
         for run in self.runs():
@@ -179,7 +179,7 @@ class ChainSearch:
         return chains
 
     def runs(self) -> Iterator[list[Link]]:
-        """For each instruction that a link begins at, that link and all that follow, the longest run there is."""
+        """For each link, the longest sequence of links that it starts."""
         links = {link.writer: link for op in own_operations(self.block) if (link := self.link(op)) is not None}
         for link in links.values():
             run = [link]
@@ -188,7 +188,10 @@ class ChainSearch:
             yield run
 
     def fitting(self, function: FuncOp) -> list[Chain]:
-        """The chains that bring a function, whose body the block is, within its memory; none where it is already."""
+        """
+        The chains to tile so that a function, whose body is the block, respects its memory limit; none if it does
+        already.
+        """
         plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), room_of(function))
         if plan.peak <= plan.limit:
             return []
@@ -199,7 +202,7 @@ class ChainSearch:
         return [Chain(piece.ops, piece.links, schedule) for piece, schedule in plan.chosen.items()]
 
     def pieces(self, links: Sequence[Link]) -> Iterator[Piece]:
-        """The chain of these links, if it can be cut."""
+        """The chain of these links, if it can be tiled."""
         stages = self.stages(links)
         schedules = possible_schedules(stages, [_line_buffer(link) for link in links]) if stages else []
         if schedules:
@@ -210,7 +213,7 @@ class ChainSearch:
             yield Piece(ops, links, positions[ops[0]], positions[ops[-1]], gone, used - gone, schedules)
 
     def link(self, op: Operation) -> Link | None:
-        """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""
+        """The link from an instruction to the only reader of its result, if that exceeds the cache."""
         if stage_of(op) is None:
             return None
         assert isinstance(op, DerivedInstruction)
@@ -229,7 +232,7 @@ class ChainSearch:
         whole = others[1].value
         if not isinstance(reader, DerivedInstruction) or not reader.inputs() or reader.inputs()[0] is not whole:
             return None
-        if reader not in self.accesses.positions:  # It is in a loop already.
+        if reader not in self.accesses.positions:  # It is inside a loop already.
             return None
         if stage_of(reader) is None or size_of(whole.type) != size_of(root.type):
             return None
@@ -238,7 +241,7 @@ class ChainSearch:
     def _fitting(
         self, root: SSAValue, writer: DerivedInstruction, reader: DerivedInstruction, fills: tuple[Operation, ...]
     ) -> Link | None:
-        """The link, where its image is the interior of its buffer and the fills are the border."""
+        """The link, if the image is the interior of its buffer and the fills are the border."""
         result, whole = writer.outputs()[0], reader.inputs()[0]
         shape, inner = shape_of(whole), shape_of(result)
         strides = strides_of(whole)
@@ -257,7 +260,7 @@ class ChainSearch:
         return Link(root, writer, reader, fills, top, left, next(iter(values), None))
 
     def chain(self, links: Sequence[Link]) -> Chain | None:
-        """The chain of these links, if nothing is in its way and it is worth cutting."""
+        """The chain of these links, if it can be tiled and that is profitable."""
         stages, buffers, ops = self.stages(links), [_line_buffer(link) for link in links], _ops_of(links)
         schedule = best_schedule(stages, buffers, self.target.l2_bytes // 2) if stages else None
         if schedule is None:
@@ -267,7 +270,7 @@ class ChainSearch:
         return Chain(ops, links, schedule) if is_profitable(saved - batch * schedule.moved_bytes()) else None
 
     def stages(self, links: Sequence[Link]) -> list[LineStage]:
-        """How the instructions of a chain read lines; none where something is in its way."""
+        """The line stages of the instructions of a chain; none if another instruction prevents tiling."""
         ops = _ops_of(links)
         parts: set[Operation] = {*ops, *(fill for link in links for fill in link.fills)}
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
@@ -278,18 +281,18 @@ class ChainSearch:
         return [stage for op in ops if (stage := stage_of(op)) is not None]
 
     def tiles(self, op: DerivedInstruction) -> bool:
-        """Whether the backend computes some lines of an instruction as it would among all."""
+        """Whether the backend computes a few lines of an instruction exactly as it does among all."""
         if op not in self.known:
             self.known[op] = self.backend.supports_row_tiling(op, self.storage, self.target, self.must_be_best)
         return self.known[op]
 
 
 def _ops_of(links: Sequence[Link]) -> list[DerivedInstruction]:
-    """The instructions that links connect."""
+    """The instructions that the links connect."""
     return [links[0].writer, *(link.reader for link in links)]
 
 
 def _line_buffer(link: Link) -> LineBuffer:
-    """The lines of the buffer between two instructions."""
+    """The line buffer of a link."""
     _, _, width, channels = shape_of(link.reader.inputs()[0])
     return LineBuffer(link.top, width * channels * byte_width(element_of(link.root)))

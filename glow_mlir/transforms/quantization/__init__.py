@@ -1,1 +1,1 @@
-"""Passes that decide what is quantized, and compute on quantized values."""
+"""Passes that select values to quantize, and compute on quantized values."""

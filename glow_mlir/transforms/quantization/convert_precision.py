@@ -31,7 +31,7 @@ from glow_mlir.rewriting.quantization_plan import data_operands, form_of
 from glow_mlir.support.dataclass import dataclass
 
 PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
-"""What the option `to` may be."""
+"""The values of the option `to`."""
 
 MAX_F16 = float(np.finfo(np.float16).max)
 """The largest number of f16."""
@@ -40,11 +40,11 @@ MAX_F16 = float(np.finfo(np.float16).max)
 @dataclass(frozen=True)
 class Narrowing:
     """
-    What of a function is narrowed: `operators` take narrower floats, and those in `readers` read some operands as such.
+    The operators of a function to narrow: `operators` take narrow floats, `readers` read some operands narrow.
 
-    Products do that the backend executes so, and what moves elements to them. Sums stay f32, and what is computed of
-    them before they are stored. Of a value that is stored narrow, elementwise operators read that, by the number of the
-    operand: their loops convert it back.
+    Products that the backend executes in narrow floats are narrowed, and data movement in front of them. Accumulators
+    stay f32, and so do operators applied to them before the store. Elementwise operators read the narrow form of stored
+    values (by operand number): their loops convert it back.
     """
 
     operators: AbstractSet[Operation]
@@ -52,7 +52,7 @@ class Narrowing:
 
     @staticmethod
     def of(function: FunctionOp, storage: Storage, kept: AbstractSet[Operation], to: Attribute) -> Narrowing:
-        """That of a function whose `kept` operators compute in f32."""
+        """The narrowing of a function whose `kept` operators compute in f32."""
         backend = get_backend(function.target.backend)
         program = [op for op in operations(function) if isinstance(op, HighOp) and op not in kept]
         stored: dict[SSAValue, None] = {}
@@ -68,7 +68,7 @@ class Narrowing:
         readers: dict[Operation, set[int]] = {}
         for value in stored:
             if isinstance(value.owner, GetOp | Block):
-                continue  # What is stored already.
+                continue  # Already stored.
             for use in value.uses:
                 if isinstance(use.operation, Elementwise) and use.operation not in kept:
                     readers.setdefault(use.operation, set()).add(use.index)
@@ -77,7 +77,7 @@ class Narrowing:
 
 @dataclass(frozen=True)
 class NarrowOperator(Pattern):
-    """A product of f32 is one of narrower floats, summed in f32; elements that it reads are moved and stored narrow."""
+    """Narrow a product of f32 with f32 accumulators; moved operands are stored narrow."""
 
     to: Attribute
     clip: bool
@@ -110,7 +110,7 @@ class NarrowOperator(Pattern):
         return Narrowing.of(function, storage, self.kept, self.to)
 
     def _narrowed(self, value: SSAValue, emit: Emitter) -> SSAValue:
-        """A value of f32 as a narrower one: what it was widened from, where it was."""
+        """Convert an f32 value to the narrow type, or return the value it was widened from."""
         if isinstance(value.owner, CastOp) and element_of(value.owner.input) == self.to:
             return value.owner.input
         if self.clip and self.to == f16:
@@ -121,11 +121,11 @@ class NarrowOperator(Pattern):
 @dataclass(frozen=True)
 class ConvertPrecisionPass(PatternPass):
     """
-    Multiply in `to`, bf16 or f16, what is multiplied in f32, and store it so; sums stay f32 (Glow's
+    Multiply in `to`, bf16 or f16, instead of f32, and store operands in it; accumulators stay f32 (Glow's
     convertFunctionToFloat16).
 
     Inputs and outputs keep their types, and operators of the nodes or kinds in `keep` their precision. With `clip`,
-    numbers are limited to the range of f16 before they are converted, in place of becoming infinite.
+    numbers are clipped to the range of f16 before conversion instead of becoming infinite.
     """
 
     name = "convert-precision"
@@ -148,14 +148,14 @@ class ConvertPrecisionPass(PatternPass):
 
 
 def _product(op: HighOp, operands: Sequence[SSAValue]) -> HighOp:
-    """A product of other operands, whose result is the sums."""
+    """Rebuild a product with other operands and its accumulators as result."""
     return type(op).inferred(operands, {**op.properties, "to": f32}, op.location)
 
 
 def _has_narrow_form(op: HighOp, to: Attribute, backend: Backend) -> bool:
-    """Whether a backend executes a product of narrower operands as well as that of f32."""
+    """Whether a backend executes a product of narrow operands as well as of f32."""
     if not backend.supports(op):
-        return True  # What it is lowered to is another product.
+        return True  # The product is lowered to another one first.
     data = data_operands(op)
     casts = [CastOp.make(value, to=to) for value in data]
     narrow = _product(op, [*(cast.result for cast in casts), *op.operands[len(data) :]])

@@ -1,4 +1,4 @@
-"""`equalize-channels`: channels between two products get ranges that are alike, by factors in the weights of both."""
+"""`equalize-channels`: balance channel ranges between two products by factors in the weights of both."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ from glow_mlir.rewriting.linear_operators import Linear, linear_operator
 from glow_mlir.support.dataclass import dataclass
 
 MAX_SWEEPS = 20
-"""How often all pairs are equalized at most: a product in the middle of a chain is in two of them."""
+"""Maximum number of sweeps over all pairs: a product in the middle of a chain is in two of them."""
 
 
 @dataclass(frozen=True)
 class EqualizeChannelsPass(ModulePass):
     """
-    Divide each channel of a product's weights and bias, and multiply what reads it in the weights of the next product,
-    so that both have the same largest magnitude there (cross-layer equalization, Nagel et al., arXiv 1906.04721, §4.1).
+    Scale each output channel of a product's weights and bias down, and the matching input channel of the next product
+    up, so that both have the same largest magnitude (cross-layer equalization, Nagel et al., arXiv 1906.04721, §4.1).
 
-    Between the two stand only operators that factors above zero go through, as ReLU, and nothing else reads what is
-    scaled. Factors are powers of two: results keep their bits, but where numbers leave the range of normal ones. One
-    scale for all channels, of the codes of an activation or of weights, then suits each of them better. Names of values
-    and the digest of the graph stay.
+    Only operators that commute with positive factors, such as ReLU, may stand between the two, and scaled values have
+    no other readers. Factors are powers of two: results are bit-identical within the range of normal numbers. A
+    per-tensor scale then suits all channels better. Names of values and the digest of the graph are kept.
     """
 
     name = "equalize-channels"
@@ -50,7 +49,7 @@ class EqualizeChannelsPass(ModulePass):
 
 
 def _pairs(op: Operation, storage: Storage) -> Iterator[tuple[HighOp, HighOp]]:
-    """The pair, if there is one, whose second product is `op`."""
+    """The pair whose second product is `op`, if there is one."""
     second = _product(op, storage)
     if second is None:
         return
@@ -62,7 +61,7 @@ def _pairs(op: Operation, storage: Storage) -> Iterator[tuple[HighOp, HighOp]]:
 
 
 def _product(op: Operation, storage: Storage) -> Linear | None:
-    """A product of f32 whose weights, and bias if it has one, are constants of its own."""
+    """`op` as an f32 product whose weights and bias are constants without other readers; else `None`."""
     linear = linear_operator(op)
     if linear is None or element_of(linear.op.results[0]) != f32 or size_of(linear.form.weights) == 1:
         return None
@@ -71,7 +70,7 @@ def _product(op: Operation, storage: Storage) -> Linear | None:
 
 
 def _equalized(first: HighOp, second: HighOp, storage: Storage) -> bool:
-    """Equalize the channels between two products; whether that changed something."""
+    """Equalize the channels between two products; return whether that changed anything."""
     before, behind = linear_operator(first), linear_operator(second)
     assert before is not None
     assert behind is not None
@@ -94,7 +93,7 @@ def _equalized(first: HighOp, second: HighOp, storage: Storage) -> bool:
 
 
 def _magnitudes(weights: SSAValue, linear: Linear, side: Shape, storage: Storage) -> np.ndarray:
-    """The largest magnitude of the weights of each output or input, in f64."""
+    """The largest weight magnitude of each output or input, in f64."""
     array = storage.value_of(weights)
     assert array is not None
     axes = tuple(axis for axis, size in enumerate(side) if size == 1)
@@ -110,7 +109,7 @@ def _scale(linear: Linear, factors: np.ndarray, side: Shape, storage: Storage) -
 
 
 def _replace(op: HighOp, index: int, constant: Stored, storage: Storage) -> None:
-    """Let an operator read another constant, in the place and under the nodes of the one that it read."""
+    """Replace a constant operand by a new constant with its name hint and location."""
     old = op.operands[index]
     owner = old.owner
     assert isinstance(owner, Operation)

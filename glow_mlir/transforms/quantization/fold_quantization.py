@@ -1,4 +1,4 @@
-"""`fold-quantization`: operators between a dequantization and a quantization compute on codes."""
+"""`fold-quantization`: compute operators between a dequantization and a quantization on quantized values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Product = ConvOp | MatMulOp | FullyConnectedOp
 
 
 class MultiplyCodes(Pattern):
-    """A product of numbers that codes stand for is one of codes, in integers, and the bias is added to its number."""
+    """Multiply quantized values in integers, and dequantize the accumulators; the bias is added behind."""
 
     @rooted
     def match_and_rewrite(self, op: Product, rewriter: Rewriter, /) -> None:
@@ -66,14 +66,14 @@ class MultiplyCodes(Pattern):
 
 
 def _fits(op: Product, left: SSAValue, right: SSAValue) -> bool:
-    """Whether codes are as wide as each other, and their sums of products are within i32 whatever they are."""
+    """Whether both operands have equal width, and accumulators fit i32 for any quantized values."""
     kinds = element_of(left), element_of(right)
     alike = byte_width(kinds[0]) == byte_width(kinds[1]) <= 2
     return alike and _terms(op) * _largest(kinds[0]) * _largest(kinds[1]) < 1 << 31
 
 
 def _terms(op: Product) -> int:
-    """How many products a sum has, at most: how many sums there are may be known at run time only."""
+    """The maximum number of terms of a sum; the number of sums may be known only at run time."""
     if isinstance(op, ConvOp):
         return math.prod(shape_of(op.filter)[1:])
     is_turned = isinstance(op, MatMulOp) and flag(op.transpose_left)
@@ -81,7 +81,7 @@ def _terms(op: Product) -> int:
 
 
 def _largest(element: Attribute) -> int:
-    """The largest distance of a code of a type from its zero point."""
+    """The largest distance of a quantized value from its zero point."""
     if isinstance(element, UniformQuantizedType):
         zero = zero_point_of(element)
         return max(element.most.data - zero, zero - element.least.data)
@@ -91,8 +91,7 @@ def _largest(element: Attribute) -> int:
 
 class MultiplyElements(Pattern):
     """
-    A product of two numbers that codes of 8 bits stand for is one of integers, but for the accuracy strict: it has one
-    rounding less.
+    Multiply two 8-bit quantized values elementwise in integers, except with accuracy strict: this saves a rounding.
     """
 
     @rooted
@@ -111,7 +110,7 @@ class MultiplyElements(Pattern):
 
 
 def _centred(codes: SSAValue, emit: Emitter) -> SSAValue:
-    """Codes less their zero point, as i32."""
+    """Subtract the zero point of a quantized value, as i32."""
     element, zero = element_of(codes), zero_point_of(element_of(codes))
     integers = codes if storage_of(element) == element else emit(StorageCastOp, codes, to=storage_of(element))
     wide = emit(CastOp, integers, to=i32)
@@ -119,7 +118,7 @@ def _centred(codes: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _channel_scale(op: Product, scale: float | SSAValue, emit: Emitter) -> SSAValue | None:
-    """The scale of the right operand for each channel of the result, or for all; `None` where neither."""
+    """The scale of the right operand per output channel, or a scalar; `None` if it has another shape."""
     if not isinstance(scale, SSAValue):
         return emit.splat(scale, f32)
     shape = shape_of(scale)
@@ -131,7 +130,7 @@ def _channel_scale(op: Product, scale: float | SSAValue, emit: Emitter) -> SSAVa
 
 
 def channel_line(op: Product) -> Shape:
-    """The shape of a scale for each channel of the result, beside the right operand."""
+    """The shape of a per-output-channel scale that broadcasts to the right operand."""
     shape = shape_of(op.operands[1])
     is_transposed = isinstance(op, MatMulOp) and flag(op.transpose_right)
     axis = 0 if isinstance(op, ConvOp) else len(shape) - 2 if is_transposed else len(shape) - 1
@@ -141,11 +140,11 @@ def channel_line(op: Product) -> Shape:
 @dataclass(frozen=True)
 class FoldQuantizationPass(PatternPass):
     """
-    Let operators between a dequantization and a quantization compute on codes (paper §4.5): products and means in
-    integers, what moves elements as it is, sums and changes of scale at once, functions of one code from a table.
+    Compute operators between a dequantization and a quantization on quantized values (paper §4.5): products and means
+    in integers, data movement unchanged, sums and requantization in one step, unary functions by lookup tables.
 
-    What is left between the two computes on numbers, in registers where it stacks. For the accuracy `strict`, codes
-    change no scale at once: each quantization of the model rounds what the model says.
+    The remaining operators compute on floats, in registers if they are stacked. With accuracy `strict`, there is no
+    requantization in one step: each quantization of the model rounds as in the model.
     """
 
     name = "fold-quantization"

@@ -1,4 +1,4 @@
-"""`lower-quantization`: products of codes become products of the integers that store them."""
+"""`lower-quantization`: lower quantized products to products of stored integers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Product = ConvOp | FullyConnectedOp | MatMulOp
 
 class ProductOfIntegers(Pattern):
     """
-    A product of codes is one of their integers, less the zero point of the left operand times the sum of the right one.
+    Lower a quantized product to an integer product, minus the left zero point times the sum of the right operand.
 
-    What is subtracted is in the bias where both are known. Padding of codes is their zero point. A zero point of the
-    right operand is subtracted from it, in more bits.
+    The correction is folded into the bias if both are constant. Padding is filled with the zero point. A right zero
+    point is subtracted from the operand, in a wider type.
     """
 
     @rooted
@@ -66,7 +66,7 @@ class ProductOfIntegers(Pattern):
 
 
 def _with_zero_point(op: Product, weights: SSAValue, zero: int, emit: Emitter) -> SSAValue | None:
-    """The bias less the zero point of the left operand times the sum of the right one; `None` where one is unknown."""
+    """The bias minus the left zero point times the sum of the right operand; `None` if one is not constant."""
     known, added = emit.known(weights) if zero else None, None if op.bias is None else emit.known(op.bias)
     if known is None or (op.bias is not None and added is None) or (not isinstance(op, ConvOp) and known.ndim != 2):
         return None
@@ -77,7 +77,7 @@ def _with_zero_point(op: Product, weights: SSAValue, zero: int, emit: Emitter) -
 
 
 def _total(op: Product, weights: SSAValue, emit: Emitter) -> SSAValue:
-    """The sum of the right operand for each channel of the result, in a form that broadcasts with it."""
+    """The sum of the right operand per output channel, in a shape that broadcasts with the result."""
     wide, rank = emit(CastOp, weights, to=i32), rank_of(weights)
     if not isinstance(op, ConvOp):
         is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
@@ -91,7 +91,7 @@ def _total(op: Product, weights: SSAValue, emit: Emitter) -> SSAValue:
 
 
 class ProductOfRunTimeBlocks(Pattern):
-    """A product with blocks of codes that are no constants is one with numbers: kernels read packed ones."""
+    """Dequantize weight blocks that are not constant: kernels read packed ones."""
 
     @rooted
     def match_and_rewrite(self, op: BlockwiseMatMulOp, rewriter: Rewriter, /) -> None:
@@ -100,7 +100,7 @@ class ProductOfRunTimeBlocks(Pattern):
 
 
 class StoreSplats(Pattern):
-    """Codes, scales and zero points of a product that are splats become constants: kernels read packed ones."""
+    """Turn splat weights, scales and zero points of a blockwise product into constants: kernels read packed ones."""
 
     @rooted
     def match_and_rewrite(self, op: BlockwiseMatMulOp, rewriter: Rewriter, /) -> None:
@@ -113,16 +113,15 @@ class StoreSplats(Pattern):
 
 
 def _weights(op: BlockwiseMatMulOp) -> Sequence[SSAValue]:
-    """The operands that weights are made of."""
+    """The operands that make up the weights."""
     return [value for value in (op.codes, op.scales, op.zero_points) if value is not None]
 
 
 @dataclass(frozen=True)
 class LowerQuantizationPass(PatternPass):
     """
-    Turn products of codes into products of the integers that store them, which kernels execute, and corrections that
-    are constants where the right operand is one (paper §4.5); and those of blocks that are no constants into products
-    of numbers.
+    Lower quantized products to products of stored integers, which kernels execute, plus corrections that are constant
+    if the right operand is (paper §4.5); lower products with non-constant blocks to float products.
     """
 
     name = "lower-quantization"

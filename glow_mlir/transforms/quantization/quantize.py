@@ -1,4 +1,4 @@
-"""`quantize`: numbers become codes, by what a profile says of them."""
+"""`quantize`: quantize values by their profile."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from glow_mlir.transforms.quantization.fold_quantization import Product, channel
 @takes(Quantization)
 class QuantizePass(ModulePass):
     """
-    Quantize what a profile knows, and put a dequantization behind (Glow's quantization procedure, paper §4.5).
+    Quantize profiled values, and dequantize them right behind (Glow's quantization procedure, paper §4.5).
 
-    Each value between operators that have a form on codes becomes `dequantize(quantize(value))`, weights become
-    `dequantize(codes)`, so that the meaning stands in the graph before `fold-quantization` brings the operators onto
-    the codes. Options are those of `Quantization`; which values become codes is in `quantization_plan.py`.
+    Each value between operators with a quantized form becomes `dequantize(quantize(value))`, weights become
+    `dequantize(constant)`; the graph thus keeps its meaning until `fold-quantization` moves operators onto quantized
+    values. Options are those of `Quantization`; `quantization_plan.py` selects the values.
     """
 
     name = "quantize"
@@ -57,7 +57,7 @@ class QuantizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self._profile.is_equalized:
             EqualizeChannelsPass().apply(ctx, op)
-        # Only here: the weights in a profile are those behind the equalization, which leaves plans as they are.
+        # Only here: profiles record the weights after equalization, which leaves plans unchanged.
         self._profile.check_weights(weights_digest(op), Path(self.options.profile))
         found = self.quantizing(op)
         if self.options.assert_all:
@@ -66,16 +66,18 @@ class QuantizePass(ModulePass):
             quantizing.run()
 
     def quantizing(self, module: ModuleOp) -> list[Quantizing]:
-        """The rewriting of each function; raises `GlowError` as `plans` does, and for unknown values to calibrate."""
+        """
+        The rewriting of each function; raises `GlowError` as `plans` does, and for `calibrations` of unknown values.
+        """
         plans = self.plans(module)
         calibrations = _named_calibrations(observed_values(module), self.options.calibrations)
         return [Quantizing(plan, self.options, calibrations) for plan in plans]
 
     def plans(self, module: ModuleOp) -> list[Plan]:
         """
-        What of each function becomes codes.
+        The quantization plan of each function.
 
-        Raises `GlowError` for a profile that cannot be read, or is of another graph, and for unknown nodes to keep.
+        Raises `GlowError` for a profile that cannot be read or belongs to another graph, and for unknown nodes to keep.
         """
         profile = self._profile
         profile.check_graph(graph_digest(module), Path(self.options.profile))
@@ -88,12 +90,12 @@ class QuantizePass(ModulePass):
 
     @cached_property
     def _profile(self) -> Profile:
-        """What is in the file."""
+        """The content of the profile file."""
         return read_profile(Path(self.options.profile))
 
     @cached_property
     def options(self) -> Quantization:
-        """The options in one value, whose words are checked."""
+        """The options as one validated value."""
         given = given_of(self, Quantization)
         if not given.get("profile"):
             raise OptionError("the pass 'quantize' needs a profile", hint='quantize{profile="model.profile.json"}')
@@ -101,7 +103,9 @@ class QuantizePass(ModulePass):
 
 
 def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, str]) -> dict[SSAValue, str]:
-    """Value → its own calibration, the last that fits; raises `OptionError` for a pattern that fits no value."""
+    """
+    Value → its own calibration, from the last matching pattern; raises `OptionError` for a pattern without a match.
+    """
     found: dict[SSAValue, str] = {}
     for pattern, calibration in chosen.items():
         fitting = [value for name, value in observed.items() if fnmatchcase(name, pattern)]
@@ -112,7 +116,7 @@ def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, s
 
 
 def _check_all(plans: list[Plan]) -> None:
-    """Raise `OptionError` with a list of what stays in floats and is not among those kept."""
+    """Raise `OptionError` with a list of the operators that stay in floats without being kept."""
     left = [op for plan in plans for op in floats_of(plan) if op not in plan.kept]
     if left:
         listed = ", ".join(f"{op.name.partition('.')[2]} ('{'+'.join(location_names(op.location))}')" for op in left)
@@ -128,12 +132,12 @@ class Quantizing:
     plan: Plan
     options: Quantization
     calibrations: Mapping[SSAValue, str]
-    """Value → its calibration, where that is not the one of the options."""
+    """Value → its calibration, if it differs from the options."""
     _types: dict[SSAValue, Uniform] = field(default_factory=dict[SSAValue, Uniform], init=False)
-    """The codes of each group of values with one scale, by its first."""
+    """First value of a group with one scale → the group's quantization parameters."""
 
     def run(self) -> None:
-        """Quantize all that the plan says."""
+        """Quantize everything in the plan."""
         for value in self.plan.values:
             self._quantize(value)
             statistics.count("values quantized")
@@ -143,12 +147,12 @@ class Quantizing:
         erase_dead(self.plan.function)
 
     def products(self) -> list[Product]:
-        """The products whose weights become codes."""
+        """The products whose weights are quantized."""
         known = self.plan.storage.is_constant
         return [op for op in self.plan.operators if isinstance(op, Product) and known(op.operands[1])]
 
     def uniform(self, value: SSAValue) -> Uniform:
-        """The codes of a value, which are those of its group."""
+        """The quantization parameters shared by the value's group."""
         group = self.plan.group(value)
         if group[0] not in self._types:
             options, histogram = self.options, self.plan.histogram(group)
@@ -158,7 +162,7 @@ class Quantizing:
         return self._types[group[0]]
 
     def _quantize(self, value: SSAValue) -> None:
-        """Put a pair of quantization and dequantization behind a value, and let it be read there."""
+        """Insert a quantization and a dequantization behind a value, and redirect its quantized uses."""
         producer = value.owner
         assert isinstance(producer, Operation)
         assert producer.next_op is not None
@@ -170,7 +174,7 @@ class Quantizing:
             use.operation.operands[use.index] = result
 
     def _quantize_weights(self, op: Product) -> None:
-        """Let a product read its constant operand, and a constant bias, as what codes stand for."""
+        """Replace the constant weights, and a constant bias, of a product by dequantized constants."""
         storage, options = self.plan.storage, self.options
         emit = Emitter(op, storage)
         weights = storage.value_of(op.operands[1])
@@ -190,11 +194,11 @@ class Quantizing:
 
     def _mean_error(self, op: Product, errors: np.ndarray) -> np.ndarray | float:
         """
-        What such errors of its weights add to each channel of a product's result on average, in f64.
+        The mean error per output channel caused by errors of the weights, in f64.
 
-        This is the bias correction of Nagel et al. (arXiv 1906.04721, §4.2), with one mean for all channels of the
-        input, the one that a histogram has, and as if there were no padding. Nothing is known of results that read one
-        channel each, whose mean may be far from that of all.
+        The bias correction of Nagel et al. (arXiv 1906.04721, §4.2), with the histogram's mean for all input channels,
+        and without regard to padding. Results that read one channel each get none: the mean of that channel may be far
+        from the overall mean.
         """
         linear = linear_operator(op)
         if linear is None or _reads_one_channel(linear.form):
@@ -204,12 +208,12 @@ class Quantizing:
 
 
 def _reads_one_channel(form: LinearForm) -> bool:
-    """Whether each channel of the result is of one channel of the data, as that of a depthwise convolution is."""
+    """Whether each output channel reads one input channel, as in a depthwise convolution."""
     return form.view[0] > 1 and form.view[-1] == 1
 
 
 def _rounded(value: SSAValue) -> SSAValue:
-    """The numbers that became the codes of a value."""
+    """The value in front of the quantization and dequantization."""
     assert isinstance(value.owner, DequantizeOp)
     codes = value.owner.input.owner
     assert isinstance(codes, QuantizeOp)
@@ -217,7 +221,7 @@ def _rounded(value: SSAValue) -> SSAValue:
 
 
 def _scale_of(value: SSAValue) -> float:
-    """The scale of the codes that a value was made of."""
+    """The scale of the quantized value behind a dequantization."""
     assert isinstance(value.owner, DequantizeOp)
     known = parameters_of(element_of(value.owner.input))
     assert known is not None

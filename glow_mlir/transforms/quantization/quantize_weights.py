@@ -1,4 +1,4 @@
-"""`quantize-weights`: constant operands of products, and tables that rows are taken from, become blocks of codes."""
+"""`quantize-weights`: block-quantize constant operands of products, and gathered tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class QuantizeWeights(Pattern):
-    """An operator that reads a constant matrix of f32 reads the numbers of codes of so many `bits` in its place."""
+    """Replace a constant f32 matrix by blocks quantized to `bits` bits."""
 
     bits: int
     block: int
@@ -52,7 +52,7 @@ class QuantizeWeights(Pattern):
             self._quantize_product(op, rewriter)
 
     def _quantize_product(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter) -> None:
-        """Blocks are along the depth of the product; behind that, the left operand gets zeros."""
+        """Quantize blocks along the depth of the product; the left operand is zero-padded to match."""
         is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
         if isinstance(op, MatMulOp) and flag(op.transpose_left):
             return
@@ -66,10 +66,10 @@ class QuantizeWeights(Pattern):
         rewriter.replace(op, MatMulOp.make(left, numbers, op.bias, transpose_right=True))
 
     def _quantize_table(self, op: GatherOp, rewriter: Rewriter) -> None:
-        """Blocks are parts of a row; what is behind its end is cut off."""
+        """Quantize blocks of the rows of a table; padding is sliced off the gathered rows."""
         if len(shape_of(op.input)) != 2 or normalize_axis(integer(op.axis), 2) != 0:
             return
-        # Only a part of rows with a size that is known at run time only cannot be said.
+        # A slice of rows of a run-time size cannot be expressed.
         part = shape_of(op.result) if self._missing(shape_of(op.input)[1]) else None
         numbers = self._numbers(op.input, False, rewriter)
         if numbers is None:
@@ -80,14 +80,14 @@ class QuantizeWeights(Pattern):
         rewriter.replace(op, (), [rows])
 
     def _missing(self, depth: int) -> int:
-        """Codes that a row of so many lacks to be whole cells."""
+        """The number of quantized values that a row lacks to fill whole cells."""
         return -depth % (CELL_BITS // self.bits)
 
     def _numbers(self, value: SSAValue, is_turned: bool, rewriter: Rewriter) -> SSAValue | None:
         """
-        The numbers that a constant matrix, or its transpose, is rounded to; `None` where it has no blocks.
+        The dequantized blocks of a constant matrix, or of its transpose; `None` if it is not quantized.
 
-        Rows have zeros behind their end, where their codes are no whole cells.
+        Rows are zero-padded to whole cells.
         """
         shape = shape_of(value)
         if len(shape) != 2 or element_of(value) != f32 or shape[not is_turned] < FEWEST:
@@ -107,12 +107,12 @@ class QuantizeWeights(Pattern):
 @dataclass(frozen=True)
 class QuantizeWeightsPass(PatternPass):
     """
-    Round weights to codes, `int8` or `int4`, of which `block` neighbours along the depth have a scale: constant right
-    operands of matrix products, and tables of embeddings (Glow's fused rows).
+    Quantize weights to `int8` or `int4` with a scale per block of `block` neighbours along the depth: constant right
+    operands of matrix products, and embedding tables (Glow's fused rows).
 
-    These are finite matrices of f32 at least 16 deep; others stay as they are, and where there is none, a warning says
-    so. Rows whose codes are no whole cells of 32 bits get zeros behind their end. Operators of the nodes or kinds in
-    `keep` keep theirs. No profile is needed: what is computed on stays f32.
+    Applies to finite f32 matrices at least 16 deep; others stay as they are, and a warning reports if there is none.
+    Rows are zero-padded to whole cells of 32 bits. Operators of the nodes or kinds in `keep` keep their weights. No
+    profile is needed: activations stay f32.
     """
 
     name = "quantize-weights"

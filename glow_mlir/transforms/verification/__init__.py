@@ -1,1 +1,1 @@
-"""Passes that check the promises of a stage."""
+"""Passes that verify the invariants of a stage."""

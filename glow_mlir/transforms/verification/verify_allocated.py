@@ -1,4 +1,4 @@
-"""`verify-allocated`: from here on every buffer has its place, and buffers that live at once do not overlap."""
+"""`verify-allocated`: verify that buffers have offsets, and simultaneously live buffers do not overlap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from glow_mlir.transforms.memory.allocate import alignment_of, exchanged_bytes
 
 @dataclass(frozen=True)
 class VerifyAllocatedPass(ModulePass):
-    """Check region and offset of every buffer: aligned, inside its region, apart from all buffers that live at once."""
+    """
+    Verify region and offset of every buffer: aligned, within its region, disjoint from all simultaneously live buffers.
+    """
 
     name = "verify-allocated"
 
@@ -34,7 +36,7 @@ class VerifyAllocatedPass(ModulePass):
 
 
 def check_activations(function: FuncOp) -> None:
-    """Check the allocations of one function by a sweep over positions."""
+    """Verify the allocations of one function by a sweep over positions."""
     size = _size(function, "activations")
     bound = _number(function, function.activations_bound, "no bound of its activations")
     require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
@@ -60,7 +62,7 @@ def check_activations(function: FuncOp) -> None:
 
 
 def placed_bindings(function: FuncOp) -> list[tuple[BindingLifetime, int]]:
-    """The inputs and outputs that have places among the activations, with these."""
+    """The inputs and outputs placed among the activations, with their offsets."""
     if function.binding_offsets is None:
         return []
     offsets = function.binding_offsets.get_values()
@@ -74,7 +76,7 @@ def placed_bindings(function: FuncOp) -> list[tuple[BindingLifetime, int]]:
 
 
 def check_weights(function: FuncOp) -> None:
-    """Check the places of constants and bindings of one function."""
+    """Verify the offsets of constants and bindings of one function."""
     size = _size(function, "constants")
     reach = 0
     alignment, names = alignment_of(function), function.binding_names
@@ -99,7 +101,7 @@ def check_weights(function: FuncOp) -> None:
 
 
 def check_constants(functions: Sequence[FuncOp]) -> None:
-    """Check that each constant has one place in the region that functions share, apart from all others."""
+    """Verify that each constant has one offset in the shared region, disjoint from all others."""
     placed: dict[str, tuple[int, WeightOp]] = {}
     for function in functions:
         for op in own_operations(function):
@@ -114,14 +116,14 @@ def check_constants(functions: Sequence[FuncOp]) -> None:
 
 
 def _size(function: FuncOp, region: str) -> int:
-    """The bytes of a region, which the caller has to provide."""
+    """The bytes of a region that the caller must provide."""
     size = _number(function, function.properties.get(region), f"no size of its {region}")
     require_at(function, 0 <= size <= MAX_BYTES, f"{size} is no size of its {region}")
     return size
 
 
 def _check_use(function: FuncOp, region: str, size: int, end: int) -> None:
-    """Check that a region has no more bytes than its buffers take, which a caller would provide in vain."""
+    """Verify that a region is no larger than its buffers need."""
     least = aligned_size(end, alignment_of(function))
     require_at(function, size <= least, f"the buffers take {end} of the {size} bytes of {region}")
 

@@ -1,4 +1,4 @@
-"""`verify-host-program`: from here on what queues do is in memory that they can use, and behind what it needs."""
+"""`verify-host-program`: verify that queues use accessible memory and wait for their dependences."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from glow_mlir.transforms.devices.insert_events import Work, earlier, note
 @dataclass(frozen=True)
 class VerifyHostProgramPass(ModulePass):
     """
-    Check that calls are of buffers which their devices can use, that a transfer leaves or comes to its own device, that
-    events are recorded once and before a queue waits for them, and that each queue is behind what it needs of others.
+    Verify that calls use buffers which their devices can access, that transfers start or end at their own device, that
+    events are recorded once and before a queue waits for them, and that each queue waits for all entries of others that
+    it depends on.
     """
 
     name = "verify-host-program"

@@ -1,4 +1,4 @@
-"""`verify-low`: from here on there are only addresses, every read is of something written, every buffer ends."""
+"""`verify-low`: verify that functions consist of instructions, reads follow writes, and lifetimes end."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high` but partitions, every weight declared once and as its
-    storage is, no read of an element of an allocation or output before it is written, every element of every output
-    written at the end, no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs, no
-    @out that overlaps another operand unless the instruction allows it, no loop whose windows do not move. Packed
+    Verify a module of instructions: no function of `glow_high` except partitions, every weight declared once with the
+    type of its storage, no read of an element of an allocation or output before it is written, every element of every
+    output written at the end, no use after `dealloc`, one `dealloc` per allocation, no write to constants and inputs,
+    no @out that overlaps another operand unless the instruction allows it, no loop whose windows do not move. Packed
     state is an output of the function that packs it, and an input of all others.
     """
 
@@ -59,12 +59,12 @@ class VerifyLowPass(ModulePass):
 
 
 Writes = list[tuple[SSAValue, SSAValue]]
-"""Windows that an instruction of a loop wrote, each behind its root."""
+"""Windows that an instruction of a loop wrote, each after its root."""
 
 
 @dataclass
 class FunctionCheck:
-    """The check of one function: what has been declared, written and deallocated, so far."""
+    """The verification of one function: buffers declared, written and deallocated so far."""
 
     function: FuncOp
     storage: Storage
@@ -73,7 +73,7 @@ class FunctionCheck:
     declared: dict[str, WeightOp] = field(default_factory=dict[str, WeightOp])
 
     def run(self) -> None:
-        """Raise `CheckFailed` at the first fault."""
+        """Raise `CheckFailed` at the first violation."""
         for op in own_operations(self.function):
             self._check(op, [])
         for op in operations(self.function):
@@ -83,7 +83,7 @@ class FunctionCheck:
             self._check_output(name)
 
     def _check(self, op: Operation, moved: Writes) -> None:
-        if type(op) in (AllocOp, ViewOp):  # Most of the others.
+        if type(op) in (AllocOp, ViewOp):  # The majority of the other ops.
             return
         if isinstance(op, WeightOp):
             self._check_weight(op)
@@ -100,9 +100,9 @@ class FunctionCheck:
     def _check_loop(self, op: LoopOp, moved: Writes) -> None:
         _check_trips(op)
         before, here = (self.written if op.runs else self.written.copy()), Writes()
-        for inner in own_operations(op.block):  # As in the first trip, in which least has been written.
+        for inner in own_operations(op.block):  # As in the first trip, when the least has been written.
             self._check(inner, here)
-        if not op.runs:  # There may be no trip at all.
+        if not op.runs:  # The loop may have no trip.
             self.written = before
             here = [(root, window) for root, window in here if _steps_along_all(op, root, window)]
         for root, window in here:
@@ -110,7 +110,7 @@ class FunctionCheck:
         moved += here
 
     def _check_branches(self, op: RegionOp, moved: Writes) -> None:
-        """Check alternative regions: what is written behind them is what all of them write."""
+        """Check alternative regions: an element counts as written only if all regions write it."""
         before, ends = self.written, list[WrittenElements]()
         for region in op.regions:
             self.written, here = before.copy(), list(moved)
@@ -120,7 +120,7 @@ class FunctionCheck:
         self.written = reduce(WrittenElements.meet, ends)
 
     def _check_weight(self, op: WeightOp) -> None:
-        # Two declarations would be two names of one buffer, which no analysis could tell.
+        # Two declarations would be undetectable aliases of one buffer.
         name = op.storage_name
         require_at(op, name not in self.declared, f"@{name} is declared twice")
         self.declared[name] = op
@@ -142,13 +142,13 @@ class FunctionCheck:
             self.written.add(op.result, region_of(op.result))
 
     def _is_output(self, storage: StorageOp) -> bool:
-        """Whether it is for the function to write all of some storage."""
+        """Whether the function must write all of some storage."""
         if not isinstance(storage, PlaceholderOp):
             return False
         return storage.role == "output" or storage.packing_function == self.function.sym_name.data
 
     def _check_target(self, op: Instruction, root: SSAValue) -> None:
-        """Check that a function that packs state writes no state: what it packs would be old at once."""
+        """Check that a packing function does not write the state it reads: the packed form would be stale at once."""
         storage = self.storage.by_name.get(root.owner.storage_name) if isinstance(root.owner, WeightOp) else None
         if self._is_packing and isinstance(storage, PlaceholderOp):
             require_at(op, self._is_output(storage), f"a function that packs @{storage.sym_name.data} writes it")
@@ -166,7 +166,7 @@ class FunctionCheck:
         return any(isinstance(op, PlaceholderOp) and op.packing_function == name for op in bound)
 
     def _check_output(self, name: str) -> None:
-        """Check that an output is written, all of it."""
+        """Check that an output is written completely."""
         storage, weight = self.storage.by_name[name], self.declared.get(name)
         if not self._is_output(storage) or is_empty(storage.tensor_type):
             return
@@ -187,7 +187,7 @@ class FunctionCheck:
             self.dead.add(op.buffer)
             return
         for (_, qualifier, value), root in zip(uses, roots, strict=True):
-            # What scratch is left with means nothing.
+            # Leftovers in scratch are meaningless.
             if qualifier in (Qualifier.OUT, Qualifier.INOUT):
                 self._check_target(op, root)
                 self.written.add(root, region_of(value.type))
@@ -211,14 +211,14 @@ class FunctionCheck:
 
 
 def _steps_along_all(op: LoopOp, root: SSAValue, window: SSAValue) -> bool:
-    """Whether a loop has a trip for each element of an axis along which a window moves."""
+    """Whether the trips of a loop cover every element of an axis along which a window moves."""
     size, step = op.size_of_trips, motion_of(window).get(op.index)
     axes = zip(sizes_of(root), strides_of(root), strict=True)
     return op.condition is None and any(size == length and step == stride for length, stride in axes)
 
 
 def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
-    """Whether a window has elements alone that others, which move alike, were written with in the same trip."""
+    """Whether windows with the same motion, written in the same trip, cover a window."""
     if not isinstance(value.owner, WindowOp):
         return False
     motion, written = motion_of(value), WrittenElements()
@@ -230,9 +230,9 @@ def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
 
 def _check_trips(op: LoopOp) -> None:
     """
-    Check that windows which name a loop move with it: one at least, so that trips are no more than elements.
+    Check that at least one window which uses the loop index moves, so that trips do not exceed elements.
 
-    Where there are no elements, nothing moves.
+    Empty windows need not move.
     """
     named = [inner for inner in operations(op.block) if isinstance(inner, WindowOp) and op.index in inner.indices]
     windows = [inner for inner in named if not is_empty(inner.result)]
@@ -241,14 +241,14 @@ def _check_trips(op: LoopOp) -> None:
 
 
 _Operand = tuple[str, Qualifier, SSAValue]
-"""The name of an operand, its qualifier and its buffer."""
+"""Operand name, qualifier and buffer."""
 
 _Use = tuple[int, _Operand]
-"""The number of an operand, and what it is."""
+"""Operand number and operand."""
 
 
 def _check_overlaps(op: Instruction, operands: Sequence[_Operand], roots: Sequence[SSAValue]) -> None:
-    """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
+    """Check that the results of `op` are disjoint from its other operands, or the same buffer if that is allowed."""
     by_root: dict[SSAValue, list[_Use]] = {}
     for index, (use, root) in enumerate(zip(operands, roots, strict=True)):
         by_root.setdefault(root, []).append((index, use))

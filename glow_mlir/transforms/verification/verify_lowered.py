@@ -1,4 +1,4 @@
-"""`verify-lowered`: from here on the backend executes every operator."""
+"""`verify-lowered`: verify that the backend executes every operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class VerifyLoweredPass(ModulePass):
-    """Raise one `UnsupportedOperatorsError` that lists every operator, branch or loop that the backend lacks."""
+    """Raise one `UnsupportedOperatorsError` that lists all operators, branches or loops that the backend lacks."""
 
     name = "verify-lowered"
 

@@ -1,4 +1,4 @@
-"""`verify-partitioned`: from here on each function but those that call is for one device, and these call in order."""
+"""`verify-partitioned`: verify that partitions belong to one device each, and callers run them in order."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class VerifyPartitionedPass(ModulePass):
     """
-    Check that functions which nobody calls do nothing but call others, that each of these is for a device of the module
-    and called once, that one of them writes what is between them and others read it, and that state is on one device.
+    Verify that entry functions only call others, that each callee belongs to a device of the module and is called once,
+    that one callee writes each storage between partitions and others read it, and that state is on one device.
     """
 
     name = "verify-partitioned"

@@ -1,4 +1,4 @@
-"""`verify-selected`: from here on every instruction names its kernel, and all that is written on it fits together."""
+"""`verify-selected`: verify that every instruction has a kernel with consistent parameters."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class VerifySelectedPass(ModulePass):
     """
-    Raise one `UnsupportedOperatorsError` that lists every instruction without a kernel; or a `ModelError` for the first
-    one whose kernel does not execute it, or whose tiles, packed operands, parts or scratch are not those of its kernel,
-    or whose scalar parameters are no such.
+    Raise one `UnsupportedOperatorsError` that lists all instructions without a kernel; or a `ModelError` for the first
+    one whose kernel does not execute it, whose tiles, packed operands, tasks or scratch do not match the kernel, or
+    whose scalar parameters are invalid.
     """
 
     name = "verify-selected"
@@ -44,7 +44,7 @@ class VerifySelectedPass(ModulePass):
 
 
 def _check_parameters(op: Instruction) -> None:
-    """Check that the scalar parameters of an instruction have numbers from 0 on, and are what code gets as such."""
+    """Verify that scalar parameters are numbered from 0, and that each is of a kind that code takes as a parameter."""
     found = parameters(op)
     require_at(op, all(map(may_be_parameter, found)), "a constant is a scalar parameter that cannot be one")
     numbers = [parameter_number(constant) for constant in found]
@@ -52,6 +52,6 @@ def _check_parameters(op: Instruction) -> None:
 
 
 def _instructions(function: FuncOp) -> list[Instruction]:
-    """What a function does, in its loops too."""
+    """The instructions of a function, loops included."""
     found = operations(function)
     return [inner for inner in found if isinstance(inner, Instruction) and inner.NEEDS_KERNEL]
