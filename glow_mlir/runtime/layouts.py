@@ -36,7 +36,7 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
     tell_symbols((pair for _, sizes, shape in inputs for pair in zip(sizes, shape, strict=True)), values)
     for name, sizes, shape in inputs:
         if fault := wrong_size(sizes, shape, values):
-            hint = "sizes of a call fit each other, and the bounds that the session was begun with"
+            hint = "sizes of a call must be consistent and within the bounds of the session"
             raise InputError(f"input '{name}': {fault}", hint=hint)
     return values
 
@@ -216,7 +216,7 @@ def made(binding: Binding) -> np.ndarray:
         return np.empty(binding.shape, binding.numpy_dtype)
     except MemoryError as error:
         words = f"{binding.dtype}[{', '.join(map(str, binding.shape))}]"
-        reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"
+        reason = f"out of memory for {binding.role} '{binding.name}', which is {words}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 

@@ -134,7 +134,7 @@ def test_arrays_in_sequences_and_optionals_have_the_declared_type(optional: bool
     for value in (np.ones(2), np.array(["a"])):
         with pytest.raises(InputError, match="input 'x' consists of float, not of"):
             run(sequence_model(FLOAT, optional), value if optional else [value])
-    with pytest.raises(InputError, match="has 7, which is no string"):
+    with pytest.raises(InputError, match="has 7, which is not a string"):
         run(sequence_model(TEXT, optional), np.array([7], object) if optional else [np.array([7], object)])
     with pytest.raises(InputError, match="input 'x' has no value"):
         run(sequence_model(FLOAT), [None])

@@ -288,7 +288,7 @@ def test_strings_that_calls_bring_are_forgotten_with_them() -> None:
         given = words(*(f"{number}-{n}" for n in range(100)))
         np.testing.assert_array_equal(session.run(None, {"x0": given})[0], given)
     np.testing.assert_array_equal(session.run(None, {"x0": ["as", "a", "list"]})[0], words("as", "a", "list"))
-    with pytest.raises(InputError, match="input 'x0' has 7, which is no string"):
+    with pytest.raises(InputError, match="input 'x0' has 7, which is not a string"):
         session.run(None, {"x0": np.array(["a", 7], object)})
 
 
