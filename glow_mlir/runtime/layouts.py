@@ -216,7 +216,7 @@ def made(binding: Binding) -> np.ndarray:
         return np.empty(binding.shape, binding.numpy_dtype)
     except MemoryError as error:
         words = f"{binding.dtype}[{', '.join(map(str, binding.shape))}]"
-        reason = f"out of memory for {binding.role} '{binding.name}', which is {words}"
+        reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 

@@ -266,7 +266,7 @@ class MachineEntry(EntryPoint):
             return aligned(size, small_pages if self.entry.symbols else np.empty)
         except MemoryError as error:
             hint = "'glow-run --dump-html' shows what they hold"
-            raise OutOfMemoryError(f"out of memory for {size} bytes of activations", hint=hint) from error
+            raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
 
     def _activations_address(self) -> int:
         """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""

@@ -105,7 +105,7 @@ def test_cast_map_takes_the_declared_type(cast_to: str, element: int, value: flo
 
 
 def test_vocabulary_and_keys_are_of_one_type() -> None:
-    with pytest.raises(ModelError, match="keys of the map are int64, and it has string_vocabulary"):
+    with pytest.raises(ModelError, match="the map has int64 keys, but the operator has string_vocabulary"):
         run(map_model(INT, FLOAT, string_vocabulary=["0"]), {0: 1.0})
     with pytest.raises(ModelError, match="CastMap: keys of the map are strings"):
         run(map_model(TEXT, FLOAT, "CastMap", cast_to="TO_FLOAT"), {"0": 1.0})
