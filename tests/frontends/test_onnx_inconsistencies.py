@@ -118,7 +118,7 @@ def test_sizes_that_a_user_chose_count_too(bounds: int | tuple[int, int], is_tol
     model = model_of([RELU], [value("x", shape=("N",))], [])
     model.graph.output.append(value("y", shape=(3,)))
     if is_told:
-        with pytest.warns(GlowWarning, match="'y' is declared with shape \\(3\\), but has \\("):
+        with pytest.warns(GlowWarning, match="'y' is declared with shape \\(3\\), but has shape \\("):
             import_model(model, {"N": bounds})
     else:
         import_model(model, {"N": bounds})

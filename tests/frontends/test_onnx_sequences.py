@@ -379,5 +379,5 @@ def test_what_callers_give_wrongly_is_told_in_one_line() -> None:
     model = model_of(
         [node("ConcatFromSequence", ["s"], ["y"], axis=0)], [sequence("s", FLOAT, None)], [tensor("y", FLOAT, None)]
     )
-    with pytest.raises(InputError, match="element 0 of input 's' is no array"):
+    with pytest.raises(InputError, match="element 0 of input 's' is not an array"):
         InferenceSession(model, cache=False).run(None, {"s": [[1, [2]]]})
