@@ -183,7 +183,7 @@ def test_session_refuses_what_contradicts_a_pipeline() -> None:
     pipeline = get_backend("cpu").pipeline()
     with pytest.raises(OptionError, match="does not end with the stages allocated, structured, llvm"):
         InferenceSession(MODEL, pipeline=pipeline.until("allocated"))
-    with pytest.raises(OptionError, match="says target and profile itself"):
+    with pytest.raises(OptionError, match="sets target and profile itself"):
         InferenceSession(MODEL, pipeline=pipeline, profile=True)
 
 

@@ -173,7 +173,7 @@ def test_file_that_changes_while_it_is_compiled(
 
     monkeypatch.setattr(ModelCompiler, "_compiled", disturbed)
     if times > 1:
-        with pytest.raises(ModelError, match=r"m\.onnx: its files change while it is compiled \(hint: "):
+        with pytest.raises(ModelError, match=r"m\.onnx: its files changed during compilation \(hint: "):
             InferenceSession(path)
         left = 0
     else:
@@ -414,7 +414,7 @@ def test_number_of_threads_may_be_one_of_numpy() -> None:
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "pipeline": ({"pipeline": "my"}, "^pipeline cannot be of the type 'str'"),
     "disable": ({"disable": "cse"}, r"disable='cse' is no list of passes \(hint: disable=\['cse'\]\)"),
-    "path": ({"path_or_bytes": "m\0.onnx"}, "is no path"),
+    "path": ({"path_or_bytes": "m\0.onnx"}, "expected a path"),
 }
 
 
@@ -433,7 +433,7 @@ def test_options_of_another_type_are_refused(case: str, cached: bool) -> None:
     [
         (None, None, "inputs cannot be of the type 'NoneType'"),
         (None, [1, 2], "inputs cannot be of the type 'list'"),
-        (None, {"x": [[1, 2, 3], [1]]}, "input 'x' is no array"),
+        (None, {"x": [[1, 2, 3], [1]]}, "input 'x' is not an array"),
         ("y", {"x": np.zeros((2, 3), np.float32)}, "'y' is no list of outputs"),
     ],
 )

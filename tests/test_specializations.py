@@ -166,7 +166,7 @@ def test_inputs_may_have_any_layout(backend: str, dimensions: dict[str, Any]) ->
 
 def test_nothing_runs_before_the_first_call() -> None:
     session = InferenceSession(scaling())
-    with pytest.raises(OptionError, match="compiled when it is called, for the sizes of its inputs"):
+    with pytest.raises(OptionError, match="compiled on its first call, for the sizes of its inputs"):
         _ = session.machine_code
     session.run(None, dict.fromkeys("ab", np.ones((1, 3), np.float32)))
     assert session.machine_code is session.specializations[0].executable
@@ -204,7 +204,7 @@ def test_import_says_which_values_it_takes() -> None:
         import_model(reshaping(), {"N": 2})
     module = import_model(reshaping(), {"N": 2}, values={"S": np.array([3.0, 3.0])})
     assert "tensor<3x4xf32>" in str(module)
-    with pytest.raises(OptionError, match=r"the value of input 'S' has to be int64\[2\], not float64\[1\]"):
+    with pytest.raises(OptionError, match=r"the value of input 'S' must be int64\[2\], got float64\[1\]"):
         import_model(reshaping(), {"N": 2}, values={"S": np.array([0.5])})
     with pytest.raises(OptionError, match=r"the model has no input 'T' \(hint: inputs are x, S\)"):
         import_model(reshaping(), {"N": 2}, values={"T": np.array([1])})
@@ -244,7 +244,7 @@ def test_files_that_change_are_not_mixed(cached: bool, tmp_path: Path) -> None:
     model.producer_name = "another"
     onnx.save(model, path)
     session.run(None, feeds)
-    with pytest.raises(ModelError, match=r"m\.onnx: its files have changed since the session began"):
+    with pytest.raises(ModelError, match=r"m\.onnx: its files changed after the session started"):
         session.run(None, dict.fromkeys("ab", np.ones((2, 3), np.float32)))
 
 
@@ -318,7 +318,7 @@ def test_the_last_one_stays_whatever_it_takes() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True])
 def test_what_is_no_limit_is_refused(limit: Any) -> None:
-    with pytest.raises(OptionError, match=f"number={limit} is no limit"):
+    with pytest.raises(OptionError, match=f"number={limit} is not a limit"):
         SpecializationLimits(number=limit)
 
 

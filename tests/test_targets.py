@@ -131,7 +131,7 @@ def test_fields_override_those_of_a_name(text: str) -> None:
         ("avx2,threads=0", "threads=0 is no number of threads"),
         ("avx2,backend=interpreter", "is one of a backend"),
         ("avx2,l1_bytes=1,l1_bytes=2", "the field 'l1_bytes' is given twice"),
-        ("avx2,features=+avx2,+", r"the feature '\+' is neither on nor off"),
+        ("avx2,features=+avx2,+", r"the feature '\+' does not start with \+ or \-"),
     ],
 )
 def test_mistakes_in_the_text_of_a_target_are_told(target: str, reason: str) -> None:

@@ -172,7 +172,7 @@ def grpc_inference(model: str, version: str, tensors: Mapping[str, np.ndarray], 
             parts = finished(written(datatype, flat_elements(array), MAX_MESSAGE, Charge()))
             item.contents.MergeFromString(b"".join(parts))
         else:
-            raise InputError(f"input '{name}' is {datatype}, which comes as bytes alone", hint="--tensors binary")
+            raise InputError(f"input '{name}' is {datatype}, which must be sent as bytes", hint="--tensors binary")
     return message.SerializeToString()
 
 

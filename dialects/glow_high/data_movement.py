@@ -263,7 +263,7 @@ class SliceOp(DataMovement):
         starts, ends = sizes(self.starts), sizes(self.ends)
         steps = ints(self.steps) or (1,) * len(starts)
         require(len(starts) == len(ends) == len(steps), "starts, ends and steps differ in length")
-        require(0 not in steps, "a step of 0 leads nowhere")
+        require(0 not in steps, "the step must not be 0")
         return tuple(zip(starts, ends, steps, strict=True))
 
     def ranges(self) -> tuple[range, ...]:

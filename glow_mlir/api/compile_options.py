@@ -56,18 +56,18 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
 
     pipeline: Pipeline | None = option(
         None,
-        "passes in the place of those of the backend, which say `target` and `profile` themselves",
+        "passes that replace those of the backend and set `target` and `profile` themselves",
         kind=Kind("a pipeline", made_by("glow_mlir.driver.pipelines", "Pipeline"), "Backend.pipeline() gives one"),
     )
     observers: Sequence[Observer] = option(
         (),
-        "are told of each stage of a compilation down to `llvm`",
+        "called with each stage of a compilation down to `llvm`",
         kind=Kind("a list of functions", lists(callable), "[print]", False),
         is_key=False,
     )
     pass_observers: Sequence[PassObserver] = option(
         (),
-        "are told of each pass down to `allocated`",
+        "called with each pass down to `allocated`",
         kind=Kind("a list of observers", lists(has("before", "after", "failed")), "[CompilationLog()]", False),
         is_key=False,
     )
@@ -114,11 +114,11 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         is_full = self.precision == self.weights == FULL_PRECISION
         if path is None:
             if self.keep_precision and is_full:
-                raise OptionError("keep_precision needs a precision or weights", hint="precision='bf16'")
+                raise OptionError("keep_precision needs precision or weights", hint="precision='bf16'")
             return self
         if self.quantize is not None or not is_full or self.keep_precision:
             hint = "leave out quantize, precision, keep_precision and weights"
-            raise OptionError("a configuration says the precision of all nodes itself", hint=hint)
+            raise OptionError("a configuration already sets the precision of all nodes", hint=hint)
         from glow_mlir.quantization.configuration import read_configuration
 
         found = read_configuration(path)
@@ -149,7 +149,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
             return given
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
             what = "converted" if self.precision != FULL_PRECISION else "quantized"
-            raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
+            raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="pass the module as imported")
         whole = self._whole(given)
         if self.quantize is not None:
             whole = quantizing(whole, parameters(self.quantize))
@@ -243,13 +243,13 @@ def _check_devices(own: Mapping[str, Any]) -> None:
     if not said:
         return
     if own.get("pipeline") is not None:
-        raise OptionError(f"{said[0]} is an option of the passes of a backend, and a pipeline is given")
+        raise OptionError(f"{said[0]} configures the passes of a backend, which the pipeline replaces")
     if own.get("backend") != SEVERAL_BACKENDS:
-        hint = "leave the backend out" if own.get("devices") else "devices='cpu,opencl:0'"
+        hint = "omit the backend" if own.get("devices") else "devices='cpu,opencl:0'"
         raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
     if own.get("devices") and (target := own.get("target")) not in (None, HOST):
         first = next(iter(backends_named(str(own["devices"]))), DEFAULT_BACKEND)
-        reason = f"'{target}' is the target of one machine, and each device has its own"
+        reason = f"'{target}' is one target, but each device has its own"
         raise OptionError(reason, hint=f"devices='{first},target={target}'")
 
 
@@ -258,7 +258,7 @@ def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool)
     if pipeline is None:
         return
     if target is not None or profile:
-        raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
+        raise OptionError("a pipeline sets target and profile itself", hint="give them to Backend.pipeline()")
 
 
 def count_threads(threads: object) -> int:

@@ -192,9 +192,9 @@ class _Dialogue:
             return CancelledError("the process ends")
         end = self.child.close(patience=1.0)
         if end == _KILLED:
-            reason = "the process that compiles was killed"
-            return OutOfMemoryError(reason, hint="there may be too little memory for it")
-        return CompilerBugError(f"the process that compiles ended with {end}")
+            reason = "the compiler process was killed"
+            return OutOfMemoryError(reason, hint="it may have run out of memory")
+        return CompilerBugError(f"the compiler process ended with {end}")
 
 
 _TELL = {"say": say, "warn": warn, "caution": caution}

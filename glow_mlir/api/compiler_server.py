@@ -55,7 +55,7 @@ class _Server:
                 cancellation = self._begun[number] = Cancellation()
                 self._waiting.put((number, request, cancellation))
             elif (begun := self._begun.get(number)) is not None:
-                begun.cancel(CancelledError("nobody waits for the compilation any more"))
+                begun.cancel(CancelledError("the compilation was abandoned"))
         os._exit(0)
 
     def run(self) -> None:

@@ -120,7 +120,7 @@ def _described(given: Mapping[str, Any], owner: object) -> DeviceArray:
     try:
         handle = np.asarray(_Described(given, owner))
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"a tensor of CUDA is described wrong: {error}", hint="give it by DLPack") from error
+        raise InputError(f"invalid description of a CUDA tensor: {error}", hint="give it by DLPack") from error
     return _shared(handle, _device_shared(dlpack.CUDA, 0), given.get("stream"))
 
 

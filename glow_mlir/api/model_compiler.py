@@ -250,7 +250,7 @@ class ModelCompiler:
         with warning_to(lambda _: None):
             found = found or self._made_elsewhere(now, assumptions, is_beside=True)
         if found is None:
-            raise UnsupportedError("no other process compiles beside the calls")
+            raise UnsupportedError("no background process compiles")
         if now.files.changed():
             raise self._restless()
         return found
@@ -281,8 +281,8 @@ class ModelCompiler:
         assert self._source is not None
         now = self._look()
         if (now.identity, now.profile) != (self._source.identity, self._source.profile):
-            hint = "a session compiles for new sizes as long as its files stay what they are: begin another one"
-            raise ModelError("its files have changed since the session began", file=str(self._model), hint=hint)
+            hint = "sessions read the model's files again for new sizes: start a new session"
+            raise ModelError("its files changed after the session started", file=str(self._model), hint=hint)
         return now
 
     def _is_elsewhere(self, model: object, is_beside: bool = False) -> bool:
@@ -373,8 +373,8 @@ class ModelCompiler:
         raise self._restless()
 
     def _restless(self) -> ModelError:
-        hint = "wait until whoever writes it is done"
-        return ModelError("its files change while it is compiled", file=str(self._model), hint=hint)
+        hint = "wait until the writer is done"
+        return ModelError("its files changed during compilation", file=str(self._model), hint=hint)
 
     def _look(self, opens: bool = True) -> _Source:
         """The model as it is; without `opens`, raises `UnopenedError` where it would have to be opened to know."""

@@ -82,7 +82,7 @@ def model_identity(
         except OSError as error:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
             if model.is_dir():
-                hint = "name the .onnx or .mlir file in it; what glow-compile wrote is run by glow_mlir.load_bundle"
+                hint = "name the .onnx or .mlir file in it; run the output of glow-compile with glow_mlir.load_bundle"
             file = str(error.filename or model)
             raise ModelError(f"cannot be read: {error.strerror}", file=file, hint=hint) from error
     if is_importable(model):

@@ -23,7 +23,7 @@ def accepted_model(model: Any) -> Any:
     if isinstance(model, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", model))
         if "\0" in str(path):
-            raise OptionError(f"{str(path)!r} is no path", hint="the bytes of a model are given as bytes")
+            raise OptionError(f"expected a path, got {str(path)!r}", hint="pass the content of a model as bytes")
         return path
     # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
@@ -57,8 +57,8 @@ def import_any(
 
         return import_model(model, dimensions, by_content=by_content, in_memory=in_memory, values=values, strict=strict)
     if dimensions or values:
-        reason = "a module of ours has no free dimensions"
-        raise OptionError(reason, hint="sizes are given when the ONNX model is imported")
+        reason = "an MLIR module has no free dimensions"
+        raise OptionError(reason, hint="bind sizes when importing the ONNX model")
     from glow_mlir.ir.context import new_context
     from glow_mlir.ir.locations import cloned
     from glow_mlir.ir.rewriting import functions

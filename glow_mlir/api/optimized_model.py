@@ -39,10 +39,10 @@ def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
         raise UnsupportedError(f"a call of the model changes '{min(model.changes)}'", hint=hint)
     if model.gradient_stops:
         hint = "train the module through torch.compile(model, backend='glow')"
-        reason = f"gradients end at '{model.gradient_stops[0]}', which a session knows nothing of"
+        reason = f"gradients end at '{model.gradient_stops[0]}', which a session does not support"
         raise UnsupportedError(reason, hint=hint)
     for name in model.padded():
-        caution(UnsupportedError(f"all rows of '{name}' are trained", hint="a session knows no padding_idx"))
+        caution(UnsupportedError(f"all rows of '{name}' are trained", hint="sessions have no padding_idx"))
     # As inputs, constants that are equal stay apart.
     opened, initializers = model.opened()
     module = import_any(opened, dimensions or {})

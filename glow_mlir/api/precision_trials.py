@@ -149,10 +149,10 @@ class Trials:
     def _check_labels(self, labels: np.ndarray, outputs: Sequence[np.ndarray]) -> None:
         """Raise `InputError` where there is not one label for each sample of the first output."""
         if any(output.ndim == 0 for output in outputs):
-            raise InputError("the first output tells no classes: it is a single number", hint="leave the labels out")
+            raise InputError("the first output is a single number, not class scores", hint="leave the labels out")
         samples = sum(len(output) for output in outputs)
         if len(labels) != samples:
-            hint = "one for each sample, in runs that are filled"
+            hint = "one for each sample of complete batches"
             raise InputError(f"there are {len(labels)} labels for {samples} samples", hint=hint)
 
     @cached_property

@@ -100,7 +100,7 @@ class Profiler:
         )
         self.session.require_sizes()
         if graph.found is None:
-            reason = "the module has gone past the stage at which it is profiled"
+            reason = "the module was lowered beyond the stage for profiling"
             raise OptionError(reason, hint="profile it as it was imported")
         digest, weights = graph.found
         self.profile = Profile(digest, bins, is_equalized=equalize, weights=weights)

@@ -43,7 +43,7 @@ class Recipe(Generic[Made]):
     def pickled(self, state: Mapping[str, np.ndarray]) -> tuple[Any, ...]:
         """It as `__reduce__` gives it; raises `OptionError` for a module in memory."""
         if hasattr(self.model, "walk") and is_ir(self.model):
-            hint = "write it to a file, and begin the session with its path"
+            hint = "write it to a file and create the session from its path"
             raise OptionError("a session of a module in memory cannot be pickled", hint=hint)
         return _again, (self, state)
 

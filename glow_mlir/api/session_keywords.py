@@ -32,7 +32,7 @@ class SessionRules(Options):
     )
     configuration: str | os.PathLike[str] | None = option(
         None,
-        "a file that says the precision of all nodes, as `glow-tune` writes it",
+        "a file with the precision of all nodes, written by `glow-tune`",
         within="--load-configuration",
     )
     limits: SpecializationLimits | None = option(
@@ -46,14 +46,14 @@ class SessionRules(Options):
     )
     warm: str = option(
         "",
-        "calls wait for code for their sizes, where these are free, and code for a range of sizes serves none",
+        "calls wait for code compiled for their exact sizes; code for ranges of sizes is not used",
         domain=Words(("", SPECIALISED)),
     )
-    time_limit: float | None = option(None, "seconds that a call may take", kind=SECONDS)
-    compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=SECONDS)
+    time_limit: float | None = option(None, "timeout of a call in seconds", kind=SECONDS)
+    compile_time_limit: float | None = option(None, "timeout of a compilation in seconds", kind=SECONDS)
     progress: Callable[[str], None] | None = option(
         None,
-        "is told, in a few words, what a compilation is at",
+        "called with a short description of the progress of a compilation",
         kind=Kind("a function", is_function, "print"),
     )
 
@@ -71,7 +71,7 @@ def given_seconds(name: str, value: object) -> float:
     """The duration that the keyword `name` gives, 0 for `None`; raises `OptionError` for what is none."""
     found = 0.0 if value is None else seconds(value)
     if found is None:
-        raise OptionError(f"{name}={value!r} makes no sense", hint="a number of seconds")
+        raise OptionError(f"{name}={value!r} is invalid", hint="a number of seconds")
     return found
 
 

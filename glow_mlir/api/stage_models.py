@@ -68,7 +68,7 @@ def _check_stateless(module: Any) -> None:
     from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 
     if any(isinstance(op, PlaceholderOp) and op.role == "state" for op in Storage(module).by_name.values()):
-        raise OptionError("a model with state has no stages", hint="stages=1")
+        raise OptionError("a model with state cannot be split into stages", hint="stages=1")
 
 
 @dataclass(frozen=True)

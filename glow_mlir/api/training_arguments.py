@@ -40,7 +40,7 @@ def checked_targets(name: str, value: Any, dtype: np.dtype[Any], loss: Loss, sha
     if array.dtype.kind not in "iub":
         return array
     if array.dtype.kind != "b" and (reason := loss.wrong_class(array, shape)):
-        hint = "classes are counted from 0; only the ignore_index of the loss is none"
+        hint = "classes start at 0; only the ignore_index of the loss is excluded"
         raise InputError(f"input '{name}' {reason}", hint=hint)
     with np.errstate(over="ignore"):
         converted = array.astype(dtype)

@@ -105,9 +105,9 @@ class TrainingSession:
         """The loss of each output that has one; of the first, where there is no name."""
         for name, count in (("accumulate", accumulate), ("processes", processes)):
             if whole_number(count) is None or count < 1:
-                raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
+                raise OptionError(f"{name} must be an integer, got {count!r}", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
-            raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
+            raise OptionError(f"quantization={quantization!r} is not a Quantization", hint="Quantization(profile=…)")
         source, dimensions, trainable = _opened(model, options.pop("dimensions", None), trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
@@ -308,7 +308,7 @@ class TrainingSession:
         trained = with_constants(self._model, self.weights(), {})
         if profile is not None:
             if self._recipe.quantization is None:
-                raise OptionError("the session has no profile to write", hint="TrainingSession(…, quantization=…)")
+                raise OptionError("the session did not record a profile", hint="TrainingSession(…, quantization=…)")
             found = read_profile(Path(self._recipe.quantization.profile))
             retold(found, trained, self._recipe.dimensions)
             found.write(Path(profile))

@@ -97,7 +97,7 @@ class Team:
         try:
             child = ChildProcess(SERVER)
         except NoProcessError as error:
-            raise ExecutionError(f"the system starts no process: {error}") from error
+            raise ExecutionError(f"cannot start a process: {error}") from error
         self._others.append(child)
         child.send(said)
         child.send_file(descriptor)
@@ -137,7 +137,7 @@ class Team:
     def _ask(self, what: bytes, content: bytes = b"") -> None:
         """Ask all others; one that has ended is found where its answer is waited for."""
         if not self._others:
-            raise ExecutionError("the processes of the training have ended", hint="begin again from a checkpoint")
+            raise ExecutionError("the training processes have ended", hint="restart from a checkpoint")
         for child in self._others:
             with suppress(BrokenPipeError, ConnectionResetError):
                 child.send(what, content)
@@ -149,8 +149,8 @@ class Team:
     def _answer(self, number: int, child: ChildProcess) -> float:
         parts = child.receive(1)
         if not parts:
-            reason = f"process {number + 1} of {len(self._others) + 1} of the training ended with {child.close(1.0)}"
-            raise ExecutionError(reason, hint="begin again from a checkpoint")
+            reason = f"process {number + 1} of {len(self._others) + 1} of the training exited with {child.close(1.0)}"
+            raise ExecutionError(reason, hint="restart from a checkpoint")
         answer = pickle.loads(parts[0])
         if isinstance(answer, Exception):
             raise answer
@@ -237,8 +237,8 @@ def _task(said: bytes) -> Task:
 
 
 def _untold(error: Exception) -> OptionError:
-    reason = f"another process cannot be told of what is trained: {error}"
-    return OptionError(reason, hint="losses and optimizers are classes of modules")
+    reason = f"the training cannot be sent to another process: {error}"
+    return OptionError(reason, hint="define losses and optimizers at module level")
 
 
 def _say(channel: socket.socket, answer: object) -> None:

@@ -27,8 +27,8 @@ def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
     if len(found) == 1 and isinstance(label := found.pop(), str):
         return label
     listed = ", ".join(f"{argument.name}: {argument}" for argument in inputs)
-    reason = f"'{name}' has no batch: its inputs are {listed}"
-    raise UnsupportedError(reason, hint="the first size of all inputs has to be the same free dimension, or batch=1")
+    reason = f"'{name}' cannot batch requests: its inputs are  {listed}"
+    raise UnsupportedError(reason, hint="give the first axis of all inputs one free dimension, or batch=1")
 
 
 def _check_output(argument: Argument, dimension: str, inputs: Sequence[Argument]) -> None:
@@ -37,7 +37,7 @@ def _check_output(argument: Argument, dimension: str, inputs: Sequence[Argument]
     known = {label for item in inputs for label in item.free if label != dimension}
     words = {word for size in others if isinstance(size, str) for word in WORD.findall(size)}
     if first != dimension or not words <= known:
-        reason = f"output '{argument.name}' is {argument}, in which requests have no parts of their own"
+        reason = f"output '{argument.name}' is {argument}, which cannot be split by request"
         raise UnsupportedError(reason, hint=f"only the first size may depend on {dimension}, or batch=1")
 
 
@@ -61,9 +61,10 @@ class Batches:
             listed = ", ".join(f"'{name}' {count}" for name, count in counts.items())
             raise InputError(f"inputs have different numbers of samples: {listed}", hint="one batch in a request")
         if rows < 1:
-            raise InputError("a request has no samples", hint="one at least")
+            raise InputError("a request has no samples", hint="at least one")
         if rows > self._size:
-            raise InputError(f"a request has {rows} samples, and a call at most {self._size}", hint="several requests")
+            reason = f"expected at most {self._size} samples in a request, got {rows}"
+            raise InputError(reason, hint="split it into several requests")
         return rows
 
     def key(self, inputs: Mapping[str, Tensor]) -> object:

@@ -51,7 +51,7 @@ def _timeout(seconds: object) -> float | None:
     if seconds is None or seconds == math.inf:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds):
-        raise InputError(f"the timeout {seconds!r} is no number of seconds", hint="None for any time")
+        raise InputError(f"the timeout must be a number of seconds, got {seconds!r}", hint="None for no timeout")
     return float(seconds)
 
 
@@ -245,15 +245,15 @@ class Network:
         found = self._entry.listed_outputs(outputs)
         hidden = () if self._kept is None else self._kept.outputs
         if gone := [name for name in found if name in hidden]:
-            raise InputError(f"there is no output '{gone[0]}' for requests: it is state, which sequences keep")
+            raise InputError(f"output '{gone[0]}' cannot be requested: sequences keep it as state")
         return found
 
     def _checked(self, inputs: Mapping[str, Any], sequence: SequenceStep | None) -> Mapping[str, Tensor]:
         if self._kept is None and sequence is None:
             return self._entry.checked(inputs)
         if self._kept is None:
-            reason = f"'{self.name}' has no state that requests of a sequence could follow one another on"
-            raise InputError(reason, hint="leave out the sequence, or state={output: input} says what is state")
+            reason = f"'{self.name}' has no state, which sequences need"
+            raise InputError(reason, hint="leave out the sequence, or declare state={output: input}")
         check_named(inputs, "inputs")
         return self._entry.checked(self._kept.completed(inputs))
 
@@ -261,7 +261,7 @@ class Network:
         self, checked: Mapping[str, Tensor], wanted: Sequence[str] | None, priority: int, timeout: float | None
     ) -> Request:
         if whole_number(priority) is None:
-            raise InputError(f"the priority {priority!r} is no whole number", hint="0, or less to come first")
+            raise InputError(f"the priority must be an integer, got {priority!r}", hint="negative ones come first")
         request = Request(self.name, checked, wanted, priority, _timeout(timeout), self._settled)
         request.rows = self._batches.rows(checked)
         request.key = self._batches.key(checked)
@@ -271,7 +271,7 @@ class Network:
         """Let a request wait for its turn."""
         answer = request.answer
         if not self._queue.is_closed and not self.is_ready:
-            reason = f"'{self.name}' takes no requests: {self._lost} calls of it hang"
+            reason = f"'{self.name}' accepts no requests: {self._lost} of its calls hang"
             raise NetworkHangsError(reason, hint="remove it, and add it again")
         if request.deadline is not None and request.deadline <= request.arrived:
             request.expire()
@@ -360,7 +360,7 @@ class Network:
             self._start()
             return
         for request in self._queue.all_waiting():
-            request.fail(NetworkHangsError(f"'{self.name}' computes nothing any more: {self._lost} calls of it hang"))
+            request.fail(NetworkHangsError(f"'{self.name}' has no worker left: {self._lost} of its calls hang"))
 
     def _compute(self, replica: Replica, requests: Sequence[Request]) -> None:
         """Compute requests in a call, and each in one of its own where that fails by the fault of some."""

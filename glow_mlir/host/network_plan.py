@@ -58,7 +58,7 @@ class NetworkPlan:
         """The network whose replicas are pipelines; raises `GlowError`, and then leaves nothing behind."""
         options = self.options
         if any(self.places):
-            raise OptionError("stages have workers in the place of devices", hint="leave out devices, or stages=1")
+            raise OptionError("stages run on workers, not on devices", hint="leave out devices, or stages=1")
         folder = StageFolder()
         models = split_model(self.model, self.keywords, options.stages, folder.path)
         calls = options.calls or options.stages + 1
@@ -139,6 +139,6 @@ class NetworkPlan:
         if not sessions[0].loaded.state.names:
             return StateOutputs(options.state, sessions[0].first) if options.state else None
         if options.state or len(sessions) > 1 or options.workers != THREADS or options.calls > 1:
-            reason = f"the state of '{self.name}' is in its session, which exchanges that between sequences"
-            raise OptionError(reason, hint="one replica, one of its calls at once, of workers='threads', no state=…")
+            reason = f"the state of '{self.name}' is kept in its session, which swaps it between sequences"
+            raise OptionError(reason, hint="use one replica with one call at a time, workers='threads' and no state=…")
         return SessionState(sessions[0])

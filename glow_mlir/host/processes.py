@@ -68,7 +68,7 @@ def pickled_task(task: WorkerTask) -> bytes:
     try:
         return pickle.dumps(WorkerTask(kept_model(task.model), task.keywords), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        reason = f"a worker cannot be told of the model: {error}"
+        reason = f"the model cannot be sent to a worker: {error}"
         raise OptionError(reason, hint="give the path of a file") from error
 
 
@@ -125,7 +125,7 @@ class ProcessRunner:
         try:
             child = ChildProcess(SERVER)
         except NoProcessError as error:
-            raise ExecutionError(f"the system starts no worker: {error}") from error
+            raise ExecutionError(f"cannot start a worker: {error}") from error
         self._numbers.clear()
         self._late.clear()
         self._regions = Regions()
@@ -210,7 +210,7 @@ class ProcessRunner:
         try:
             return self._regions.taken(size)
         except OSError as error:
-            raise OutOfMemoryError(f"there is no memory of {size:,} bytes that a worker sees: {error}") from error
+            raise OutOfMemoryError(f"cannot allocate {size:,} bytes of memory shared with a worker: {error}") from error
 
     def interrupt(self) -> None:
         """End a call that hangs, and the worker with it."""

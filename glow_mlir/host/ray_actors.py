@@ -93,7 +93,7 @@ class RayRunner:
                 check_cancellation()
             answer = self._ray.get(reference)
         except (errors.RayActorError, errors.NodeDiedError, errors.WorkerCrashedError) as error:
-            raise WorkerEndedError("the actor of Ray has ended") from error
+            raise WorkerEndedError("the Ray actor has ended") from error
         if isinstance(answer, Exception):
             raise answer
         return answer

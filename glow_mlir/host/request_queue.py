@@ -74,10 +74,10 @@ class RequestQueue(Generic[Slot]):
                     return
             else:
                 if self.is_closed:
-                    raise UnknownNetworkError(f"'{self.name}' was removed, and takes no requests any more")
+                    raise UnknownNetworkError(f"'{self.name}' was removed and accepts no requests")
                 if self.waiting >= self.bound:
                     reason = f"the queue of '{self.name}' is full: {self.waiting} requests wait"
-                    raise QueueFullError(reason, hint="later, or with a longer queue")
+                    raise QueueFullError(reason, hint="retry later, or lengthen the queue")
                 self._next += 1
                 request.number = self._next
             heapq.heappush(self._heap, request)

@@ -147,8 +147,8 @@ class Request:
     def expire(self) -> bool:
         """End it, since its time is up; false where it is done."""
         seconds = 0.0 if self.deadline is None else self.deadline - self.arrived
-        reason = f"a request of '{self.name}' was not done in {seconds:g} seconds"
-        return self.fail(TimeLimitError(reason, hint="a longer timeout, or less load"), "expired")
+        reason = f"a request of '{self.name}' timed out after {seconds:g} seconds"
+        return self.fail(TimeLimitError(reason, hint="raise the timeout, or reduce the load"), "expired")
 
     def _release(self) -> None:
         """Keep nothing that only an answer needs: whoever has that keeps the request no more."""

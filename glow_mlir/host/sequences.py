@@ -111,13 +111,13 @@ class StateOutputs(KeptState):
         outputs = {argument.name: argument for argument in entry.outputs}
         for source, target in pairs.items():
             if source not in outputs or target not in inputs:
-                reason = f"state goes from output '{source}' to input '{target}', and there is no such"
+                reason = f"state maps output '{source}' to input '{target}', and one of them does not exist"
                 raise OptionError(reason, hint=f"outputs are {', '.join(outputs)}, inputs {', '.join(inputs)}")
             given, taken = outputs[source], inputs[target]
             if given.dtype != taken.dtype or given.shape != taken.shape:
-                raise OptionError(f"state '{source}' is {given}, and input '{target}' is {taken}")
+                raise OptionError(f"state '{source}' is {given}, but input '{target}' is {taken}")
             if taken.shape is None or any(isinstance(size, str) for size in taken.shape[1:]):
-                raise OptionError(f"state '{source}' is {given}, which is of no size", hint="dimensions={…}")
+                raise OptionError(f"state '{source}' is {given}, whose size is unknown", hint="dimensions={…}")
         self._pairs = pairs
         self.inputs, self.outputs = tuple(pairs.values()), tuple(pairs)
         self._inputs = {target: inputs[target] for target in pairs.values()}
@@ -128,7 +128,7 @@ class StateOutputs(KeptState):
         rows = next((shape[0] for shape in shapes if shape), 1)
         for name in self._inputs:
             if name in inputs:
-                raise InputError(f"input '{name}' is state, which sequences keep", hint="leave it out")
+                raise InputError(f"input '{name}' is state, which the server keeps", hint="leave it out")
         return {**inputs, **{name: _zeros(argument, rows) for name, argument in self._inputs.items()}}
 
     def enter(self, sequence: RunningSequence | None, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -136,7 +136,7 @@ class StateOutputs(KeptState):
         for name, value in state.items():
             if value.shape != inputs[name].shape:
                 begun, now = value.shape[:1], inputs[name].shape[:1]
-                raise InputError(f"a step has {list(now)} samples, and its sequence {list(begun)}")
+                raise InputError(f"a step has {list(now)} samples, but its sequence has {list(begun)}")
         return {**inputs, **state}
 
     def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
@@ -183,8 +183,8 @@ class Sequences:
             if step.is_start:
                 found = self._begun(step.id)
             if found is None:
-                reason = f"the sequence {step.id!r} of '{self._name}' has not begun, or was given up"
-                raise InputError(reason, hint="the first request of a sequence says that it is")
+                reason = f"the sequence {step.id!r} of '{self._name}' has not begun, or was dropped"
+                raise InputError(reason, hint="mark the first request of a sequence as its start")
             request.sequence, request.is_end = found, step.is_end
             found.used = request.arrived
             is_first = not found.is_busy
@@ -194,7 +194,7 @@ class Sequences:
                 self._check_room(found)
                 found.waiting.append(request)
         for other in ended:
-            self._fail(other, step.id, "was begun anew")
+            self._fail(other, step.id, "was restarted")
         if is_first:
             try:
                 self._put(request)
@@ -205,18 +205,19 @@ class Sequences:
     def _check_room(self, found: RunningSequence) -> None:
         """Raise `QueueFullError` where as many steps of a sequence wait as may."""
         if len(found.waiting) >= self._bound:
-            raise QueueFullError(f"{len(found.waiting)} steps of the sequence {found.name!r} of '{self._name}' wait")
+            steps = len(found.waiting)
+            raise QueueFullError(f"the sequence {found.name!r} of '{self._name}' already has {steps} waiting steps")
 
     def _fail(self, request: Request, name: int | str, why: str) -> None:
         reason = f"the sequence {name!r} of '{self._name}' {why}"
-        request.fail(ExecutionError(reason, hint="begin it anew"))
+        request.fail(ExecutionError(reason, hint="restart it"))
 
     def _begun(self, name: int | str) -> RunningSequence:
         if name not in self._known and len(self._known) >= self._most:
             idle = [item for item in self._known.values() if not item.is_busy]
             oldest = min(idle, key=lambda item: item.used, default=None)
             if oldest is None or time.perf_counter() - oldest.used < IDLE:
-                raise QueueFullError(f"'{self._name}' has {len(self._known)} sequences, and no more at once")
+                raise QueueFullError(f"'{self._name}' has {len(self._known)} sequences already, as many as it may")
             oldest.is_over = True
             del self._known[oldest.name]
         found = self._known[name] = RunningSequence(name)
@@ -237,7 +238,7 @@ class Sequences:
         if following is not None:
             self._next(following, found)
         for other in failed:
-            why = "has ended" if went_well else "has lost its state, since a step of it was not computed"
+            why = "has ended" if went_well else "has lost its state because one of its steps failed"
             self._fail(other, found.name, why)
 
     def _next(self, request: Request, found: RunningSequence) -> None:

@@ -47,16 +47,16 @@ class CompilationOptions(Options):
     GROUP = "compilation"
 
     backend: str = option(
-        help="what compiles the model and runs it, by default that of the module, else `cpu`", within="--backend"
+        help="the backend that compiles and runs the model: by default the module's, else `cpu`", within="--backend"
     )
     target: str | None = option(
         None,
-        "the machine of functions without a target: its name, with other values for some fields",
+        "the target of functions without one: its name, with other values for some fields",
         within="--target",
     )
     fields: Mapping[str, str | int] = option(
         dict,
-        "fields of the target that are said besides",
+        "fields of the target to override",
         kind=Kind("values by the names of fields", of(Mapping), ""),
         is_keyword=False,
     )
@@ -64,30 +64,30 @@ class CompilationOptions(Options):
     disable: Sequence[str] = option((), "passes to leave out, wherever they stand", within="--disable-passes")
     precision: str = option(
         FULL_PRECISION,
-        "what floats of f32 are computed and stored in",
+        "the type in which f32 values are computed and stored",
         domain=Words((FULL_PRECISION, "bf16", "f16")),
         flag=Flag("--precision", unsaid=FULL_PRECISION),
     )
     weights: str = option(
         FULL_PRECISION,
-        "what weights of f32 are stored in, with a scale for each 32 where that is integers",
+        "the type in which f32 weights are stored; integers have a scale for each 32",
         domain=Words((FULL_PRECISION, *WEIGHTS)),
         flag=Flag("--weights", unsaid=FULL_PRECISION),
     )
     keep_precision: tuple[str, ...] = option(
         (),
-        "nodes or kinds of operators that these leave as they are, with * and ?",
+        "nodes or operators that keep their precision; * and ? are wildcards",
         flag=Flag("--keep-precision-for-nodes", "NAMES", also="between commas"),
     )
     activation_percent: int = option(
         100,
-        "how much of the memory of activations may be taken: beyond it what is kept for gradients is computed again",
+        "limit of activation memory: beyond it, values kept for gradients are recomputed",
         domain=Range(1, 100, "percentage"),
         flag=Flag("--activation-percent", "N"),
     )
     quantize: Quantization | None = option(
         None,
-        "by which profile, and how, numbers become codes",
+        "quantization: its profile and how values are quantized",
         kind=Kind(
             "a Quantization", made_by("glow_mlir.options.quantization", "Quantization"), "Quantization('profile.json')"
         ),
@@ -95,12 +95,12 @@ class CompilationOptions(Options):
     )
     tune: bool = option(
         False,
-        "choose kernels by measuring them, which takes a while once; answers are kept for all models",
+        "choose kernels by measuring them; slow the first time, results are cached for all models",
         flag=Flag("--tune"),
     )
     reuse_inputs: bool = option(
         False,
-        "inputs and outputs of a bundle have places among its activations",
+        "inputs and outputs of a bundle lie in its activation memory",
         is_keyword=False,
         within="--reuse-inputs",
     )

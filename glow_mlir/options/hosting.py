@@ -25,19 +25,19 @@ class HostingOptions(Options):
 
     queue: int = option(
         100,
-        "requests that may wait; one more is refused",
+        "capacity of the queue; further requests are refused",
         domain=Range(0, MANY),
         flag=Flag("--queue", "N"),
     )
     batch: int = option(
         1,
-        "samples, along the first axis of all inputs, that requests together may have in one call",
+        "largest batch of a call, in samples along the first axis of all inputs",
         domain=Range(1, MANY),
         flag=Flag("--batch", "N"),
     )
     delay: float = option(
         0.0,
-        "seconds that a request waits for others that are computed with it, where somebody is free",
+        "seconds that a request waits to fill a batch while a worker is free",
         kind=SECONDS,
         flag=Flag("--delay", "SECONDS"),
     )
@@ -49,7 +49,7 @@ class HostingOptions(Options):
     )
     stages: int = option(
         1,
-        "parts of the model, each with a worker of its own, that compute several requests as a pipeline",
+        "pipeline stages of the model, each with a worker of its own",
         domain=Range(1, 1 << 10),
         flag=Flag("--stages", "N"),
     )
@@ -68,7 +68,7 @@ class HostingOptions(Options):
     )
     sequences: int = option(
         1000,
-        "sequences of requests, each with a state of its own, at once",
+        "concurrent sequences of requests, each with its own state",
         domain=Range(1, MANY),
         flag=Flag("--sequences", "N"),
     )
@@ -79,7 +79,7 @@ class HostingOptions(Options):
     )
     call_limit: float = option(
         0.0,
-        "seconds after which a call is taken to hang, and its place is given to another; 0 for any time",
+        "call timeout in seconds, after which the worker is replaced; 0 for none",
         kind=SECONDS,
         flag=Flag("--call-limit", "SECONDS"),
     )
@@ -91,7 +91,7 @@ class HostingOptions(Options):
         check_kinds({name: known[name].kind for name in said}, said)
         for name in ("delay", "call_limit"):
             if name in said and seconds(said[name]) is None:
-                raise OptionError(f"{name}={said[name]!r} makes no sense", hint="a number of seconds")
+                raise OptionError(f"{name}={said[name]!r} is invalid", hint="a number of seconds")
         found = cls(**said)
         found.check()
         return found
@@ -99,6 +99,6 @@ class HostingOptions(Options):
     def check(self) -> None:
         """Raise `OptionError` for options that contradict one another."""
         if self.delay and self.batch == 1:
-            raise OptionError("requests wait for others with which nothing computes them", hint="batch=…, or delay=0")
+            raise OptionError("delay has no effect with batch=1", hint="raise batch, or set delay=0")
         if self.stages > 1 and self.batch > 1:
-            raise OptionError("sizes of stages are numbers: requests are no batches", hint="batch=1, or stages=1")
+            raise OptionError("stages have fixed sizes and cannot batch requests", hint="batch=1, or stages=1")

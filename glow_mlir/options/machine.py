@@ -65,7 +65,7 @@ class Features:
         for item in items:
             if not _FEATURE.fullmatch(item):
                 hint = f"+{item} or -{item}" if _FEATURE.fullmatch(f"+{item}") else "such as +avx2,-fma, without blanks"
-                raise OptionError(f"the feature '{item}' is neither on nor off", hint=hint)
+                raise OptionError(f"the feature '{item}' does not start with + or -", hint=hint)
         names = [item[1:] for item in items]
         for position, feature in enumerate(names):
             if feature in names[:position]:

@@ -47,12 +47,12 @@ class PlacementOptions(Options):
     )
     placement: str = option(
         "",
-        "a JSON file that says of some nodes on what device they are, as docs/devices.md tells",
+        "a JSON file that assigns nodes to devices (docs/devices.md)",
         flag=Flag("--placement", "FILE"),
     )
     placement_profile: str = option(
         "",
-        "a JSON file with measured seconds of nodes on devices, as docs/devices.md tells",
+        "a JSON file with measured seconds of nodes on devices (docs/devices.md)",
         flag=Flag("--placement-profile", "FILE"),
     )
 

@@ -45,7 +45,7 @@ class Policy(Options):
     )
     requantization: str = option(
         "float",
-        "how codes change their scale: by products of floats, or of integers",
+        "how quantized values are rescaled: by float or by integer multiplication",
         domain=Words(("float", "integer")),
     )
     optimize: str = option(

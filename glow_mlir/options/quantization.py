@@ -52,7 +52,7 @@ class Quantization(Options):
     )
     precision: str = option(
         "int8",
-        "integers that codes are stored in",
+        "integer type of quantized values",
         domain=Words(tuple(PRECISIONS)),
         flag=Flag("--quantization-precision", unsaid="int8"),
     )
@@ -76,20 +76,20 @@ class Quantization(Options):
     )
     per_channel: bool = option(
         True,
-        "weights have a scale for each channel of the result of their node",
+        "one scale for each output channel of the weights",
         flag=Flag(
             "--disable-channelwise",
-            opposite="one scale for all weights of a node, instead of one for each channel of its result",
+            opposite="one scale for all weights of a node, instead of one for each output channel",
         ),
     )
     keep: Sequence[str] = option(
         (),
-        "nodes or kinds of operators that stay in floats, with * and ?",
+        "nodes or operators that stay in floats; * and ? are wildcards",
         flag=Flag("--keep-original-precision-for-nodes", "NAMES", also="between commas"),
     )
     assert_all: bool = option(
         False,
-        "fail, with a list, where nodes that are not kept stay in floats",
+        "fail and list the nodes that stay in floats although they are not kept",
         flag=Flag("--assert-all-nodes-quantized"),
     )
     calibrations: Mapping[str, str] = option(
@@ -97,10 +97,10 @@ class Quantization(Options):
     )
     bias_correction: bool = option(
         True,
-        "what the rounding of weights adds to results on average is taken out of biases",
+        "biases compensate the mean error of rounded weights",
         flag=Flag(
             "--disable-bias-correction",
-            opposite="leave biases as they are, instead of taking out what the rounding of weights adds on average",
+            opposite="leave biases as they are, instead of compensating the mean error of rounded weights",
         ),
     )
 

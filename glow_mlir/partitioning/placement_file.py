@@ -69,5 +69,5 @@ def _object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise OptionError(f"{path} cannot be read: {error}") from error
     if not isinstance(data, dict):
-        raise OptionError(f"{path} is no JSON object of devices")
+        raise OptionError(f"{path} is not a JSON object of devices")
     return cast("dict[str, Any]", data)

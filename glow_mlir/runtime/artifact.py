@@ -221,7 +221,7 @@ def _factor(item: dict[str, Any]) -> Factor:
         return Symbol(**item)
     dividend = _size(item["dividend"])
     if not isinstance(dividend, SymbolicSize):
-        raise ValueError("a quotient of numbers is no size")
+        raise ValueError("corrupt artifact: dividend of a size quotient must be symbolic")
     return Quotient(dividend, int(item["divisor"]))
 
 

@@ -103,7 +103,7 @@ class BesideCalls(Cancellation):
             _FORKS.pause()
         # The main thread has ended where the process waits for the others.
         if not threading.main_thread().is_alive() or not self._is_wanted():
-            self.cancel(CancelledError("nobody waits for the compilation any more"))
+            self.cancel(CancelledError("the compilation was abandoned"))
         super().check()
 
 

@@ -40,7 +40,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         data = parsed_json(path.read_text(encoding="utf-8"))
         if data["abi"] != ABI:
             hint = "compile the model again"
-            raise InputError(f"the bundle is of the version {data['abi']}, not {ABI}", file=str(path), hint=hint)
+            raise InputError(f"the bundle has version {data['abi']}, expected {ABI}", file=str(path), hint=hint)
         name = str(data["name"])
         functions = {str(entry["name"]): str(entry["call"]) for entry in data["entries"]}
         manifest = Manifest.from_json(json.dumps(data["artifact"]))
@@ -53,7 +53,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError("is no manifest of a bundle", file=str(path), hint="glow-compile writes them") from error
+        raise InputError("is not the manifest of a bundle", file=str(path), hint="glow-compile writes them") from error
     if not functions or artifact_digests(code, constants, manifest) != manifest.digests:
         hint = "compile the model again"
         raise InputError("object, weights and manifest do not belong together", file=str(path), hint=hint)

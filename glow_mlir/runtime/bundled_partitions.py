@@ -57,7 +57,7 @@ def unbundled(artifact: Artifact) -> PartitionedArtifact:
     """The artifacts of all devices that `bundled` made one; raises `ValueError` or `KeyError` for another."""
     said = artifact.manifest.partitions
     if said is None:
-        raise ValueError("the artifact is of one device")
+        raise ValueError("the artifact has a single device")
     parts: list[DevicePart] = []
     for part in said["parts"]:
         (first, last), (begin, end) = part["code"], part["constants"]

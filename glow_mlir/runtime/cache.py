@@ -109,7 +109,7 @@ def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
     with folder.new_file(_CONSTANTS) as file:
         # Where a system cannot promise the room, a full disk would end the process as it writes.
         if not hasattr(os, "posix_fallocate"):
-            raise OSError("no room can be promised")
+            raise OSError("no space can be reserved")
         os.posix_fallocate(file.fileno(), 0, size)
         return bytes_of(mmap.mmap(file.fileno(), size))
 

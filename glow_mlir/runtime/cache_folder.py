@@ -30,7 +30,7 @@ def cache_directory() -> Path:
     try:
         return Path.home() / ".cache" / "glow-mlir"
     except RuntimeError as error:
-        raise CacheError("there is no home directory for a cache", hint="name a folder in GLOW_CACHE_DIR") from error
+        raise CacheError("no home directory found for the cache", hint="name a folder in GLOW_CACHE_DIR") from error
 
 
 class CacheFolder:

@@ -69,7 +69,7 @@ class DeviceArray:
         """Overwrite it; raises `InputError` for a value of another element type or shape."""
         if value.dtype != self.dtype or value.shape != self.shape:
             wanted, found = (f"{item.dtype.name}{list(item.shape)}" for item in (self, value))
-            raise InputError(f"the value is {wanted}, and is not updated with {found}")
+            raise InputError(f"the value is {wanted}, and cannot be updated with {found}")
         array = value.numpy() if isinstance(value, DeviceArray) else np.asarray(value, order="C")
         self.device.upload(self.buffer, array).wait()
 
@@ -132,7 +132,7 @@ def placed(name: str, array: np.ndarray, place: Place | None) -> Tensor:
         return DeviceArray.of(place, array)
     if place.shape != array.shape:
         given, wanted = list(place.shape), list(array.shape)
-        raise InputError(f"output '{name}' has the shape {wanted}, and is bound to one of {given}")
+        raise InputError(f"output '{name}' has shape {wanted}, but its buffer has shape {given}")
     if isinstance(place, DeviceArray):
         place.assign(array)
     else:

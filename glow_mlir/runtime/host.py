@@ -89,4 +89,4 @@ def lacks_instructions(triple: str, features: Iterable[str]) -> str:
     found = {name for name, is_there in llvm_features().items() if is_there}
     missing = sorted(set(features) - found - _ALWAYS)
     refused = any(_processor_features().get(name) for name in missing)
-    return ", ".join(missing) + (", which the system refuses" if refused else "")
+    return ", ".join(missing) + (", which the system disables" if refused else "")

@@ -36,7 +36,7 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
     tell_symbols((pair for _, sizes, shape in inputs for pair in zip(sizes, shape, strict=True)), values)
     for name, sizes, shape in inputs:
         if fault := wrong_size(sizes, shape, values):
-            hint = "sizes of a call fit each other, and the bounds that the session was begun with"
+            hint = "sizes of a call must be consistent and within the bounds of the session"
             raise InputError(f"input '{name}': {fault}", hint=hint)
     return values
 

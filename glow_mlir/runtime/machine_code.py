@@ -287,8 +287,8 @@ class MachineCode(Executable):
     def __init__(self, artifact: Artifact, threads: int = 1, libraries: Mapping[int, Functions] | None = None) -> None:
         manifest = artifact.manifest
         if manifest.requirements:
-            reason = f"the code calls functions that it does not have: {', '.join(manifest.requirements)}"
-            raise OptionError(reason, hint="a linker has to find them: make a bundle of it")
+            reason = f"the code has unresolved functions: {', '.join(manifest.requirements)}"
+            raise OptionError(reason, hint="compile a bundle and link them")
         super().__init__([entry.name for entry in manifest.entries], State(initial_state(artifact)))
         self.manifest = manifest
         self.constants = artifact.constants
@@ -342,7 +342,7 @@ class MachineCode(Executable):
 def _error_of(entry: Entry, status: int) -> ExecutionError:
     """What a status other than 0 means."""
     if status == WRONG_VECTORS:
-        reason = f"the code of @{entry.name} is for vectors of another length than this processor has"
+        reason = f"the code of @{entry.name} requires another vector length than this processor has"
         return ExecutionError(reason, hint=f"it is for {entry.machine or entry.target}")
     if not 0 < status <= len(entry.failures):
         return ExecutionError(f"@{entry.name} returned the status {status}")
@@ -387,7 +387,7 @@ def _aligned_array(binding: Binding) -> np.ndarray:
     try:
         return aligned(binding.nbytes).view(named_dtype(binding.dtype)).reshape(binding.shape)
     except MemoryError as error:
-        reason = f"there is too little memory for '{binding.name}', which is state that is packed for the machine"
+        reason = f"there is too little memory for '{binding.name}', the packed state"
         raise OutOfMemoryError(reason) from error
 
 
@@ -396,7 +396,7 @@ def _check_place(binding: Binding, place: np.ndarray) -> None:
     if place.dtype == binding.numpy_dtype and (binding.sizes or place.shape == binding.shape):
         return
     wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{place.dtype.name}{list(place.shape)}"
-    raise InputError(f"output '{binding.name}' is {wanted}, and its memory is for {given}", hint="bind other memory")
+    raise InputError(f"output '{binding.name}' is {wanted}, but its buffer is {given}", hint="bind other memory")
 
 
 def _is_element_aligned(array: np.ndarray) -> bool:

@@ -46,7 +46,7 @@ _AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
 """What systems say where a folder or file is to be opened, and there is a link."""
 _MAX_LINKS = 40
 _ROOT_USER = 0
-_PART = "not used as part of the cache"
+_PART = "not used for the cache"
 _ABOVE = "the cache below it is not used"
 
 
@@ -222,7 +222,7 @@ class _Way:
         # Links have no descriptors that every system can read, so it has to be the same link behind as before.
         again = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         if (link.st_dev, link.st_ino, link.st_ctime_ns) != (again.st_dev, again.st_ino, again.st_ctime_ns):
-            raise _untrusted(path, "it is a symbolic link that changes while it is read", _ABOVE)
+            raise _untrusted(path, "it is a symbolic link that changed while being read", _ABOVE)
         self._rest += _names(target)
         if target.startswith(os.sep):
             self._enter(os.open(os.sep, _ANCESTOR), os.sep)

@@ -86,7 +86,7 @@ class Pool:
                 self._members = self._members[:count]
                 self.stop()
                 raise GlowError(
-                    f"the system starts only {count} of the {self.threads - 1} threads that help a call",
+                    f"started only {count} of {self.threads - 1} worker threads",
                     hint="ask for fewer threads, or raise its limit ('ulimit -u')",
                 ) from error
 

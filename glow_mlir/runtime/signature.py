@@ -71,7 +71,7 @@ class Argument:
             array = array.reshape(self.numbers)
         if not is_same or not self.accepts(array.shape):
             given = f"{value.dtype.name}{list(value.shape)}"
-            raise OptionError(f"the value of input '{self.name}' has to be {self}, not {given}")
+            raise OptionError(f"the value of input '{self.name}' must be {self}, got {given}")
         return array
 
     @property
@@ -165,7 +165,7 @@ class Signature:
         for label, (least, most) in self.bounds.items():
             size = found.get(label, least)
             if size < least or (most is not None and size > most):
-                hint = f"the model holds from {least}" + ("" if most is None else f" to {most}")
+                hint = f"the model supports sizes from {least}" + ("" if most is None else f" to {most}")
                 raise InputError(f"dimension '{label}' is {size} in input '{self.free[label]}'", hint=hint)
         return found
 
@@ -237,11 +237,11 @@ def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, Tensor]) -> dic
         for label, actual in argument.sizes(inputs[argument.name].shape):
             if sizes.setdefault(label, actual) != actual:
                 reason = f"dimension '{label}' is {actual} in input '{argument.name}', and {sizes[label]} in input"
-                raise InputError(f"{reason} '{owners[label]}'", hint="one dimension has one size in a call")
+                raise InputError(f"{reason} '{owners[label]}'", hint="each dimension has one size per call")
             owners.setdefault(label, argument.name)
     for label, actual in sizes.items():
         told = actual if label.isidentifier() else told_by(label, sizes)
         if isinstance(told, int) and told != actual:
             reason = f"dimension '{label}' is {actual} in input '{owners[label]}', and {told} by the other sizes"
-            raise InputError(reason, hint="one dimension has one size in a call")
+            raise InputError(reason, hint="each dimension has one size per call")
     return sizes

@@ -56,7 +56,7 @@ class SpecializationLimits:
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
             if (whole_number(limit) or 0) < 1 and not (name == "memory" and limit is None):
-                raise OptionError(f"{name}={limit!r} is no limit", hint="a whole number from 1 on")
+                raise OptionError(f"{name}={limit!r} is not a limit", hint="a whole number from 1 on")
 
     @property
     def kept_bytes(self) -> int:
@@ -72,7 +72,7 @@ class SpecializationLimits:
 KEPT_BYTES = 2 << 30
 """The bytes of executables that are kept where nobody says how many."""
 
-OTHER_BOUNDS = "begin a session with other bounds"
+OTHER_BOUNDS = "create a session with other bounds"
 """What to do where a size is outside of bounds."""
 
 _MAX_SHAPES = 1024
@@ -164,8 +164,8 @@ class Specializations(Executable):
     @property
     def current(self) -> Executable:
         if self._latest is None:
-            hint = "give dimensions, or run the model first"
-            raise OptionError("the model is compiled when it is called, for the sizes of its inputs", hint=hint)
+            hint = "bind dimensions, or run the model first"
+            raise OptionError("the model is compiled on its first call, for the sizes of its inputs", hint=hint)
         return self._latest.executable
 
     def load(self, name: str) -> EntryPoint:
@@ -215,7 +215,7 @@ class Specializations(Executable):
                 return False
             label = max(grown, key=lambda label: grown[label])
             if grown[label] > MAX_ROOM:
-                raise _no_room(label, self._rooms[label], f"room for more than {MAX_ROOM} is made for none")
+                raise _no_room(label, self._rooms[label], f"a capacity of more than {MAX_ROOM} is never allocated")
             self._rooms = grown
             return True
 

@@ -88,4 +88,4 @@ def as_text(word: Any, what: str) -> str:
         return word.decode(errors="surrogateescape")
     if isinstance(word, str):
         return str(word)
-    raise InputError(f"{what} has {word!r}, which is no string", hint="convert it with astype(str)")
+    raise InputError(f"{what} has {word!r}, which is not a string", hint="convert it with astype(str)")

@@ -40,4 +40,4 @@ def as_array(what: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} is no array: {error}", hint="convert it with numpy.asarray") from error
+        raise InputError(f"{what} is not an array: {error}", hint="convert it with numpy.asarray") from error

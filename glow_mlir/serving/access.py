@@ -65,10 +65,10 @@ class HeadCheck:
     def _check_origin(self, host: bytes | None, origin: bytes | None) -> None:
         """Refuse what a page of another origin, or one that calls this machine by its own name, sends."""
         if host is not None and _name_of(host) not in (self._names or ()):
-            reason = "the request calls this server by a name that is not of this machine"
+            reason = "the header Host names another machine"
             raise ForbiddenError(reason, hint="the header Host")
         if origin is not None and (host is None or origin.lower().partition(b"://")[2] != host.lower()):
-            raise ForbiddenError("the request comes from a page of another origin", hint="the header Origin")
+            raise ForbiddenError("the request comes from another origin", hint="the header Origin")
 
 
 def _check_hosts(scope: Mapping[str, Any]) -> None:
@@ -92,5 +92,5 @@ def _check_type(kind: bytes | None, origin: bytes | None) -> None:
     if kind is None and origin is None:
         return
     if kind is None or kind.partition(b";")[0].strip().lower() not in BODY_TYPES:
-        hint = "application/json, or application/octet-stream where tensors follow as bytes"
-        raise MediaTypeError("the header Content-Type says no JSON", hint=hint)
+        hint = "application/octet-stream if tensors follow as bytes"
+        raise MediaTypeError("expected Content-Type application/json", hint=hint)

@@ -91,7 +91,7 @@ class Contents:
             others += 1
             if others > MAX_UNPACKED:
                 reason = f"a tensor has more than {MAX_UNPACKED} fields"
-                raise InputError(reason, hint="numbers of a tensor are packed into one field")
+                raise InputError(reason, hint="pack the numbers of a tensor into one field")
             if number == wanted.number:
                 yield self._single(wanted, kind, begin, end)
 
@@ -119,7 +119,7 @@ class Contents:
         """The strings, one after the other."""
         for number, kind, begin, end in self._fields():
             if number != TEXTS or kind != SIZED:
-                raise no_message("a tensor of strings has other elements")
+                raise no_message("a tensor of strings has elements of another type")
             yield self._data[begin:end]
 
 
@@ -144,7 +144,7 @@ def written(datatype: str, array: np.ndarray | list[Any], most: int, charge: Cha
         size += len(found[-1])
         charge.add(len(found[-1]))
         if size > most:
-            hint = "tensors as bytes are shorter than as numbers; HTTP takes longer ones"
+            hint = "send tensors as raw bytes, or use HTTP"
             raise ResponseTooLargeError(f"the response has more than {most} bytes of numbers", hint=hint)
     return [sized(NUMBERS[datatype].number, size), *found] if found and datatype != STRINGS else found
 

@@ -33,6 +33,6 @@ WORDS = {
 def datatype_of(dtype: str) -> str:
     """The protocol's word for the element type of that name; raises `UnsupportedError` where it has none."""
     if dtype not in WORDS:
-        hint = f"it has words for {', '.join(WORDS)}"
-        raise UnsupportedError(f"the inference protocol has no word for the element type '{dtype}'", hint=hint)
+        hint = f"it has {', '.join(WORDS)}"
+        raise UnsupportedError(f"the inference protocol has no element type '{dtype}'", hint=hint)
     return WORDS[dtype]

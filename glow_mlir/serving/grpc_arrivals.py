@@ -33,7 +33,7 @@ class Arrivals:
             async with asyncio.timeout(self._seconds), self._turns:
                 found = await anext(messages, None)
         except TimeoutError:
-            raise SlowBodyError(f"the message did not come in {self._seconds:g} seconds") from None
+            raise SlowBodyError(f"the message did not arrive within {self._seconds:g} seconds") from None
         if found is None:
             raise InputError("the call has no message")
         self._kept_bytes += len(found)
@@ -45,8 +45,8 @@ class Arrivals:
     def enter_stream(self) -> None:
         """One more stream; raises `OverloadError` where there are as many as may be."""
         if self._streams >= self._most:
-            hint = "several requests in one stream; or more --max-memory, or less --max-message"
-            raise OverloadError(f"the server has {self._streams} streams already", hint=hint)
+            hint = "send several requests in one stream, raise --max-memory, or lower --max-message"
+            raise OverloadError(f"the server already has {self._streams} streams", hint=hint)
         self._streams += 1
 
     def leave_stream(self) -> None:

@@ -72,7 +72,7 @@ def _inputs(
     for item in message.inputs:
         reader = tensors.reader(item.name)
         if reader.name in found:
-            raise InputError(f"the request has input '{reader.name}' twice")
+            raise InputError(f"the request has two inputs '{reader.name}'")
         sizes = reader.checked(item.datatype, item.shape)
         place = regions.place(item.parameters) if item.parameters else None
         if place is not None:
@@ -85,7 +85,7 @@ def _inputs(
             (begin, end), used = raw[used], used + 1
             found[reader.name] = yield from reader.of_bytes(sizes, data, begin, end - begin, charge)
     if used != len(raw):
-        raise InputError(f"the request has bytes for {len(raw)} inputs, and {used} that need some")
+        raise InputError(f"the request has bytes for {len(raw)} inputs, expected {used}")
     tensors.check_complete(found)
     return found
 
@@ -184,7 +184,7 @@ def _parameters(parameters: Mapping[str, Any]) -> bytes:
 def _check_size(size: int, most: int) -> None:
     """Raise `ResponseTooLargeError` for a message of more bytes than `most`."""
     if size > most:
-        hint = "tensors as bytes are shorter than as numbers; HTTP takes longer ones"
+        hint = "send tensors as raw bytes, or use HTTP"
         raise ResponseTooLargeError(f"the response has more than the {most} bytes of a message", hint=hint)
 
 

@@ -72,7 +72,7 @@ class GrpcServer:
             else:
                 port = server.add_secure_port(self._address, self._credentials)
         except RuntimeError as error:
-            raise OptionError(f"the address {self._address} cannot be had: {error}") from None
+            raise OptionError(f"cannot listen on {self._address}: {error}") from None
         await server.start()
         return port
 
@@ -168,7 +168,7 @@ def parsed(name: str, data: Data) -> Any:
     try:
         return message_class(name).FromString(bytes(data))
     except package("google.protobuf.message").DecodeError as error:
-        raise InputError(f"the request is no message: {error}") from None
+        raise InputError(f"the request is not a valid message: {error}") from None
 
 
 def _answering(service: Service, arrivals: Arrivals, name: str, method: Method) -> Callable[..., Awaitable[Any]]:
@@ -240,7 +240,7 @@ class GrpcInference:
             async for data in messages:
                 await answers.put(asyncio.create_task(self._streamed(data, context.time_remaining())))
         except Exception as error:  # What was taken is still answered.
-            logger.warning("a stream of requests broke off", exc_info=error)
+            logger.warning("a stream of requests failed", exc_info=error)
         await answers.put(None)
 
     async def _streamed(self, data: bytes, remaining: float | None) -> bytes:

@@ -153,7 +153,7 @@ class _Control:
     async def ready(self, request: Any) -> Any:
         """Whether it takes requests."""
         if not self._service.is_ready():
-            raise NotReadyError("the server takes no requests now")
+            raise NotReadyError("the server accepts no requests now")
         return {"ready": True}
 
     async def model(self, request: Any) -> Any:
@@ -164,7 +164,7 @@ class _Control:
         """Whether a model takes requests."""
         name, version = _named(request)
         if not self._service.is_model_ready(name, version):
-            raise NotReadyError(f"model '{name}' takes no requests now")
+            raise NotReadyError(f"model '{name}' accepts no requests now")
         return {"name": name, "ready": True}
 
     async def config(self, request: Any) -> Any:
@@ -239,7 +239,7 @@ class _Control:
     async def metrics(self, request: Any) -> Any:
         """What Prometheus reads."""
         if self._service.metrics is None:
-            raise UnknownModelError("this server has no metrics")
+            raise UnknownModelError("metrics are disabled on this server")
         text = self._service.metrics()
         return package("starlette.responses").Response(text, headers={"content-type": METRICS_TYPE})
 
@@ -252,7 +252,7 @@ class _Control:
         finally:
             body.release()
         if not is_object(data):
-            raise InputError("the request is no JSON object")
+            raise InputError("the request must be a JSON object")
         return data
 
 

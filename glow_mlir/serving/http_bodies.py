@@ -107,7 +107,7 @@ class HttpBody:
                     body = await begun
         except TimeoutError:
             seconds = f"{self.service.limits.body_seconds:g}"
-            raise SlowBodyError(f"the body of the request did not come in {seconds} seconds") from None
+            raise SlowBodyError(f"the body of the request did not arrive within {seconds} seconds") from None
         if not self._format:
             return body
         compressed = len(body)
@@ -134,7 +134,7 @@ class HttpBody:
     async def _part(self, receive: Receive) -> Message:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise DisconnectedError("the client is gone")
+            raise DisconnectedError("the client disconnected")
         size = len(message.get("body", b""))
         self._check(self.charge.size + size)
         self.charge.add(size)
@@ -153,7 +153,7 @@ def _format_of(encoding: bytes) -> int:
         return 0
     if word not in FORMATS:
         known = ", ".join(sorted(word.decode() for word in FORMATS))
-        raise EncodingError("the encoding of the body is unknown", hint=f"it may be {known}")
+        raise EncodingError("unknown encoding of the body", hint=f"expected {known}")
     return FORMATS[word]
 
 

@@ -92,7 +92,7 @@ class HttpInference:
                     headers.append((b"content-encoding", encoding))
         except asyncio.CancelledError:  # The server ends what takes too long when it goes down.
             response.release()
-            await respond_error(send, receive, NotReadyError("the server goes down"))
+            await respond_error(send, receive, NotReadyError("the server is shutting down"))
             return
         except Exception as error:
             response.release()

@@ -84,7 +84,7 @@ def _listening(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except (OSError, OverflowError) as error:
-        raise OptionError(f"the address {host}:{port} cannot be had: {error}") from None
+        raise OptionError(f"cannot listen on {host}:{port}: {error}") from None
     return listener
 
 

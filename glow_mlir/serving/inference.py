@@ -46,7 +46,7 @@ class InferenceRequest:
     def submit(self, network: Network) -> Future[Outputs]:
         """Put it into the queue of the network, which raises as the future does; raises `NotReadyError`."""
         if not network.is_ready:
-            raise NotReadyError(f"model '{network.name}' takes no requests now")
+            raise NotReadyError(f"model '{network.name}' accepts no requests now")
         said: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
         return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **said)
 
@@ -58,7 +58,7 @@ class InferenceRequest:
             self.timeout = microseconds / 1e6
         name = parameters.get("sequence_id", 0)
         if type(name) not in (int, str):
-            raise InputError("the parameter 'sequence_id' is neither a number nor a string")
+            raise InputError("the parameter 'sequence_id' must be a number or a string")
         if name not in (0, ""):
             is_start, is_end = (flag(parameters, word) for word in ("sequence_start", "sequence_end"))
             self.sequence = SequenceStep(name, is_start, is_end)
@@ -72,7 +72,7 @@ def natural(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
     """A parameter that is a natural number; raises `InputError` where it is something else."""
     value = parameters.get(name, default)
     if type(value) is not int or not 0 <= value <= MOST:
-        raise InputError(f"the parameter '{name}' is no number from 0 to {MOST}")
+        raise InputError(f"the parameter '{name}' must be an integer from 0 to {MOST}")
     return value
 
 
@@ -80,7 +80,7 @@ def flag(parameters: Mapping[str, Any], name: str, *, default: bool = False) -> 
     """A parameter that is a truth value; raises `InputError` where it is something else."""
     value = parameters.get(name, default)
     if type(value) is not bool:
-        raise InputError(f"the parameter '{name}' is neither true nor false")
+        raise InputError(f"the parameter '{name}' must be true or false")
     return value
 
 

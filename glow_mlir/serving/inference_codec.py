@@ -55,8 +55,8 @@ def text_of(body: Bytes, header_length: int | None) -> Bytes:
     if header_length is None:
         return body
     if not 0 < header_length <= len(body):
-        reason = f"{header_length} bytes of the request are to be JSON, and it has {len(body)}"
-        raise InputError(reason, hint="Inference-Header-Content-Length says how many")
+        reason = f"{header_length} bytes of JSON expected, got {len(body)}"
+        raise InputError(reason, hint="Inference-Header-Content-Length gives the number")
     return memoryview(body)[:header_length]
 
 
@@ -76,16 +76,16 @@ def request_steps(
     """
     tensors = tensors_of(network)
     if not is_object(data):
-        raise InputError("the request is no JSON object")
+        raise InputError("the request must be a JSON object")
     parameters = read_parameters(data, "the request")
     inputs, end = yield from _InputsReader(tensors, body, regions, charge).read(objects_in(data, "inputs"), rest)
     if end != len(body):
-        raise InputError(f"{len(body) - end} bytes of the request belong to no input")
+        raise InputError(f"{len(body) - end} bytes of the request remain after the last input")
     request = InferenceRequest(inputs, [])
     _add_outputs(request, data, tensors, regions, flag(parameters, "binary_data_output") if parameters else False)
     if (name := data.get("id", "")) is not None:
         if type(name) is not str:
-            raise InputError("the id of the request is no string")
+            raise InputError("the id of the request must be a string")
         request.id = name
     if parameters:
         request.add_parameters(parameters)
@@ -107,16 +107,16 @@ class _InputsReader:
         for item in items:
             reader = self.tensors.reader(item.get("name"))
             if reader.name in found:
-                raise InputError(f"the request has input '{reader.name}' twice")
+                raise InputError(f"the request has two inputs '{reader.name}'")
             shape = item.get("shape")
             if not is_list(shape):
-                raise InputError(f"the shape of input '{reader.name}' is no list")
+                raise InputError(f"the shape of input '{reader.name}' must be a list")
             sizes = reader.checked(item.get("datatype"), shape)
             parameters = read_parameters(item, "an input")
             if "binary_data_size" in parameters:
                 size = natural(parameters, "binary_data_size")
                 if "data" in item or PLACE in parameters:
-                    raise InputError(f"input '{reader.name}' has its data twice")
+                    raise InputError(f"input '{reader.name}' has data in two places")
                 found[reader.name] = yield from reader.of_bytes(sizes, self.body, begin, size, self.charge)
                 begin += size
             else:
@@ -131,7 +131,7 @@ class _InputsReader:
         place, data = self.regions.place(parameters) if parameters else None, item.get("data")
         if place is not None:
             if "data" in item:
-                raise InputError(f"input '{reader.name}' has its data twice")
+                raise InputError(f"input '{reader.name}' has data in two places")
             return (yield from in_shared_memory(reader, sizes, self.regions, place, self.charge))
         if isinstance(data, np.ndarray):
             return (yield from reader.of_decoded(sizes, cast("np.ndarray", data), self.charge))
@@ -169,7 +169,7 @@ def wanted_output(name: str, parameters: Mapping[str, Any], regions: Regions, *,
     if not parameters:
         return WantedOutput(name, is_binary)
     if parameters.get("classification"):
-        raise InputError(f"output '{name}' is asked for as classes, which this server does not give")
+        raise InputError(f"output '{name}' is requested as classifications, which are not supported")
     return WantedOutput(name, flag(parameters, "binary_data", default=is_binary), regions.place(parameters))
 
 
@@ -177,17 +177,17 @@ def objects_in(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """A member that is a list of JSON objects; raises `InputError` where it is something else."""
     items = data.get(name)
     if not is_list(items) or not all(is_object(item) for item in items):
-        raise InputError(f"the request has no '{name}' that are a list of JSON objects")
+        raise InputError(f"'{name}' of the request must be a list of JSON objects")
     return items
 
 
 def read_parameters(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
-    """The parameters of a part of a request; raises `InputError` where they are no JSON object."""
+    """The parameters of a part of a request; raises `InputError` for any other type than a JSON object."""
     found = data.get("parameters")
     if found is None:
         return NOTHING
     if not is_object(found):
-        raise InputError(f"the parameters of {what} are no JSON object")
+        raise InputError(f"the parameters of {what} must be a JSON object")
     return found
 
 

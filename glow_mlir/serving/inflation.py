@@ -34,11 +34,11 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
             try:
                 piece = inflater.decompress(part, room)
             except zlib.error as error:
-                raise InputError(f"{what} does not inflate: {error}") from None
+                raise InputError(f"{what} cannot be decompressed: {error}") from None
             found += piece
             charge.give_back(room - len(piece))
             if len(found) > most:
-                raise BodyTooLargeError(f"{what} grows to more than {most} bytes")
+                raise BodyTooLargeError(f"{what} decompresses to more than {most} bytes")
             yield
             part = inflater.unconsumed_tail
             if not part and len(piece) < room:
@@ -46,4 +46,4 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
     else:
         if inflater.eof and not inflater.unused_data:
             return found
-    raise InputError(f"{what} does not inflate: it is no whole stream")
+    raise InputError(f"{what} cannot be decompressed: the stream is truncated")

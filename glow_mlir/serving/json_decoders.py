@@ -91,7 +91,7 @@ class JsonDecoders:
         """
         needed = await taken(needed_memory(text))
         if needed > most:
-            reason = f"{len(text)} bytes of JSON take up to {needed} in memory, more than the {most} of all requests"
+            reason = f"{len(text)} bytes of JSON need up to {needed} bytes of memory, and all requests may use {most}"
             raise BodyTooLargeError(reason)
         if self._turns is None:
             self._turns = asyncio.Semaphore(AT_ONCE)
@@ -138,16 +138,16 @@ class JsonDecoders:
                 raise answer
             return answer
         except NoProcessError as error:
-            raise ExecutionError(f"the system starts no process that reads JSON: {error}") from error
+            raise ExecutionError(f"cannot start the process that parses JSON: {error}") from error
         except OSError as error:
-            raise BodyTooLargeError(f"the JSON of the request was not read: {error}") from error
+            raise BodyTooLargeError(f"the JSON of the request was not parsed: {error}") from error
 
     def _answer(self, child: ChildProcess, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
         """What one process answers, or an error that it raises; raises `OSError` where it ends."""
         child.send(pickle.dumps((inputs, memory)), text)
         parts = child.receive(1)
         if not parts:
-            raise BodyTooLargeError("the JSON of the request takes too much memory, or time, to be read")
+            raise BodyTooLargeError("parsing the JSON of the request takes too much memory or time")
         found = pickle.loads(parts[0])
         if isinstance(found, Exception):
             return found
@@ -207,7 +207,7 @@ def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarr
     """What JSON says of a network with those inputs, whose elements become arrays; raises `InputError`."""
     data = read_json(text)
     if not is_object(data):
-        raise InputError("the request is no JSON object")
+        raise InputError("the request must be a JSON object")
     places: list[tuple[int, str, int]] = []
     for number, item in enumerate(objects_in(data, "inputs")):
         reader, shape = readers.get(str(item.get("name"))), item.get("shape")
@@ -219,7 +219,7 @@ def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarr
         places.append((number, array.dtype.name if array.dtype.kind in "biuf" else "uint16", len(array)))
     rest = pickle.dumps(data)
     if len(rest) > REST:
-        raise InputError(f"the request says more than {REST} bytes beside the elements of its inputs")
+        raise InputError(f"the request has more than {REST} bytes besides the elements of its inputs")
     return _Decoded(data, places)
 
 

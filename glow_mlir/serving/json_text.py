@@ -34,7 +34,7 @@ def read_json(text: bytes | bytearray | memoryview) -> Any:
 
 def _refuse(word: str) -> NoReturn:
     """Python reads what other languages do not."""
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def write_json(data: Any) -> bytes:

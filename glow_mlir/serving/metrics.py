@@ -10,13 +10,13 @@ from glow_mlir.host.host import Host
 Sample = tuple[str, dict[str, str], float]
 
 FAMILIES = (
-    ("glow_requests_total", "counter", "Requests by what became of them."),
-    ("glow_calls_total", "counter", "Calls of the model for them."),
-    ("glow_samples_total", "counter", "Samples that these had."),
-    ("glow_queue_length", "gauge", "Requests that wait."),
+    ("glow_requests_total", "counter", "Requests by outcome."),
+    ("glow_calls_total", "counter", "Calls of the model."),
+    ("glow_samples_total", "counter", "Samples computed."),
+    ("glow_queue_length", "gauge", "Requests in the queue."),
     ("glow_memory_bytes", "gauge", "Bytes of code, constants and activations."),
-    ("glow_queue_seconds", "summary", "Seconds that requests waited."),
-    ("glow_compute_seconds", "summary", "Seconds that their calls took."),
+    ("glow_queue_seconds", "summary", "Seconds that requests waited in the queue."),
+    ("glow_compute_seconds", "summary", "Seconds that calls took."),
     ("glow_request_seconds", "summary", "Seconds from arrival to answer."),
 )
 

@@ -27,7 +27,7 @@ def unpacked_varints(data: np.ndarray) -> np.ndarray:
     lengths = ends - starts + 1
     longest = int(lengths.max())
     if longest > LONGEST:
-        raise InputError("the request is no message: a number has no end")
+        raise InputError("the request is not a valid message: a number is not terminated")
     found = np.zeros(len(ends), np.uint64)
     for place in range(longest):
         at = np.flatnonzero(lengths > place)
@@ -44,7 +44,7 @@ def varint_pieces(data: np.ndarray) -> Iterator[np.ndarray]:
             ends = np.flatnonzero(piece[-LONGEST:] < MORE)
             piece = piece[: len(piece) - LONGEST + int(ends[-1]) + 1] if len(ends) else piece[:0]
         if not len(piece) or piece[-1] >= MORE:
-            raise InputError("the request is no message: a number has no end")
+            raise InputError("the request is not a valid message: a number is not terminated")
         yield unpacked_varints(piece)
         begin += len(piece)
 

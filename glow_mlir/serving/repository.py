@@ -76,7 +76,7 @@ class Source:
         return self.path.is_file()
 
     def config(self) -> Mapping[str, Any]:
-        """What its configuration says; raises `OptionError` for one that is no JSON object, or too large."""
+        """What its configuration says; raises `OptionError` for one that is not a JSON object, or too large."""
         place = self.path / CONFIG
         if self.is_file or not place.exists():
             return {}
@@ -89,7 +89,7 @@ class Source:
             reason = error.reason if isinstance(error, InputError) else str(error)
             raise OptionError(f"cannot be read: {reason}", file=str(place)) from error
         if not isinstance(found, dict):
-            raise OptionError("is no JSON object", file=str(place))
+            raise OptionError("is not a JSON object", file=str(place))
         return cast("dict[str, Any]", found)
 
     def versions(self, policy: object) -> dict[str, Path]:
@@ -109,10 +109,10 @@ class Source:
             wanted = [number for number in known if number in policy]
         else:
             there = ", ".join(map(str, known)) or "none"
-            reason = f"versions={policy!r} says no versions that there are"
+            reason = f"versions={policy!r} selects no existing version"
             raise OptionError(reason, file=str(self.path), hint=f"'latest', 'all', or a list of {there}")
         if not wanted:
-            raise ModelError("has no version", file=str(self.path), hint="a folder 1 with model.onnx")
+            raise ModelError("has no version", file=str(self.path), hint="expected a folder 1 with model.onnx")
         return {str(number): self._file(str(number)) for number in wanted}
 
     def _file(self, version: str) -> Path:
@@ -122,7 +122,7 @@ class Source:
         named = [path for path in found if path.stem == "model"] or found
         if len(named) != 1:
             reason = f"has {len(named)} models" if named else "has no model"
-            raise ModelError(reason, file=str(folder), hint="one file, model.onnx")
+            raise ModelError(reason, file=str(folder), hint="expected one file, model.onnx")
         return inside(self.root, named[0])
 
 
@@ -142,7 +142,7 @@ def inside(root: Path, path: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelError("is not there", file=str(path)) from error
     if not found.is_relative_to(root.resolve()):
-        raise ModelError("leads out of the repository", file=str(path), hint="copy what it links to")
+        raise ModelError("links out of the repository", file=str(path), hint="copy its target instead")
     return found
 
 
@@ -183,7 +183,7 @@ class ModelRepository:
             for source in own:
                 if source.name in found:
                     places = f"{found[source.name].path} and {source.path}"
-                    raise OptionError(f"two models are called '{source.name}': {places}", hint="rename one")
+                    raise OptionError(f"two models have the name '{source.name}': {places}", hint="rename one")
                 found[source.name] = source
         return found
 
@@ -335,10 +335,10 @@ def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """A configuration that a client may give; raises `InputError` for one that says more."""
     for word in config:
         if word not in CLIENTS_WORDS:
-            hint = f"{', '.join(CLIENTS_WORDS)}; the file config.json says the rest"
-            raise InputError(f"a configuration of a client cannot say '{word}'", hint=hint)
+            hint = f"{', '.join(CLIENTS_WORDS)}; set the rest in config.json"
+            raise InputError(f"a client's configuration cannot set '{word}'", hint=hint)
     if type(batch := config.get("batch", 1)) is int and batch > CLIENTS_BATCH:
-        raise InputError(f"batch={batch} of a client is more than {CLIENTS_BATCH}", hint="the file config.json may")
+        raise InputError(f"batch={batch} of a client exceeds {CLIENTS_BATCH}", hint="set it in config.json")
     return config
 
 
@@ -349,10 +349,10 @@ def _keywords(source: Source, said: Mapping[str, Any]) -> dict[str, Any]:
         place = str(source.path / CONFIG)
         if word not in known:
             listed = ", ".join(("versions", *known))
-            raise OptionError(f"'{word}' is no option", file=place, hint=f"there are {listed}")
+            raise OptionError(f"unknown option '{word}'", file=place, hint=f"there are {listed}")
         is_path = _is_path(known[word])
         if is_path and not isinstance(value, str):
-            raise OptionError(f"{word}={value!r} is no path", file=place)
+            raise OptionError(f"{word} must be a path, got {value!r}", file=place)
         found[word] = str(inside(source.root, source.path / value)) if is_path else value
     if isinstance(sizes := found.get("dimensions"), dict):  # JSON has no tuples.
         given = cast("dict[str, Any]", sizes)

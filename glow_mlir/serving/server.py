@@ -39,7 +39,7 @@ class Encryption:
     def check(self) -> None:
         """Raise `OptionError` for files that cannot be read, and one without the other."""
         if (self.certificate is None) != (self.key is None):
-            raise OptionError("TLS takes a certificate and its key", hint="--tls-certificate and --tls-key")
+            raise OptionError("TLS needs a certificate and its key", hint="--tls-certificate and --tls-key")
         for path in (self.certificate, self.key):
             if path is not None and not path.is_file():
                 raise OptionError("there is no such file", file=str(path))

@@ -116,14 +116,14 @@ class Service:
     def authorize(self, said: bytes) -> None:
         """Raise `UnauthorizedError` where the header `authorization` lacks the token; wrong ones take equally long."""
         if self.has_token and not hmac.compare_digest(self._bearer, said):
-            raise UnauthorizedError("the request lacks the token of the server", hint="Authorization: Bearer TOKEN")
+            raise UnauthorizedError("the request has no valid token", hint="Authorization: Bearer TOKEN")
 
     # ---- load ----
 
     def enter(self) -> None:
         """One more request; raises `OverloadError` where there are as many as may be."""
         if self.running >= self.limits.requests:
-            raise OverloadError(f"the server has {self.running} requests already", hint="later")
+            raise OverloadError(f"the server already has {self.running} requests", hint="later")
         self.running += 1
 
     def leave(self) -> None:
@@ -133,7 +133,7 @@ class Service:
     def hold(self, size: int) -> None:
         """Keep so many bytes; raises `OverloadError` where that is more than may be."""
         if self.held_bytes + size > self.limits.memory_bytes:
-            raise OverloadError(f"the requests at the server have {self.held_bytes} bytes already", hint="later")
+            raise OverloadError(f"the requests at the server already hold {self.held_bytes} bytes", hint="later")
         self.held_bytes += size
 
     def release(self, size: int) -> None:
@@ -222,11 +222,11 @@ class Service:
         """
         if name:
             self.models.find(name)
-        return _unchanged("traces", TRACE, wanted or {}, "a program has some by Host.tracing")
+        return _unchanged("traces", TRACE, wanted or {}, "programs set it by Host.tracing")
 
     def log_settings(self, wanted: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The settings of the log, which clients ask to be some; raises `ForbiddenError` for others than they are."""
-        return _unchanged("the log", LOG, wanted or {}, "who starts the server directs its standard error")
+        return _unchanged("the log", LOG, wanted or {}, "redirect the server's standard error instead")
 
     # ---- the repository ----
 
@@ -247,12 +247,12 @@ class Service:
         self.check_control()
         for word in parameters:
             if word.startswith("file:"):
-                raise InputError("a model cannot come with the request", hint="put it into the repository")
+                raise InputError("models cannot be sent with a request", hint="put it into the repository")
         text, config = parameters.get("config"), None
         if text is not None:
             config = read_json(text.encode()) if isinstance(text, str) else text
             if not isinstance(config, dict):
-                raise InputError("the parameter 'config' is no JSON object")
+                raise InputError("the parameter 'config' is not a JSON object")
         await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.load, name, config))
 
     async def unload(self, name: str) -> None:
@@ -263,12 +263,12 @@ class Service:
     def check_control(self) -> None:
         """Raise `ForbiddenError` where clients may not load and unload models."""
         if not self.has_control:
-            raise ForbiddenError("clients load and unload no models here", hint="glow-serve --model-control")
+            raise ForbiddenError("clients may not load or unload models", hint="glow-serve --model-control")
 
     def check_memory(self) -> None:
         """Raise `ForbiddenError` where clients may not share memory."""
         if not self.shares_memory:
-            raise ForbiddenError("clients share no memory with this server", hint="glow-serve --shared-memory")
+            raise ForbiddenError("shared memory is disabled on this server", hint="glow-serve --shared-memory")
 
     def check_reach(self, host: str) -> None:
         """Take requests at an address; raises `OptionError` for what nobody elsewhere may be allowed."""
@@ -276,10 +276,10 @@ class Service:
         if self.names is not None:
             return
         if self.has_control and not self.has_token:
-            reason = f"clients of other machines, which reach {host}, may load and unload models with a token alone"
+            reason = f"clients of other machines, which reach {host}, may load and unload models only with a token"
             raise OptionError(reason, hint="--token-file, or no --model-control")
         if self.shares_memory:
-            reason = f"clients of other machines, which reach {host}, share no memory"
+            reason = f"clients of other machines, which reach {host}, cannot share memory"
             raise OptionError(reason, hint="no --shared-memory, or --host 127.0.0.1")
 
 
@@ -287,9 +287,9 @@ def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any]
     """Settings, where nothing else is wanted; `None` stands for what a setting is by default."""
     for word, value in wanted.items():
         if word not in settings:
-            raise InputError(f"{what} of this server have no setting '{word}'", hint=f"there are {', '.join(settings)}")
+            raise InputError(f"{what} of this server has no setting '{word}'", hint=f"there are {', '.join(settings)}")
         if value is not None and value != settings[word] and [value] != settings[word]:
-            raise ForbiddenError(f"clients change no settings of {what}, such as {word}", hint=hint)
+            raise ForbiddenError(f"clients may not change settings of {what}, such as {word}", hint=hint)
     return settings
 
 

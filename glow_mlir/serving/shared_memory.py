@@ -68,14 +68,14 @@ class Regions:
     def register(self, name: str, key: object, offset: object, size: object) -> None:
         """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
         if name in self._regions:
-            raise InputError(f"the shared memory '{name}' is registered already", hint="unregister it first")
+            raise InputError(f"the shared memory '{name}' is already registered", hint="unregister it first")
         if len(self._regions) >= MAX_REGIONS:
-            raise InputError(f"there are {MAX_REGIONS} regions of shared memory already", hint="unregister some")
+            raise InputError(f"the server already has {MAX_REGIONS} regions of shared memory", hint="unregister some")
         begin, length = _bytes(offset, "offset", 0), _bytes(size, "size", 1)
         if not isinstance(key, str) or not (match := KEY.fullmatch(key)) or match[1] in (".", ".."):
-            raise InputError("the key of the shared memory is no name of POSIX shared memory", hint="such as '/inputs'")
+            raise InputError("the key must be a name of POSIX shared memory", hint="such as '/inputs'")
         if match[1].startswith(RESERVED):
-            raise InputError(f"shared memory whose key begins with '{RESERVED}' is no client's")
+            raise InputError(f"shared memory whose key begins with '{RESERVED}' is reserved")
         descriptor = self._opened(match[1], key)
         if os.fstat(descriptor).st_size < begin + length:
             os.close(descriptor)
@@ -91,7 +91,7 @@ class Regions:
             raise InputError(f"the shared memory '{key}' cannot be opened: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise InputError(f"'{key}' is no shared memory")
+            raise InputError(f"'{key}' is not shared memory")
         return descriptor
 
     def unregister(self, name: str = "") -> None:
@@ -115,7 +115,7 @@ class Regions:
         offset = _bytes(parameters.get("shared_memory_offset", 0), "offset", 0)
         size = _bytes(parameters.get("shared_memory_byte_size"), "size", 0)
         if not isinstance(name, str):
-            raise InputError("the name of the shared memory is no string")
+            raise InputError("the name of the shared memory must be a string")
         if offset + size > self._known(name).size:
             raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
         return Place(name, offset, size)
@@ -138,7 +138,7 @@ class Regions:
         """Write an output into a place; raises `InputError` where it does not fit."""
         if array.nbytes > place.size:
             given = f"{place.size} bytes of the shared memory '{place.region}'"
-            raise InputError(f"output '{name}' takes {array.nbytes} bytes, and is to go into {given}")
+            raise InputError(f"output '{name}' takes {array.nbytes} bytes, more than {given}")
         region, done = self._known(place.region), 0
         begin = region.offset + place.offset
         # What is written behind the end of a file makes it longer.
@@ -162,8 +162,8 @@ class DeviceRegions:
 
     def register(self, name: str) -> None:
         """Raise `NotOfferedError`."""
-        reason = f"the memory '{name}' of a GPU cannot be registered: this server reads inputs from memory of the CPU"
-        raise NotOfferedError(reason, hint="share memory of the system, with glow-serve --shared-memory")
+        reason = f"the memory '{name}' of a GPU cannot be registered: the server reads CPU memory only"
+        raise NotOfferedError(reason, hint="register system memory, with glow-serve --shared-memory")
 
     def unregister(self, name: str = "") -> None:
         """Forget a region, or all of them; an unknown one is none."""
@@ -182,5 +182,5 @@ def _unknown(name: str) -> InputError:
 def _bytes(value: object, what: str, least: int) -> int:
     """A count of bytes; raises `InputError` where it is something else."""
     if type(value) is not int or not least <= value <= MOST:
-        raise InputError(f"the {what} of the shared memory is no number from {least} to {MOST}")
+        raise InputError(f"the {what} of the shared memory must be an integer from {least} to {MOST}")
     return value

@@ -32,7 +32,7 @@ def unpacked(data: memoryview, count: int) -> Steps[list[str]]:
         begin += LENGTH_BYTES
         end = begin + int.from_bytes(head, "little")
         if end > whole or len(head) < LENGTH_BYTES:
-            raise ValueError("they end within a string")
+            raise ValueError("the data end within a string")
         found.append(str(data[begin:end], "utf-8"))
         begin = end
     if begin != whole:

@@ -90,29 +90,29 @@ class InputReader:
         count = prod(shape)
         if size != count * self.dtype.itemsize:
             wanted = f"{count} elements of {self.datatype}"
-            raise InputError(f"input '{self.name}' has {size} bytes, which is not what {wanted} take")
+            raise InputError(f"input '{self.name}' has {size} bytes, expected those of {wanted}")
         return count
 
     def of_list(self, shape: Sequence[int], data: object) -> np.ndarray:
         """A value in a list of numbers, in C order, or in lists in lists of that shape, which is checked."""
         if not is_list(data):
-            raise InputError(f"the data of input '{self.name}' is no list")
+            raise InputError(f"the data of input '{self.name}' must be a list")
         return self.of_numbers(shape, self._flat(shape, data))
 
     def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
         """A value of that shape, which is checked, in a list of numbers, in C order."""
         if len(numbers) != prod(shape):
-            raise InputError(f"input '{self.name}' has {len(numbers)} elements, not as many as its shape {list(shape)}")
+            raise InputError(f"input '{self.name}' has {len(numbers)} elements, but its shape is {list(shape)}")
         if not self._kinds.issuperset(map(type, numbers)):
-            raise InputError(f"the data of input '{self.name}' are not all numbers of the type {self.datatype}")
+            raise InputError(f"the data of input '{self.name}' must be numbers of type {self.datatype}")
         try:
             with np.errstate(over="ignore"):
                 array = np.array(numbers, self.dtype)
         except (OverflowError, TypeError, ValueError):
-            raise InputError(f"input '{self.name}' has a number that {self.datatype} does not") from None
+            raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}") from None
         # JSON has finite numbers alone, and so has what comes of them.
         if self.dtype.kind not in "biu" and not np.isfinite(array).all():
-            raise InputError(f"input '{self.name}' has a number that {self.datatype} does not")
+            raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
         return self._shaped(array, shape)
 
     def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
@@ -123,7 +123,7 @@ class InputReader:
     def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
         """A value of that shape, which is checked, in fields of a message."""
         if self.datatype not in NUMBERS:
-            raise InputError(f"input '{self.name}' is {self.datatype}, which comes as bytes alone")
+            raise InputError(f"input '{self.name}' is {self.datatype}, which must be sent as bytes")
         count = prod(shape)
         most = sum(end - begin for begin, end in contents.parts)
         if count > most:
@@ -149,7 +149,7 @@ class InputReader:
             target[:] = numbers
         is_whole = self.dtype.kind in "biu"
         if not (np.array_equal(target, numbers) if is_whole else np.isfinite(target).all()):
-            raise InputError(f"input '{self.name}' has a number that {self.datatype} does not")
+            raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
 
     def _flat(self, shape: Sequence[int], data: list[Any]) -> list[Any]:
         """The numbers of lists in lists of that shape, or of one list of all of them."""
@@ -157,7 +157,7 @@ class InputReader:
             return data
         for size in shape[1:]:
             if not all(type(part) is list and len(part) == size for part in data):
-                raise InputError(f"the data of input '{self.name}' are not nested as its shape {list(shape)}")
+                raise InputError(f"the data of input '{self.name}' are not nested like its shape {list(shape)}")
             data = list(chain.from_iterable(data))
         return data
 
@@ -168,7 +168,7 @@ class InputReader:
         sizes: list[int] = []
         for size in shape:
             if type(size) is not int or not 0 <= size <= MAX_ELEMENTS:
-                reason = f"the shape of input '{self.name}' has a size that is no number from 0 to {MAX_ELEMENTS}"
+                reason = f"the shape of input '{self.name}' must have sizes from 0 to {MAX_ELEMENTS}"
                 raise InputError(reason)
             sizes.append(size)
         return tuple(sizes)
@@ -201,7 +201,7 @@ class StringReader(InputReader):
         try:
             strings = yield from unpacked(memoryview(data)[begin : begin + size], count)
         except ValueError as error:
-            wanted = f"{count} strings in UTF-8, each behind its length"
+            wanted = f"{count} length-prefixed UTF-8 strings"
             raise InputError(f"the bytes of input '{self.name}' are not {wanted}: {error}") from None
         return self._shaped(string_array(strings), shape)
 
@@ -209,20 +209,20 @@ class StringReader(InputReader):
         """How many strings a value of that shape has, whose lengths alone take no more than so many bytes."""
         count = prod(shape)
         if size < count * LENGTH_BYTES:
-            raise InputError(f"input '{self.name}' has {size} bytes, which is less than {count} lengths take")
+            raise InputError(f"input '{self.name}' has {size} bytes, too few for {count} lengths")
         return count
 
     def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
         """A value of that shape, which is checked, in a list of strings, or of bytes in UTF-8, in C order."""
         if len(numbers) != prod(shape):
-            raise InputError(f"input '{self.name}' has {len(numbers)} elements, not as many as its shape {list(shape)}")
+            raise InputError(f"input '{self.name}' has {len(numbers)} elements, but its shape is {list(shape)}")
         if not {str, bytes}.issuperset(map(type, numbers)):
-            raise InputError(f"the data of input '{self.name}' are not all strings")
+            raise InputError(f"the data of input '{self.name}' must be strings")
         try:
             strings = [item.decode() if isinstance(item, bytes) else item for item in numbers]
             "".join(strings).encode()
         except UnicodeError as error:
-            raise InputError(f"the data of input '{self.name}' are no UTF-8: {error}") from None
+            raise InputError(f"the data of input '{self.name}' are not valid UTF-8: {error}") from None
         return self._shaped(string_array(strings), shape)
 
     def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
@@ -242,7 +242,7 @@ class StringReader(InputReader):
             try:
                 strings.append(str(text, "utf-8"))
             except UnicodeError as error:
-                raise InputError(f"the data of input '{self.name}' are no UTF-8: {error}") from None
+                raise InputError(f"the data of input '{self.name}' are not valid UTF-8: {error}") from None
             if not len(strings) % STRINGS_A_STEP:
                 yield
         else:
@@ -390,8 +390,8 @@ def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
         try:
             return (yield from decoded(array))
         except UnicodeDecodeError:
-            hint = "ask for it as binary data"
-            raise InputError(f"output '{name}' has strings that are no UTF-8, which JSON is", hint=hint) from None
+            hint = "request it as binary data"
+            raise InputError(f"output '{name}' has strings that are not UTF-8, as JSON needs", hint=hint) from None
     return _json_numbers(name, array, array.dtype.kind in "biu" or (yield from are_finite(array.reshape(-1))))
 
 
@@ -404,7 +404,7 @@ def _json_numbers(name: str, array: np.ndarray, is_finite: bool) -> np.ndarray:
     """Numbers in one axis as JSON writes them; raises `InputError` where they are not finite."""
     if not is_finite:
         raise InputError(
-            f"output '{name}' has infinities or NaN, which JSON does not", hint="ask for it as binary data"
+            f"output '{name}' has infinities or NaN, which JSON cannot represent", hint="request it as binary data"
         )
     if array.dtype.kind not in "biu" and array.itemsize == 2:
         array = array.astype(np.float32)

@@ -34,7 +34,7 @@ Part = tuple[int, int]
 
 def no_message(reason: str) -> InputError:
     """The error for bytes that are no message."""
-    return InputError(f"the request is no message: {reason}")
+    return InputError(f"the request is not a valid message: {reason}")
 
 
 def read_varint(data: Data, at: int) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def read_varint(data: Data, at: int) -> tuple[int, int]:
         found |= (byte & MORE - 1) << 7 * place
         if byte < MORE:
             return found & 0xFFFF_FFFF_FFFF_FFFF, at + place + 1
-    raise no_message("a number has no end")
+    raise no_message("a number is not terminated")
 
 
 def fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
@@ -159,14 +159,14 @@ class WireReader:
         """One more field; raises `InputError` for more than may be."""
         self._fields += 1
         if self._fields > MAX_FIELDS:
-            reason = f"the request has more than {MAX_FIELDS} fields beside the elements of its tensors"
-            raise InputError(reason, hint="numbers of a tensor are packed into one field")
+            reason = f"the request has more than {MAX_FIELDS} fields besides the elements of its tensors"
+            raise InputError(reason, hint="pack the numbers of a tensor into one field")
 
     def _text(self, begin: int, end: int) -> str:
         try:
             return str(self._data[begin:end], "utf-8")
         except UnicodeDecodeError:
-            raise no_message("a string is no UTF-8") from None
+            raise no_message("a string is not valid UTF-8") from None
 
     def _tensor(self, begin: int, end: int, parameters: int) -> TensorPart:
         """An input or an output, whose parameters have that number."""

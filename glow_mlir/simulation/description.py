@@ -111,7 +111,7 @@ class _Object:
     def of(data: Any, place: str) -> _Object:
         """What JSON has at a place; raises `OptionError` for what is no object."""
         if not isinstance(data, dict):
-            raise OptionError(f"'{place}' is no object" if place else "is no JSON object", hint=HINT)
+            raise OptionError(f"'{place}' is no object" if place else "is not a JSON object", hint=HINT)
         return _Object(cast("dict[str, Any]", data), place, set())
 
     def key(self, name: str) -> str:
@@ -250,7 +250,7 @@ def _arrivals(data: _Object) -> tuple[Arrivals, bool]:
     """When requests come, and whether that is said for each replica."""
     is_for_each = data.get("each_replica", False)
     if not isinstance(is_for_each, bool):
-        raise OptionError(f"'{data.key('each_replica')}' is neither true nor false")
+        raise OptionError(f"'{data.key('each_replica')}' must be true or false")
     ways: dict[str, Callable[[_Object], Arrivals]] = {"clients": _loop, "rate": _rate, "times": _trace}
     said = [name for name in ways if name in data.data]
     if len(said) != 1:

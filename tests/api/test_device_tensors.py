@@ -336,7 +336,7 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
         ),
         (lambda: session.io_binding().bind_output("y", "npu"), "there is no device 'npu'"),
         (lambda: OrtValue.ortvalue_from_numpy(X, KIND, -1), "-1 is no number of a device"),
-        (lambda: value.update_inplace(X[0]), "is not updated with"),
+        (lambda: value.update_inplace(X[0]), "cannot be updated with"),
         (lambda: value.__dlpack__(dl_device=(2, 0)), "is not given as one of"),
     ]
     for call, reason in cases:

@@ -203,7 +203,7 @@ def refusals() -> dict[str, tuple[type[Exception], str, Callable[[IOBinding], ob
         "number": (OptionError, "number 1", lambda b: b.bind_output("y", "cpu", 1)),
         "address": (InvalidArgument, "no address", lambda b: b.bind_output("y", "cpu", 0, np.float32, [2, 3], 0)),
         "negative": (InvalidArgument, "no shape", lambda b: b.bind_output("y", "cpu", 0, np.float32, [-1], 64)),
-        "untyped": (InvalidArgument, "no type or shape", lambda b: b.bind_output("y", buffer_ptr=64)),
+        "untyped": (InvalidArgument, "needs a type and a shape", lambda b: b.bind_output("y", buffer_ptr=64)),
         "other size": (InvalidArgument, "is for", lambda b: b.bind_output("y", "cpu", 0, np.float32, [2], 64)),
         "other type": (InvalidArgument, "is for", lambda b: b.bind_output("y", "cpu", 0, np.int8, [2, 3], 64)),
         "read only": (

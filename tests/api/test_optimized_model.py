@@ -62,7 +62,7 @@ def test_constants_of_an_optimized_model_go_beside_it(tmp_path: Path, name: str)
     others = [tmp_path / "weights.bin", folder / "optimized.onnx"]
     for path in others:
         path.write_bytes(b"other")
-    with pytest.raises(OptionError, match="is no file beside the model"):
+    with pytest.raises(OptionError, match="is not a valid file for the model's constants"):
         InferenceSession(product_by(onnx.numpy_helper.from_array(np.ones((20, 3), np.float32), "w")), told)
     assert [path.read_bytes() for path in others] == [b"other", b"other"]
 
@@ -157,7 +157,7 @@ def test_constants_go_to_no_folder_elsewhere(source: Path, tmp_path: Path) -> No
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("nosub/weights.bin", "link/weights.bin"):
-        with pytest.raises(OptionError, match=r"'\w+/weights.bin' lies in no folder beside the model") as caught:
+        with pytest.raises(OptionError, match=r"'\w+/weights.bin' has no folder beside the model") as caught:
             InferenceSession(source, saving(tmp_path / "models" / "optimized.onnx", name), cache=False)
         assert caught.value.hint
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["link"]
@@ -175,7 +175,7 @@ def test_pipes_and_folders_are_not_replaced(source: Path, tmp_path: Path) -> Non
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name, constants in (("optimized.onnx", "folder"), ("optimized.onnx", "pipe"), ("pipe", "weights.bin")):
-        with pytest.raises(OptionError, match=r"(folder|pipe): cannot be written: it is no regular file"):
+        with pytest.raises(OptionError, match=r"(folder|pipe): cannot be written: it is not a regular file"):
             InferenceSession(source, saving(tmp_path / name, constants), cache=False)
     assert (tmp_path / "folder").is_dir()
     assert (tmp_path / "pipe").is_fifo()

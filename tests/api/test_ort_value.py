@@ -124,17 +124,17 @@ REFUSED: dict[str, tuple[str, Any]] = {
     "number": ("no arrays of the data type 8", lambda: OrtValue.ortvalue_from_shape_and_type([1], 8)),
     "word": ("no element type", lambda: OrtValue.ortvalue_from_shape_and_type([1], "float33")),
     "width": (
-        "do not have the bits",
+        "differ in size",
         lambda: OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(1, np.int8), TensorProto.BFLOAT16),
     ),
     "device": ("no device 'dml'", lambda: OrtValue.ortvalue_from_numpy(READ_ONLY, "dml")),
-    "update type": ("is not updated", lambda: OrtValue(np.zeros(3)).update_inplace(READ_ONLY)),
-    "update shape": ("is not updated", lambda: OrtValue(np.zeros(3)).update_inplace(np.zeros(2))),
+    "update type": ("cannot be updated", lambda: OrtValue(np.zeros(3)).update_inplace(READ_ONLY)),
+    "update shape": ("cannot be updated", lambda: OrtValue(np.zeros(3)).update_inplace(np.zeros(2))),
     "update read-only": ("only be read", lambda: OrtValue(READ_ONLY).update_inplace(np.zeros(3, np.float32))),
     "no capsule": ("gives no memory", lambda: OrtValue.from_dlpack(5)),
     "taken": ("taken already", lambda: OrtValue.from_dlpack(TAKEN)),
     "strides": ("not contiguous", lambda: OrtValue.from_dlpack(np.zeros((3, 2)).T)),
-    "lengths": ("1 tensors are not copied to 0", lambda: copy_tensors([OrtValue(READ_ONLY)], [])),
+    "lengths": ("1 tensors cannot be copied to 0", lambda: copy_tensors([OrtValue(READ_ONLY)], [])),
     "sparse": ("dense", lambda: getattr(OrtValue(READ_ONLY), "as_sparse_tensor")),
 }
 

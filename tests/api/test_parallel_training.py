@@ -164,7 +164,7 @@ def test_lists_are_batches() -> None:
     parts, whole = session(12, accumulate=2), session(24)
     batch = {name: value.tolist() for name, value in BATCHES[0].items()}
     assert parts.step(batch) == pytest.approx(whole.step(batch), abs=1e-6)
-    with pytest.raises(InputError, match="input 'x' is no array"):
+    with pytest.raises(InputError, match="input 'x' is not an array"):
         parts.step({**batch, "x": [[1.0], [1.0, 2.0]]})
 
 
@@ -185,8 +185,8 @@ TrainingSession(perceptron([6, 5, 3], 12), loss=Mine(), processes=2, cache=False
         [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     last = done.stderr.strip().splitlines()[-1]
-    assert "OptionError: another process cannot be told of what is trained: " in last, done.stderr
-    assert "losses and optimizers are classes of modules" in last
+    assert "OptionError: the training cannot be sent to another process: " in last, done.stderr
+    assert "define losses and optimizers at module level" in last
 
 
 def test_whole_batches_go_in_and_come_out() -> None:
@@ -262,9 +262,9 @@ def test_process_that_ends_is_one_error() -> None:
     broken = session(8, processes=3)
     broken.step(BATCHES[0])
     os.kill(broken.process_ids[1], signal.SIGKILL)
-    with pytest.raises(ExecutionError, match="process 3 of 3 of the training ended with signal 9"):
+    with pytest.raises(ExecutionError, match="process 3 of 3 of the training exited with signal 9"):
         broken.step(BATCHES[0])
-    with pytest.raises(ExecutionError, match="the processes of the training have ended"):
+    with pytest.raises(ExecutionError, match="the training processes have ended"):
         broken.step(BATCHES[0])
     assert not broken.process_ids
 

@@ -116,7 +116,7 @@ def test_the_signature_says_what_is_declared() -> None:
 def test_zero_is_said(name: str) -> None:
     """It is no flag that is not given."""
     given: dict[str, Any] = {"cache": False, name: 0}
-    with pytest.raises(OptionError, match=rf"^{name}=0 contradicts what options or providers say: 4096 "):
+    with pytest.raises(OptionError, match=rf"^{name}=0 conflicts with options or providers: 4096 "):
         InferenceSession(adding(), providers=[(GLOW, {name: "4096"})], **given)
 
 
@@ -137,7 +137,10 @@ def test_numbers_of_bytes_may_be_numbers_of_numpy() -> None:
         ({"devices": "cpu,cuda:1"}, "there is no .*device"),
         ({"devices": "nothing"}, "no backend 'nothing'"),
         ({"target": "avx9"}, "no target is called 'avx9'"),
-        ({"devices": "cuda", "target": "emulated-sm_80"}, "'emulated-sm_80' is the target of one machine"),
+        (
+            {"devices": "cuda", "target": "emulated-sm_80"},
+            "'emulated-sm_80' is one target, but each device has its own",
+        ),
     ],
     ids=str,
 )

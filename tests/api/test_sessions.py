@@ -57,7 +57,7 @@ def test_mistakes_are_told_in_one_line(counting: ModelSession) -> None:
         counting.run({})
     with pytest.raises(InputError, match="there is no entry 'train'"):
         counting.run({"x": ONES}, entry="train")
-    with pytest.raises(InputError, match="state 's' is no array"):
+    with pytest.raises(InputError, match="state 's' is not an array"):
         counting.set_state({"s": [[1.0], 2.0]})
     with pytest.raises(OptionError, match="a session has no keyword 'providers'"):
         ModelSession.of(adding(), providers=["CPUExecutionProvider"])

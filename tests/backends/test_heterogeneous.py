@@ -165,7 +165,7 @@ def test_what_is_wrong_with_devices_is_told(tmp_path: Any) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"devices": "cpu", "backend": "cpu"}, "devices is for several devices, and the backend is 'cpu'"),
         ({"partition": "latency"}, "partition is for several devices"),
-        ({"devices": "cpu", "pipeline": partitioned_pipeline("heterogeneous")}, "a pipeline is given"),
+        ({"devices": "cpu", "pipeline": partitioned_pipeline("heterogeneous")}, "which the pipeline replaces"),
         ({"devices": "cpu", "partition": "luck"}, "no partition 'luck'"),
     )
     for keywords, reason in cases:

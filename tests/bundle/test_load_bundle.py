@@ -71,7 +71,7 @@ def test_limits_and_terminate_that_bundles_do_not_heed_are_warned_of_once(
         for _ in range(2):
             with warning_to(lambda warning: warnings.append(str(warning))):  # One listener hears words once.
                 bundle.run(None, {"image": IMAGES}, options)
-        assert warnings == ["time_limit does not end loops of bundles (hint: a session of the model ends them)"]
+        assert warnings == ["time_limit cannot interrupt bundles (hint: sessions of the model support it)"]
         entry = bundle.session_entry()
         run = entry.run
 
@@ -81,7 +81,7 @@ def test_limits_and_terminate_that_bundles_do_not_heed_are_warned_of_once(
 
         monkeypatch.setattr(entry, "run", terminated)
         bundle.run(None, {"image": IMAGES}, options)
-    assert warnings[1:] == ["terminate does not end loops of bundles (hint: a session of the model ends them)"]
+    assert warnings[1:] == ["terminate cannot interrupt bundles (hint: sessions of the model support it)"]
     with pytest.raises(CancelledError, match="terminate is set"):
         bundle.run(None, {"image": IMAGES}, options)
 

@@ -105,7 +105,7 @@ def test_cast_map_takes_the_declared_type(cast_to: str, element: int, value: flo
 
 
 def test_vocabulary_and_keys_are_of_one_type() -> None:
-    with pytest.raises(ModelError, match="keys of the map are int64, and it has string_vocabulary"):
+    with pytest.raises(ModelError, match="the map has int64 keys, but the operator has string_vocabulary"):
         run(map_model(INT, FLOAT, string_vocabulary=["0"]), {0: 1.0})
     with pytest.raises(ModelError, match="CastMap: keys of the map are strings"):
         run(map_model(TEXT, FLOAT, "CastMap", cast_to="TO_FLOAT"), {"0": 1.0})
@@ -134,7 +134,7 @@ def test_arrays_in_sequences_and_optionals_have_the_declared_type(optional: bool
     for value in (np.ones(2), np.array(["a"])):
         with pytest.raises(InputError, match="input 'x' consists of float, not of"):
             run(sequence_model(FLOAT, optional), value if optional else [value])
-    with pytest.raises(InputError, match="has 7, which is no string"):
+    with pytest.raises(InputError, match="has 7, which is not a string"):
         run(sequence_model(TEXT, optional), np.array([7], object) if optional else [np.array([7], object)])
     with pytest.raises(InputError, match="input 'x' has no value"):
         run(sequence_model(FLOAT), [None])

@@ -126,7 +126,7 @@ def outcome(run: Callable[[], Any]) -> np.ndarray | None:
     return found
 
 
-ASSUMED = r"data decides whether the sizes .* and .* fit; they are taken to fit, which each call checks"
+ASSUMED = r"the match of sizes .* and .* depends on data; they are assumed to match, which each call checks"
 """The warning of each such model."""
 
 
@@ -178,7 +178,7 @@ def test_a_call_of_other_sizes_fails_in_one_line() -> None:
 def test_the_strict_refuse_sizes_that_data_decides() -> None:
     for case in ("elementwise", "Expand", "Concat"):
         line = refusal(model(CASES[case]), ModelError, strict=True)
-        assert re.search(ASSUMED.partition(";")[0] + r" \(hint: with strict=False they are taken to fit", line)
+        assert re.search(ASSUMED.partition(";")[0] + r" \(hint: with strict=False they are assumed to match", line)
 
 
 def test_dimensions_of_inputs_are_still_held_to_numbers() -> None:

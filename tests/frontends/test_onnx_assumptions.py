@@ -100,19 +100,19 @@ FORGIVEN: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "a graph without a name": (nameless, "a graph has no name; it is called 'graph'"),
     "two initializers of one name": (
         lambda: model_of([node("Add", "x w")], initializers=[weight("w", 1, 1), weight("w", 2, 2)]),
-        "constant 'w' is there twice; its last value is taken",
+        "constant 'w' is defined twice; the last value is used",
     ),
     "two constants of one name": (
         lambda: model_of([constant("w", weight("", 1, 1)), constant("w", weight("", 2, 2)), node("Add", "x w")]),
-        "constant 'w' is there twice",
+        "constant 'w' is defined twice",
     ),
     "a constant that is an initializer as well": (
         lambda: model_of([constant("w", weight("", 2, 2)), node("Add", "x w")], initializers=[weight("w", 1, 1)]),
-        "constant 'w' is there twice",
+        "constant 'w' is defined twice",
     ),
     "an initializer that is dense and sparse": (
         lambda: with_sparse(model_of([node("Add", "x w")], initializers=[weight("w", 1, 1)]), sparse("w", 5)),
-        "constant 'w' is there twice",
+        "constant 'w' is defined twice",
     ),
     "a sparse value": (
         lambda: model_of([constant("w", sparse("", 5)), node("Add", "x w")]),

@@ -77,10 +77,10 @@ WRONG: dict[str, tuple[Operands, dict[str, Any], str]] = {
     "empty heads": ([*HEADS[:1], numbers(2, 0, 6, 8), numbers(2, 0, 6, 5)], {}, "operand 1 of Attention cannot have 0"),
     "matrices": ([numbers(4, 8), numbers(6, 8), numbers(6, 5)], {}, "operand 0 of Attention has 2 axes"),
     "flat cache": ([*HEADS, None, numbers(2, 2, 24), CACHE[1]], {}, "operand 4 of Attention has 3 axes"),
-    "another number of values": ([*HEADS[:2], numbers(2, 1, 6, 5)], {}, "3 heads of keys cannot have 1 of values"),
-    "more values": ([*HEADS[:2], numbers(2, 6, 6, 5)], {}, "3 heads of keys cannot have 6 of values"),
-    "only earlier keys": ([*HEADS, None, CACHE[0]], {}, "Attention has operand 4 or 5, and not the other"),
-    "only earlier values": ([*HEADS, None, None, CACHE[1]], {}, "Attention has operand 4 or 5, and not the other"),
+    "another number of values": ([*HEADS[:2], numbers(2, 1, 6, 5)], {}, "3 heads of keys do not match 1 of values"),
+    "more values": ([*HEADS[:2], numbers(2, 6, 6, 5)], {}, "3 heads of keys do not match 6 of values"),
+    "only earlier keys": ([*HEADS, None, CACHE[0]], {}, "Attention has only one of the operands 4 and 5"),
+    "only earlier values": ([*HEADS, None, None, CACHE[1]], {}, "Attention has only one of the operands 4 and 5"),
     "no count": ([*FLAT], {}, "Attention has no attribute 'q_num_heads'"),
 }
 

@@ -136,11 +136,11 @@ def refusal(kind: type[GlowError], operands: Sequence[np.ndarray | None], **attr
 def test_what_is_not_supported_is_refused_in_one_line() -> None:
     plain = nbits((24, 64), 4, 32)
     order = [*plain[:3], RANDOM.permutation(np.arange(64, dtype=np.int32) // 32)]
-    assert "belong to blocks in another order (g_idx) are not supported" in refusal(UnsupportedError, order)
-    assert "codes of 3 bits are not supported" in refusal(UnsupportedError, plain, bits=3)
+    assert "reordered groups (g_idx) are not supported" in refusal(UnsupportedError, order)
+    assert "quantized values of 3 bits are not supported" in refusal(UnsupportedError, plain, bits=3)
     for block in (0, 8, 24, -32):
-        assert f"'product': MatMulNBits: blocks of {block} codes" in refusal(UnsupportedError, plain, block_size=block)
-    assert "packed for a kernel of onnxruntime" in refusal(UnsupportedError, plain, weight_prepacked=1)
+        assert f"'product': MatMulNBits: blocks of {block} values" in refusal(UnsupportedError, plain, block_size=block)
+    assert "packed for an onnxruntime kernel" in refusal(UnsupportedError, plain, weight_prepacked=1)
     wrong = refusal(ModelError, plain, N=23)
     assert "operand 1 has the shape (24, 2, 16), which does not fit (23, 32)" in wrong
     assert "'product'" in wrong
@@ -267,7 +267,9 @@ def gathered(indices: np.ndarray, bits: int, block: int = 16) -> onnx.ModelProto
     return graph_of([node], indices, constants)
 
 
-@pytest.mark.parametrize(("bits", "block", "reason"), [(3, 16, "codes of 3 bits"), (4, 0, "blocks of 0 codes")])
+@pytest.mark.parametrize(
+    ("bits", "block", "reason"), [(3, 16, "quantized values of 3 bits"), (4, 0, "blocks of 0 values")]
+)
 def test_tables_of_other_codes_are_refused(bits: int, block: int, reason: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         import_model(gathered(np.zeros(3, np.int64), bits, block))

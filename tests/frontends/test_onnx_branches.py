@@ -64,12 +64,12 @@ def test_an_input_that_decides_takes_the_branch_that_fits() -> None:
 OF_DATA = "zero = Constant <value_float = 0.0> () s = ReduceMax <keepdims = 0> (x) c = Greater (s, zero)"
 
 
-UNFITTING = pytest.mark.filterwarnings("ignore:.*_branch does not fit the sizes that there are")
+UNFITTING = pytest.mark.filterwarnings("ignore:.*_branch does not fit the sizes")
 
 
 def test_a_branch_that_does_not_fit_is_told() -> None:
     source = model("(float[n, width] x) => (float[n, 2] y)", f"{OF_DATA} {BRANCHES}")
-    fault = r"'y': If: else_branch does not fit the sizes that there are \(MatMul: .* differ: 4 and 3\)"
+    fault = r"'y': If: else_branch does not fit the sizes \(MatMul: .* differ: 4 and 3\)"
     with pytest.warns(GlowWarning, match=f"{fault}; a call that takes it fails"):
         glow_mlir.InferenceSession(source, cache=False).run(None, {"x": rows(5, 4)})
     with pytest.raises(ModelError, match=rf"{fault} \(hint: with strict=False a call that takes it fails\)"):
@@ -84,7 +84,7 @@ def test_a_call_fails_whose_data_takes_a_branch_that_does_not_fit(backend: str) 
     session = glow_mlir.InferenceSession(source, cache=False, backend=backend)
     for x, branch in ((-rows(5, 4), "else_branch"), (rows(5, 3), "then_branch")):
         session.run(None, {"x": -x})
-        with pytest.raises(ExecutionError, match=f"'y': {branch} does not fit the sizes that there are"):
+        with pytest.raises(ExecutionError, match=f"'y': {branch} does not fit the sizes"):
             session.run(None, {"x": x})
 
 

@@ -41,11 +41,11 @@ FORBIDDEN: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "output of another element type": (
         declared([RELU], value("y", TensorProto.INT64)),
-        "output 'y' is declared as int64, and is float (hint: ",
+        "output 'y' is declared as int64, but is float (hint: ",
     ),
     "value of another element type": (
         declared([node("Relu", "x", "a"), node("Relu", "a", "y")], value("y"), value("a", TensorProto.INT64)),
-        "value 'a' is declared as int64, and is float (hint: ",
+        "value 'a' is declared as int64, but is float (hint: ",
     ),
     "input that is computed as well": (
         model_of([node("Split", "x", "y x", "cut", num_outputs=2)]),

@@ -222,9 +222,9 @@ def test_trips_with_shapes_of_their_own_are_unrolled() -> None:
     ("bounds", "step", "words"),
     [
         ("n, t", "b = Concat <axis = 0> (a, a) go = Identity (c)", "the trip count of Loop depends on an input"),
-        ('"", t', "b = Concat <axis = 0> (a, a) go = Less (n, i)", "nothing bounds how large its results are"),
-        ('"", ""', "b = Neg (a) go = Identity (c)", "Loop: it never ends"),
-        ("n, t", "b = Cast <to = 11> (a) go = Identity (c)", "is of f32, and of f64 behind the first trip"),
+        ('"", t', "b = Concat <axis = 0> (a, a) go = Less (n, i)", "the size of its results is unbounded"),
+        ('"", ""', "b = Neg (a) go = Identity (c)", "Loop never terminates"),
+        ("n, t", "b = Cast <to = 11> (a) go = Identity (c)", "is of f32, and of f64 after the first iteration"),
         ("x, t", "b = Neg (a) go = Identity (c)", "the number of trips is one element of i64"),
     ],
 )
@@ -242,9 +242,7 @@ def test_rows_whose_number_nothing_bounds_are_refused() -> None:
     assert "the trip count of Loop depends on an input" in refusal(computed, UnsupportedError)
     endless = ENDING.replace("Loop (m,", 'Loop ("",')
     source = model(signature.format("float w", "bool t = {1}"), endless)
-    expected = (
-        "Loop: nothing bounds how large its results are (hint: give the most that 'a.trips' may be, as a dimension)"
-    )
+    expected = "Loop: the size of its results is unbounded (hint: give the most that 'a.trips' may be, as a dimension)"
     assert expected in refusal(source, UnsupportedError)
     import_model(source, {"a.trips": 100})
 

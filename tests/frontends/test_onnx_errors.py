@@ -78,7 +78,7 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "blocks of no size": (
         model_of([node("SpaceToDepth", name="blocks", blocksize=0)], [value("x", shape=(1, 2, 4, 4))]),
-        "node 'blocks': SpaceToDepth: Blocksize must be positive (hint: the standard says what SpaceToDepth takes",
+        "node 'blocks': SpaceToDepth: Blocksize must be positive (hint: see https",
     ),
     "no parts": (
         model_of([node("Split", name="cut", num_outputs=0)]),
@@ -129,11 +129,11 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "external data in a file without a name": (
         model_of([node("Add", "x w")], initializers=[external("w", "")]),
-        "initializer 'w' has its data in another file, and does not say in which (hint: ",
+        "initializer 'w' has external data without a file name (hint: ",
     ),
     "external data without a file": (
         model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
-        "'w' has its data in another file, and the model has no folder (hint: import the model by its path)",
+        "'w' has external data, but the model has no folder (hint: import the model by its path)",
     ),
 }
 
@@ -199,8 +199,8 @@ OPTIONAL = helper.make_value_info("x", helper.make_optional_type_proto(helper.ma
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "future opset": (model_of([RELU], opset=999), "opset 999 is newer than"),
     "future IR version": (model_of([RELU], ir_version=9999), "IR version 9999 is newer than"),
-    "sequence": (model_of([RELU], [SEQUENCE]), "input 'x' is no tensor: sequence"),
-    "optional": (model_of([RELU], [OPTIONAL]), "input 'x' is no tensor: optional"),
+    "sequence": (model_of([RELU], [SEQUENCE]), "input 'x' is not a tensor: sequence"),
+    "optional": (model_of([RELU], [OPTIONAL]), "input 'x' is not a tensor: optional"),
     "operand that is a sequence": (
         model_of([node("SequenceConstruct", "x", "s"), node("Relu", "s", name="act")]),
         "node 'act': Relu: operand 0 is a sequence",
@@ -331,7 +331,7 @@ def test_bytes_of_something_else_are_told_as_a_model(data: bytes, fault: str) ->
 def test_node_without_an_operator_is_refused() -> None:
     model = model_of([node("Relu", name="act")])
     model.graph.node[0].op_type = ""
-    assert refusal(model, ModelError).startswith("node 'act': the node says no operator")
+    assert refusal(model, ModelError).startswith("node 'act': the node has no operator type")
 
 
 @pytest.mark.parametrize("place", [-1, 16])

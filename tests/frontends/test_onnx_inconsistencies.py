@@ -35,31 +35,31 @@ UNLISTED = model_of([node("Add", "x w")], initializers=[weight("w", 1, 2)], ir_v
 DOUBTFUL: dict[str, tuple[onnx.ModelProto, str]] = {
     "output of another size": (
         declared([RELU], value("y", shape=(3,))),
-        "output 'y' is declared with shape (3), and has (2,); it is taken as its nodes give it (hint: ",
+        "output 'y' is declared with shape (3), but has shape (2,); the result of its node is used (hint: ",
     ),
     "output of another rank": (
         declared([RELU], value("y", shape=("N", 2))),
-        "output 'y' is declared with shape (?, 2), and has (2,); it is taken as its nodes give it (hint: ",
+        "output 'y' is declared with shape (?, 2), but has shape (2,); the result of its node is used (hint: ",
     ),
     "value of another size": (
         declared(CHAIN, value("y"), value("a", shape=(5,))),
-        "value 'a' is declared with shape (5), and has (2,); it is taken as its nodes give it (hint: ",
+        "value 'a' is declared with shape (5), but has shape (2,); the result of its node is used (hint: ",
     ),
     "values of other sizes": (
         declared(CHAIN, value("y"), value("a", shape=(5,)), value("b", shape=(7,))),
-        "value 'a' is declared with shape (5), and has (2,); it is taken as its nodes give it (1 more are declared ",
+        "value 'a' is declared with shape (5), but has shape (2,); the result of its node is used (1 more are ",
     ),
     "result of a branch": (
         branching((3,)),
-        "output 'n' is declared with shape (3), and has (2,); it is taken as its nodes give it (hint: ",
+        "output 'n' is declared with shape (3), but has shape (2,); the result of its node is used (hint: ",
     ),
     "initializer that an old model does not list": (
         UNLISTED,
-        "1 initializer is no input, as IR version 3 asks for: 'w'; they are constants (hint: ",
+        "1 initializer is not an input, as IR version 3 requires: 'w'; they are treated as constants (hint: ",
     ),
     "output of a negative extent": (
         declared([RELU], value("y", shape=(-5,))),
-        "output 'y' is declared with an extent of -5; it is taken to be free",
+        "output 'y' is declared with an extent of -5; it is treated as free",
     ),
 }
 
@@ -109,7 +109,7 @@ def test_names_that_say_unknown_are_no_names(name: str) -> None:
     with pytest.warns(GlowWarning) as told:
         assert session.run(None, given)[0].shape == (2, 4)
     (line,) = [str(item.message) for item in told]
-    assert line.startswith(f"{expected}; each of them is free for itself (hint: ")
+    assert line.startswith(f"{expected}; they are treated as independent (hint: ")
     assert expected in refusal(model, ModelError, dimensions={f"{x}.{n}": 2 for x in "xw" for n in (0, 1)}, strict=True)
 
 
@@ -118,7 +118,7 @@ def test_sizes_that_a_user_chose_count_too(bounds: int | tuple[int, int], is_tol
     model = model_of([RELU], [value("x", shape=("N",))], [])
     model.graph.output.append(value("y", shape=(3,)))
     if is_told:
-        with pytest.warns(GlowWarning, match="'y' is declared with shape \\(3\\), and has \\("):
+        with pytest.warns(GlowWarning, match="'y' is declared with shape \\(3\\), but has shape \\("):
             import_model(model, {"N": bounds})
     else:
         import_model(model, {"N": bounds})
@@ -150,10 +150,10 @@ def test_tools_warn_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
     onnx.save(declared([RELU], value("y", shape=(3,))), path)
     assert glow_import([str(path), "-o", out]) == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}: warning: output 'y' is declared with shape (3), and has (2,)")
+    assert line.startswith(f"{path}: warning: output 'y' is declared with shape (3), but has shape (2,)")
     assert glow_import([str(path), "-o", out, "--strict"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}: error: output 'y' is declared with shape (3), and has (2,)")
+    assert line.startswith(f"{path}: error: output 'y' is declared with shape (3), but has shape (2,)")
 
 
 def test_initializers_of_all_old_versions_are_lifted() -> None:
@@ -165,6 +165,6 @@ def test_initializers_of_all_old_versions_are_lifted() -> None:
         del model.opset_import[:]
         if opset:
             model.opset_import.append(helper.make_opsetid("", opset))
-        with pytest.warns(GlowWarning, match=f"1 initializer is no input, as IR version {version} asks for"):
+        with pytest.warns(GlowWarning, match=f"1 initializer is not an input, as IR version {version} requires"):
             module = import_model(model)
         np.testing.assert_array_equal(run_function(module, {"x": np.zeros(2, np.float32)})["y"], [1, 1])

@@ -205,7 +205,7 @@ def in_branch(kind: str) -> onnx.ModelProto:
 
 
 REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], type[Exception], str]] = {
-    "integers": (lambda: draw("RandomNormal", 2, dtype=TensorProto.INT32), ModelError, "i32 is no type of floats"),
+    "integers": (lambda: draw("RandomNormal", 2, dtype=TensorProto.INT32), ModelError, "i32 is not a float type"),
     "rank": (lambda: model_of([node("Multinomial")]), ModelError, "operand 0 of Multinomial has 1 axes"),
     "classes": (
         lambda: model_of([node("Multinomial", dtype=TensorProto.FLOAT)], [value("x", shape=(2, 2))]),

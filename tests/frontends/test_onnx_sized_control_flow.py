@@ -135,7 +135,7 @@ def test_rows_of_different_sizes_are_refused() -> None:
         >
         """,
     )
-    assert "rows of result 0 have sizes that depend on the trip, as p.count" in refusal(source, UnsupportedError)
+    assert "rows of result 0 have sizes that depend on the iteration, as p.count" in refusal(source, UnsupportedError)
 
 
 def test_branches_may_give_different_sizes() -> None:

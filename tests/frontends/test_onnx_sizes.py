@@ -35,10 +35,10 @@ RELU = node("Relu", name="act")
 BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
 
 CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
-    "negative depth": (one_hot(-5), "node 'hot': OneHot: -5 is no depth (hint: "),
-    "depths": (one_hot([2, 3]), "node 'hot': OneHot: an array of 2 elements is no depth (hint: "),
-    "depth that is no number": (one_hot(float("nan")), "node 'hot': OneHot: nan is no depth (hint: "),
-    "depth without end": (one_hot(float("inf")), "node 'hot': OneHot: inf is no depth (hint: "),
+    "negative depth": (one_hot(-5), "node 'hot': OneHot: -5 is not a valid depth (hint: "),
+    "depths": (one_hot([2, 3]), "node 'hot': OneHot: an array of 2 elements is not a valid depth (hint: "),
+    "depth that is no number": (one_hot(float("nan")), "node 'hot': OneHot: nan is not a valid depth (hint: "),
+    "depth without end": (one_hot(float("inf")), "node 'hot': OneHot: inf is not a valid depth (hint: "),
     "negative size to fill": (
         model_of([node("ConstantOfShape", "n", name="fill")], initializers=[integers("n", 2, -5)]),
         "node 'fill': ConstantOfShape: no value has the shape (2, -5) (hint: ",
@@ -57,7 +57,7 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "numbers from several on": (
         model_of([node("Range", "a a b", name="count")], initializers=[integers("a", 1, 2), integers("b", 1)]),
-        "node 'count': Range: a bound or the step is not one number (hint: ",
+        "node 'count': Range: bounds and step must be single numbers (hint: ",
     ),
     "proportions of no element": (
         model_of(
@@ -85,11 +85,11 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "condition without an element": (
         choice_by([]),
-        "node 'choice': If: the condition has 0 elements, not 1 (hint: ",
+        "node 'choice': If: expected 1 element in the condition, got 0 (hint: ",
     ),
     "condition of two elements": (
         choice_by([True, False]),
-        "node 'choice': If: the condition has 2 elements, not 1 (hint: ",
+        "node 'choice': If: expected 1 element in the condition, got 2 (hint: ",
     ),
 }
 

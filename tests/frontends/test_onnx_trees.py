@@ -232,16 +232,16 @@ def test_rows_known_at_run_time_only() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a child that is not there": ({"nodes_truenodeids": [9, 0, 0]}, "one that is not there"),
-    "a circle": ({"nodes_modes": ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"], "nodes_falsenodeids": [2, 2, 0]}, "in a circle"),
-    "a node that leads to itself": ({"nodes_truenodeids": [0, 0, 0]}, "in a circle"),
+    "a child that is not there": ({"nodes_truenodeids": [9, 0, 0]}, "a node has a missing child"),
+    "a circle": ({"nodes_modes": ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"], "nodes_falsenodeids": [2, 2, 0]}, "a cycle"),
+    "a node that leads to itself": ({"nodes_truenodeids": [0, 0, 0]}, "a cycle"),
     "a circle that takes the root away": (
         {
             "nodes_modes": ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"],
             "nodes_truenodeids": [1, 0, 0],
             "nodes_falsenodeids": [1, 0, 0],
         },
-        "in a circle",
+        "a cycle",
     ),
     "a circle that nothing leads to": (
         {
@@ -249,10 +249,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
             "nodes_truenodeids": [0, 2, 1],
             "nodes_falsenodeids": [0, 2, 1],
         },
-        "in a circle",
+        "a cycle",
     ),
     "lists of other lengths": ({"nodes_featureids": [0]}, "differ in length"),
-    "a number that comes twice": ({"nodes_nodeids": [0, 1, 1]}, "numbers of their own"),
+    "a number that comes twice": ({"nodes_nodeids": [0, 1, 1]}, "distinct numbers"),
     "a feature that is not there": ({"nodes_featureids": [5, 0, 0]}, "feature 5 of 2"),
     "a target that is not there": ({"target_ids": [0, 3]}, "target 3 of 1"),
     "an aggregate": ({"aggregate_function": "MEDIAN"}, "MEDIAN"),

@@ -138,7 +138,7 @@ def test_tensor_with_content_and_reference_keeps_the_reference() -> None:
     tensor = numpy_helper.from_array(NUMBERS, "w")
     tensor.data_location = TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="w.bin")
-    with pytest.raises(ModelError, match="in another file"):
+    with pytest.raises(ModelError, match="external data"):
         read(model_with(tensor).SerializeToString())
 
 

@@ -157,9 +157,9 @@ def test_files_of_stages_go_with_the_network(host: Host, tmp_path: Path, monkeyp
 
 
 def test_what_has_no_stages(host: Host) -> None:
-    with pytest.raises(OptionError, match="no batches"):
+    with pytest.raises(OptionError, match="cannot batch"):
         host.add("net", layers(4), stages=2, batch=4)
-    with pytest.raises(OptionError, match="in the place of devices"):
+    with pytest.raises(OptionError, match="not on devices"):
         host.add("net", layers(4), stages=2, devices="cpu")
     free = layers(4, rows="N")
     with pytest.raises(GlowError, match="'N' of input 'x'"):

@@ -87,7 +87,7 @@ def test_outputs_stay_as_they_are_while_somebody_has_them(path: Path, host: Host
 def test_mistakes_are_told_as_they_are_here(path: Path, host: Host) -> None:
     with pytest.raises(GlowError, match="cannot be read"):
         host.add("model", path.with_name("missing.onnx"), workers="processes")
-    with pytest.raises(OptionError, match="cannot be told of the model"):
+    with pytest.raises(OptionError, match="cannot be sent to a worker"):
         ProcessRunner(WorkerTask(lambda: None, {}))
     assert host.networks == []
 

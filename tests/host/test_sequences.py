@@ -61,9 +61,9 @@ def test_outputs_are_inputs_of_the_next_step(host: Host) -> None:
     plain = {"x": np.ones((1, 2), np.float32)}
     assert network.run(plain).keys() == {"y"}
     assert [[item.name for item in side] for side in (network.inputs, network.outputs)] == [["x"], ["y"]]
-    with pytest.raises(InputError, match="input 'before' is state, which sequences keep"):
+    with pytest.raises(InputError, match="input 'before' is state, which the server keeps"):
         network.run({**plain, "before": plain["x"]})
-    with pytest.raises(InputError, match="there is no output 'after'"):
+    with pytest.raises(InputError, match="output 'after' cannot be requested"):
         network.submit(plain, outputs=["after"], sequence=SequenceStep("b", is_start=True))
 
 
@@ -148,15 +148,15 @@ def test_there_are_only_so_many_sequences(host: Host, monkeypatch: pytest.Monkey
         step(network, "c", 1, is_start=True)
     monkeypatch.setattr(sequences, "IDLE", 0.0)
     step(network, "c", 1, is_start=True).result(30)
-    with pytest.raises(InputError, match="the sequence 'a' of 'model' has not begun, or was given up"):
+    with pytest.raises(InputError, match="the sequence 'a' of 'model' has not begun, or was dropped"):
         step(network, "a", 1)
     step(network, "b", 1).result(30)
 
 
 def test_what_makes_no_sense_is_told(host: Host, tmp_path: Path) -> None:
     wrong: Any = (
-        ({"state": {"after": "x1"}}, "from output 'after' to input 'x1', and there is no such"),
-        ({"state": {"w": "before"}}, "from output 'w' to input 'before', and there is no such"),
+        ({"state": {"after": "x1"}}, "output 'after' to input 'x1', and one of them does not exist"),
+        ({"state": {"w": "before"}}, "output 'w' to input 'before', and one of them does not exist"),
     )
     for said, reason in wrong:
         with pytest.raises(OptionError, match=reason):
@@ -165,7 +165,7 @@ def test_what_makes_no_sense_is_told(host: Host, tmp_path: Path) -> None:
     module.write_text(counter(), encoding="utf-8")
     unfit: Any = ({"replicas": 2}, {"workers": "processes"}, {"state": {"y": "x"}}, {"calls": 2})
     for said in unfit:
-        with pytest.raises(OptionError, match="the state of 'model' is in its session"):
+        with pytest.raises(OptionError, match="the state of 'model' is kept in its session"):
             host.add("model", module, **said)
     network = host.add("model", summing())
     with pytest.raises(InputError, match="'model' has no state"):

@@ -102,5 +102,7 @@ def test_a_range_without_end_is_refused() -> None:
     proto = model(("Range", "a b c"))
     for name, value in (("a", -1e308), ("b", 1e308), ("c", 1e-308)):
         proto.graph.initializer.append(numpy_helper.from_array(np.array(value), name))
-    with pytest.raises(GlowError, match="node 'node0': Range: from -1e\\+308 to 1e\\+308 by 1e-308 is no number"):
+    with pytest.raises(
+        GlowError, match="node 'node0': Range: from -1e\\+308 to 1e\\+308 by 1e-308 has no valid number"
+    ):
         import_model(proto)

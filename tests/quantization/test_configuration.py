@@ -76,12 +76,12 @@ def test_sessions_compute_by_a_file(tmp_path: Path) -> None:
 )
 def test_precisions_are_said_once(tmp_path: Path, options: dict[str, object]) -> None:
     Configuration().write(tmp_path / "c.json")
-    with pytest.raises(OptionError, match="a configuration says the precision of all nodes itself"):
+    with pytest.raises(OptionError, match="a configuration already sets the precision of all nodes"):
         InferenceSession(DIGITS, configuration=tmp_path / "c.json", **options)  # pyright: ignore[reportArgumentType]
 
 
 def test_nothing_is_kept_from_a_precision_that_there_is_not() -> None:
-    with pytest.raises(OptionError, match="keep_precision needs a precision or weights"):
+    with pytest.raises(OptionError, match="keep_precision needs precision or weights"):
         InferenceSession(DIGITS, dimensions={"N": 1}, backend="interpreter", keep_precision=["typo"])
 
 

@@ -159,7 +159,7 @@ def test_a_version_that_nobody_knows_is_refused_in_a_line(
     assert text in content
     (folder / name).write_text(content.replace(text, text + "9", 1))
     if case == "bundle":
-        with pytest.raises(GlowError, match="is of the version 9"):
+        with pytest.raises(GlowError, match="has version 9"):
             glow_mlir.load_bundle(folder / "bundle")
         return
     tool, *arguments = COMMANDS[case]

@@ -90,7 +90,7 @@ LINK = (is_a_link, r"it is a symbolic link \(hint: name")
 def test_root_that_is_not_ours_is_neither_read_nor_written(
     user: CacheUser, change: Callable[[Path], None], reason: str, root: Path, warnings: list[GlowError]
 ) -> None:
-    check_unused(user, root, lambda: change(root), f"{root}: not used as part of the cache: {reason}", warnings)
+    check_unused(user, root, lambda: change(root), f"{root}: not used for the cache: {reason}", warnings)
 
 
 @EVERY_USER
@@ -99,7 +99,7 @@ def test_folder_in_the_root_that_is_not_ours_is_neither_read_nor_written(
     user: CacheUser, change: Callable[[Path], None], reason: str, root: Path, warnings: list[GlowError]
 ) -> None:
     folder = user.folder(root)
-    check_unused(user, root, lambda: change(folder), f"{folder}: not used as part of the cache: {reason}", warnings)
+    check_unused(user, root, lambda: change(folder), f"{folder}: not used for the cache: {reason}", warnings)
 
 
 def check_unused(
@@ -193,7 +193,7 @@ def test_link_that_changes_while_it_is_read_is_not_followed(
 
     monkeypatch.setattr(os, "readlink", swapped)
     assert not user.has(root)
-    assert ["it is a symbolic link that changes" in str(warning) for warning in warnings] == [True]
+    assert ["it is a symbolic link that changed" in str(warning) for warning in warnings] == [True]
 
 
 @EVERY_USER
@@ -235,7 +235,7 @@ def test_artifact_that_is_not_ours_is_not_loaded(
     cache.store(KEY, artifact())
     change(cache.directory / KEY)
     assert cache.load(KEY) is None
-    assert re.match(f"{cache.directory / KEY}: not used as part of the cache: {reason}", str(warnings[0]))
+    assert re.match(f"{cache.directory / KEY}: not used for the cache: {reason}", str(warnings[0]))
 
 
 def is_a_pipe(path: Path) -> None:
@@ -274,7 +274,7 @@ def test_file_of_an_artifact_that_is_not_ours_is_not_read(
     change(cache.directory / KEY / name)
     before = open_descriptors()
     assert within_seconds(lambda: [cache.load(KEY)]) == [None]
-    assert re.match(f"{cache.directory / KEY / name}: not used as part of the cache: {reason}", str(warnings[0]))
+    assert re.match(f"{cache.directory / KEY / name}: not used for the cache: {reason}", str(warnings[0]))
     assert open_descriptors() == before
     assert not (cache.directory / KEY).exists()
     cache.store(KEY, artifact())
@@ -290,7 +290,7 @@ def test_answer_that_is_not_ours_is_not_read(
     path = answers.directory / f"{KEY}.json"
     change(path)
     assert within_seconds(lambda: [answers.load(KEY)]) == [None]
-    assert re.match(f"{path}: not used as part of the cache: {reason}", str(warnings[0]))
+    assert re.match(f"{path}: not used for the cache: {reason}", str(warnings[0]))
     answers.store(KEY, {"chosen": 2})
     assert answers.load(KEY) == (None if path.is_dir() else {"chosen": 2})
 
@@ -458,7 +458,7 @@ def test_no_home_is_no_cache(warnings: list[GlowError], monkeypatch: pytest.Monk
     cache.store(KEY, artifact())
     assert cache.load(KEY) is None
     assert [str(warning) for warning in warnings] == [
-        "there is no home directory for a cache (hint: name a folder in GLOW_CACHE_DIR)"
+        "no home directory found for the cache (hint: name a folder in GLOW_CACHE_DIR)"
     ]
 
 
@@ -473,7 +473,7 @@ def test_system_without_descriptors_of_folders_compares_owners(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(own_folder, "HAS_DESCRIPTORS", False)
-    check_unused(user, root, lambda: change(root), f"{root}: not used as part of the cache: {reason}", warnings)
+    check_unused(user, root, lambda: change(root), f"{root}: not used for the cache: {reason}", warnings)
 
 
 @EVERY_USER

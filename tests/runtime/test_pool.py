@@ -161,7 +161,7 @@ def test_all_threads_start_or_none(monkeypatch: pytest.MonkeyPatch, started: int
 
     before = threading.active_count()
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(GlowError, match=f"only {started} of the 5 threads .*hint: ask for fewer"):
+    with pytest.raises(GlowError, match=f"only {started} of 5 worker threads .*hint: ask for fewer"):
         Pool(library(), 6, futex)
     assert threading.active_count() == before
     size = 20 + 2 * started + futex  # A pool that no other test has made.

@@ -81,7 +81,7 @@ def test_a_machine_whose_system_refuses_tiles_has_none(system: System) -> None:
 
 @pytest.mark.parametrize("system", [False], indirect=True)
 def test_code_that_needs_tiles_is_refused_where_the_system_refuses_them(system: System) -> None:
-    with pytest.raises(OptionError, match=r"@main: it lacks amx-int8, amx-tile, which the system refuses \(hint"):
+    with pytest.raises(OptionError, match=r"@main: it lacks amx-int8, amx-tile, which the system disables \(hint"):
         machine_code._check_machine(entry(("amx-int8", "amx-tile", "avx512f")))  # pyright: ignore[reportPrivateUsage]
 
 

@@ -129,9 +129,9 @@ def test_addresses_of_this_machine(host: str, is_local: bool) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"control": True}, "with a token alone"),
-        ({"shared_memory": True}, "share no memory"),
-        ({"shared_memory": True, "token": "secret"}, "share no memory"),
+        ({"control": True}, "only with a token"),
+        ({"shared_memory": True}, "cannot share memory"),
+        ({"shared_memory": True, "token": "secret"}, "cannot share memory"),
         ({"control": True, "token": "secret"}, ""),
         ({}, ""),
     ],

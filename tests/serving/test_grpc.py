@@ -218,7 +218,7 @@ def test_streams_are_as_many_as_memory_has_room_for(narrow: Running) -> None:
         method = channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")
         first = method(messages(), timeout=20)
         assert next(first)
-        with pytest.raises(needed("grpc").RpcError, match="the server has 1 streams already"):
+        with pytest.raises(needed("grpc").RpcError, match="the server already has 1 streams"):
             next(method(iter([good]), timeout=20))
         is_over.set()
         assert not list(first)

@@ -202,7 +202,7 @@ def test_more_connections_than_may_be(server: Running) -> None:
 def test_a_port_that_is_taken(server: Running) -> None:
     from glow_mlir.serving.http_server import HttpServer
 
-    with pytest.raises(OptionError, match="cannot be had"):
+    with pytest.raises(OptionError, match="cannot listen on"):
         HttpServer(server.service, "127.0.0.1", server.http)
 
 

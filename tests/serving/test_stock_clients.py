@@ -232,7 +232,7 @@ def test_shared_memory(client: Any, kind: str) -> None:
 def test_memory_of_gpus_is_none(client: Any, kind: str) -> None:
     said = {} if kind == "http" else {"as_json": True}
     assert client.get_cuda_shared_memory_status(**said) in ([], {})
-    with pytest.raises(refusal(), match=r"memory of the CPU \(hint: share memory of the system") as caught:
+    with pytest.raises(refusal(), match=r"CPU memory only \(hint: register system memory") as caught:
         client.register_cuda_shared_memory("region", b"QUJD", 0, 64)
     assert caught.value.status() in ("501", "StatusCode.UNIMPLEMENTED")
     client.unregister_cuda_shared_memory("region")
@@ -253,9 +253,9 @@ def test_settings_of_traces_and_the_log(client: Any, kind: str) -> None:
         lambda: client.update_trace_settings("sums", settings={"trace_rate": "1"}),
         lambda: client.update_log_settings({"log_verbose_level": 1}),
     ):
-        with pytest.raises(refusal(), match="clients change no settings"):
+        with pytest.raises(refusal(), match="clients may not change settings"):
             change()
-    with pytest.raises(refusal(), match="have no setting"):
+    with pytest.raises(refusal(), match="has no setting"):
         client.update_log_settings({"log_color": True})
     with pytest.raises(refusal(), match="there is no model"):
         client.get_trace_settings("nothing")

@@ -135,7 +135,7 @@ def test_damaged_bytes_are_told(data: bytes, count: int) -> None:
 def test_a_shape_takes_no_memory_of_its_own(shape: list[int]) -> None:
     network = echo("words", STRING, ("N", "M"))
     head = json.dumps({"inputs": [item(shape=shape, parameters={"binary_data_size": 4})]}).encode()
-    with pytest.raises(InputError, match="bytes, which is less than"):
+    with pytest.raises(InputError, match="bytes, too few for"):
         read_request(network, head + ONE, len(head), Regions())
 
 

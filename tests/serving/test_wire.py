@@ -155,7 +155,7 @@ def test_many_numbers_come_in_pieces(width: int) -> None:
     assert len(pieces) > 1
     assert np.array_equal(np.concatenate(pieces), numbers)
     for wrong in (packed[:-1] if width > 1 else np.array([0x80], np.uint8), np.full(3 * PIECE, 0xFF, np.uint8)):
-        with pytest.raises(InputError, match="a number has no end"):
+        with pytest.raises(InputError, match="a number is not terminated"):
             list(varint_pieces(wrong))
 
 

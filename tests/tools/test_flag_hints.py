@@ -51,8 +51,8 @@ def test_strict_tools_say_what_is_assumed_without(tmp_path: Path, capsys: pytest
     model = model_of([node("Neg", "a", "y", "late"), node("Relu", "x", "a", "early")])
     onnx.save(model, tmp_path / "model.onnx")
     assert glow_import([str(tmp_path / "model.onnx"), "-o", str(tmp_path / "model.mlir"), "--strict"]) == 1
-    assert "; without --strict they are put in order)" in capsys.readouterr().err
-    with pytest.raises(ModelError, match="; with strict=False they are put in order"):
+    assert "; without --strict they are sorted)" in capsys.readouterr().err
+    with pytest.raises(ModelError, match="; with strict=False they are sorted"):
         InferenceSession(model, cache=False, strict=True)
 
 

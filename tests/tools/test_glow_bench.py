@@ -410,9 +410,9 @@ def test_wrong_inputs_and_models_are_a_line(protocol: str, server: Running, tmp_
         ("echo", "--bind", "x.2=4"): "--bind x.2=4 does not fit",
         ("echo", "--shape", "x=3,4"): "--shape x=3,4 does not fit: the model takes x FP32[?, 3]",
         ("echo", "--shape", "x=3"): "--shape x=3 does not fit",
-        ("echo", "--input", "x=text.npy"): "no word for the element type 'complex64'",
+        ("echo", "--input", "x=text.npy"): "no element type 'complex64'",
         ("slow", "--timeout", "0.1"): "no answer to a request, timeout",
-        ("half", "--tensors", "json"): "" if protocol == "http" else "comes as bytes alone (hint: --tensors binary)",
+        ("half", "--tensors", "json"): "" if protocol == "http" else "must be sent as bytes (hint: --tensors binary)",
     }
     for arguments, reason in cases.items():
         found = bench(places(server)[protocol], *arguments, *FEW, directory=tmp_path)

@@ -470,7 +470,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["{digits}", "--json", "-", "--stats", "-"], "only one of --json, --stats, --compilation-log can go"),
     (["{digits}", "--trace", "-"], "--trace, --outputs, --dump-dot, --dump-html, --quantization-report need a file"),
     (["module.mlir", "--check", "onnxruntime"], "onnxruntime runs ONNX models"),
-    (["module.mlir", "--bind", "N=1"], "a module of ours has no free dimensions"),
+    (["module.mlir", "--bind", "N=1"], "an MLIR module has no free dimensions"),
     (["two.onnx", "--disable-passes", "unstack"], "there is no pass 'unstack' in pipeline 'cpu'"),
     (["two.onnx", "--disable-passes", "select"], "the pass 'select' cannot be left out"),
     (["two.onnx", "--dot-stage", "x"], "--dot-stage needs --dump-dot"),
@@ -563,7 +563,7 @@ def test_cache_that_is_not_trusted_is_one_line_on_stderr(tmp_path: Path) -> None
     assert known.stderr == b""
     folder = tmp_path / "cache"
     assert result.stderr.decode() == (
-        f"{folder}: warning: not used as part of the cache: others may write to it (mode 0777) "
+        f"{folder}: warning: not used for the cache: others may write to it (mode 0777) "
         f"(hint: chmod go-w '{folder}', or name another folder in GLOW_CACHE_DIR)\n"
     )
     assert not list(folder.iterdir())

@@ -45,7 +45,7 @@ def test_sizes_and_values_come_from_the_inputs(tmp_path: Path) -> None:
     assert 0 < stats["code_bytes"] <= item["bytes"]
     for arguments, line in (
         (("--bind", "N=3"), "input 'axes' fixes shapes, and no random numbers do (hint: --value axes=NUMBERS"),
-        (("--bind", "N=3", "--value", "axes=0.5"), "the value of input 'axes' has to be int64[1], not float64[1]"),
+        (("--bind", "N=3", "--value", "axes=0.5"), "the value of input 'axes' must be int64[1], got float64[1]"),
         (("--bind", "N=3", "--value", "axes"), "argument --value: expected INPUT=NUMBER,NUMBER…, got 'axes'"),
         (("--bind", "N=3", "--value", "axes=7"), "node 'sum': ReduceSum: "),
         (("--bind", "N=3", "--value", "axes=0", "--dump-values", "v"), "compiled for the values of inputs that fix"),

@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[str, object, str]] = {
     "no clients": ("arrivals", {}, "'arrivals' says nothing"),
     "no rate": ("arrivals", {"rate": 0}, "0.0 requests come a second"),
     "arrivals' law": ("arrivals", {"rate": 1, "law": "zipf"}, "'arrivals.law' is no law of arrivals"),
-    "each": ("arrivals.each_replica", 1, "'arrivals.each_replica' is neither true nor false"),
+    "each": ("arrivals.each_replica", 1, "'arrivals.each_replica' must be true or false"),
     "times": ("arrivals", {"times": [1, 0.5]}, "the times of a trace decrease"),
     "kind": ("kinds.0.name", None, "'kinds[0].name' is missing"),
     "rows": ("kinds.1.size", [0], "'kinds[1].size' is no count"),
@@ -165,7 +165,8 @@ def test_wrong_arguments_are_a_line(arguments: list[str], reason: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("{", "is no JSON"), ("[]", "is no JSON object"), ("[" * 100_000, "is no JSON"), ("\xff", "")]
+    ("text", "reason"),
+    [("{", "is no JSON"), ("[]", "is not a JSON object"), ("[" * 100_000, "is no JSON"), ("\xff", "")],
 )
 def test_damaged_file_is_a_line(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "served.json").write_bytes(text.encode("latin-1"))

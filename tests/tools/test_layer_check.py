@@ -122,7 +122,7 @@ def test_weights_in_another_file_come_along(tmp_path: Path) -> None:
 def test_missing_weights_are_named_with_the_file(tmp_path: Path) -> None:
     path = external_model(tmp_path)
     (tmp_path / "external.bin").unlink()
-    with pytest.raises(ModelError, match=r"external\.onnx: weights in another file cannot be read"):
+    with pytest.raises(ModelError, match=r"external\.onnx: external weights cannot be read"):
         exposed_model(path)
 
 

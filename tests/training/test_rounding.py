@@ -203,10 +203,10 @@ def test_what_training_cannot_foresee_is_refused(tmp_path: Path) -> None:
     profiled(scores(), [{"image": IMAGES}], dimensions={"N": BATCH}, equalize=True).write(path)
     with pytest.raises(OptionError, match="channels are equalized"):
         session(scores(), Quantization(path, bias_correction=False))
-    with pytest.raises(OptionError, match="no profile to write"):
+    with pytest.raises(OptionError, match="did not record a profile"):
         session(scores(), None).export(tmp_path / "m.onnx", tmp_path / "m.json")
     assert not (tmp_path / "m.onnx").exists()
-    with pytest.raises(OptionError, match=r"quantization='p\.json' is no quantization"):
+    with pytest.raises(OptionError, match=r"quantization='p\.json' is not a Quantization"):
         session(scores(), cast("Any", "p.json"))
 
 

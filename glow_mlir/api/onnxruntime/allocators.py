@@ -13,8 +13,8 @@ from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dataclass import dataclass
 
-_PLANNED = "a session has the memory that its plan says, always"
-_SHARED = "sessions share threads, as many as the largest of them asks for: threads=N"
+_PLANNED = "the memory of a session is planned at compile time"
+_SHARED = "sessions share the threads of the largest thread count: threads=N"
 
 
 _GLOBAL_POOLS: list[tuple[int, int]] = []
@@ -85,7 +85,7 @@ class OrtArenaCfg:
         known = (*self.NAMES, *self.MORE)
         is_whole = by_name or len(given) == len(self.NAMES)
         if not is_whole or any(name not in known or whole_number(value) is None for name, value in told.items()):
-            raise OptionError(f"{given!r} describes no arena", hint=f"numbers for {', '.join(known)}")
+            raise OptionError(f"{given!r} is not an arena configuration", hint=f"numbers for {', '.join(known)}")
         self.settings = {name: int(told.get(name, -1)) for name in known}
 
     def __getattr__(self, name: str) -> int:
@@ -97,10 +97,11 @@ class OrtArenaCfg:
 def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
     """Nothing but a warning; raises `OptionError` for arguments of other types."""
     if not isinstance(cast("object", mem_info), OrtMemoryInfo):
-        raise OptionError(f"a '{type(mem_info).__name__}' says no memory", hint="an OrtMemoryInfo")
+        raise OptionError(f"a '{type(mem_info).__name__}' is not a memory description", hint="an OrtMemoryInfo")
     if arena_cfg is not None and not isinstance(cast("object", arena_cfg), OrtArenaCfg):
-        raise OptionError(f"a '{type(arena_cfg).__name__}' describes no arena", hint="an OrtArenaCfg, or None")
-    caution(OptionError("an allocator that is registered has no effect", hint=_PLANNED))
+        reason = f"a '{type(arena_cfg).__name__}' is not an arena configuration"
+        raise OptionError(reason, hint="an OrtArenaCfg, or None")
+    caution(OptionError("registered allocators have no effect", hint=_PLANNED))
 
 
 def create_and_register_allocator_v2(
@@ -120,7 +121,7 @@ def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_thr
         if number(given) is None:
             raise OptionError(f"{given!r} is no number of threads", hint="0 for as many as there are cores")
     _GLOBAL_POOLS.append((intra_op_num_threads, inter_op_num_threads))
-    caution(OptionError("the sizes of pools of threads have no effect", hint=_SHARED))
+    caution(OptionError("thread pool sizes have no effect", hint=_SHARED))
 
 
 def check_global_threads(use_per_session_threads: bool) -> None:
@@ -129,8 +130,8 @@ def check_global_threads(use_per_session_threads: bool) -> None:
     is to have threads of its own beside them.
     """
     if not use_per_session_threads and not _GLOBAL_POOLS:
-        reason = "use_per_session_threads=False, and there are no global pools of threads"
+        reason = "use_per_session_threads=False needs global thread pools"
         raise OptionError(reason, hint="call set_global_thread_pool_sizes first")
     if use_per_session_threads and _GLOBAL_POOLS:
-        reason = "use_per_session_threads=True, and there are global pools of threads"
+        reason = "use_per_session_threads=True conflicts with global thread pools"
         raise OptionError(reason, hint="SessionOptions.use_per_session_threads = False")

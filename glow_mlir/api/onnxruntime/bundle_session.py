@@ -50,8 +50,8 @@ class BundleSession(SessionFacade):
         """Tell, once, of an option that would end loops of a model: code of bundles has nobody who stops it."""
         if is_ignored and option not in self._cautioned:
             self._cautioned.add(option)
-            hint = "a session of the model ends them"
-            caution(OptionError(f"{option} does not end loops of bundles", hint=hint))
+            hint = "sessions of the model support it"
+            caution(OptionError(f"{option} cannot interrupt bundles", hint=hint))
 
     def _recipe(self) -> Recipe[BundleSession]:
         return Recipe(load_bundle, self._folder, {"name": self.name})

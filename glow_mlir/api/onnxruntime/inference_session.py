@@ -125,7 +125,7 @@ class InferenceSession(SessionFacade):
         else:
             has_times = isinstance(self.executable, MachineCode)
         if not has_times:
-            reason = f"the backend '{self.options.backend}' keeps no times to profile"
+            reason = f"the backend '{self.options.backend}' does not support profiling"
             raise OptionError(reason, hint=f"backend='{DEFAULT_BACKEND}'")
 
     def _recipe(self) -> Recipe[InferenceSession]:
@@ -255,7 +255,7 @@ class InferenceSession(SessionFacade):
 
     def enable_fallback(self) -> None:
         """Raise `OptionError`: nothing else would run the model."""
-        raise OptionError("there is no other provider to fall back to", hint="what fails is raised")
+        raise OptionError("there is no fallback provider", hint="errors are raised")
 
     def end_profiling(self) -> str:
         """

@@ -127,7 +127,7 @@ class IOBinding(Explained):
             self._bind(name, device)
             return
         if element_type is None or shape is None:
-            raise InputError(f"the memory of output '{name}' has no type or shape", hint="element_type, shape")
+            raise InputError(f"the buffer of output '{name}' needs a type and a shape", hint="element_type, shape")
         self._bind(name, _memory(device, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:

@@ -26,7 +26,7 @@ class CarriedOptions(Options):
 
     read_config_from_model: bool | int | None = option(
         None,
-        "whether options that a model carries count where nothing else says them",
+        "whether options stored in a model apply unless overridden",
         kind=Kind("a truth value", is_flag, "True"),
     )
 
@@ -74,12 +74,12 @@ def add_carried_options(settings: SessionOptions, model: Any) -> None:
     for name, value in _carried(text).items():
         if name not in READERS:
             hint = f"known are {', '.join(READERS)}"
-            caution(OptionError(f"the note '{NOTE}' of the model has the unknown option '{name}'", hint=hint))
+            caution(OptionError(f"the note '{NOTE}' of the model has an unknown option '{name}'", hint=hint))
         elif name not in settings.given:
             try:
                 setattr(settings, name, READERS[name](value))
             except OptionError as error:
-                raise ModelError(f"its note '{NOTE}' says {name}={value!r}, which makes no sense") from error
+                raise ModelError(f"its note '{NOTE}' says {name}={value!r}, which is invalid") from error
 
 
 def _carried(text: str) -> dict[str, Any]:

@@ -39,9 +39,7 @@ def assigned_nodes(model: Any, provider: str) -> list[OrtEpAssignedSubgraph]:
     Raises `UnsupportedError` for a module of ours, and `ModelError` where the file cannot be read any more.
     """
     if is_ir(model):
-        raise UnsupportedError(
-            "a module has no nodes of ONNX", hint="glow-run --compilation-log says what becomes of it"
-        )
+        raise UnsupportedError("a module has no nodes of ONNX", hint="use glow-run --compilation-log")
     from glow_mlir.frontends.onnx.metadata import nodes_of
 
     return [OrtEpAssignedSubgraph(provider, (OrtEpAssignedNode(*words),)) for words in nodes_of(model)]

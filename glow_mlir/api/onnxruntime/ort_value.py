@@ -75,7 +75,7 @@ class OrtValue(Explained):
         dtype = element_dtype(onnx_element_type)
         _check_array(data)
         if dtype.itemsize != data.dtype.itemsize:
-            reason = f"elements of {data.dtype.name} do not have the bits of {dtype.name}"
+            reason = f"elements of {data.dtype.name} and {dtype.name} differ in size"
             raise InputError(reason, hint=f"{dtype.itemsize} bytes each")
         return cls(np.asarray(data, order="C").view(dtype))
 
@@ -133,7 +133,7 @@ class OrtValue(Explained):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if (found := self.device_array) is None:
-            raise AttributeError("a tensor in the memory of the CPU is not in that of CUDA")
+            raise AttributeError("a tensor in CPU memory has no CUDA pointer")
         return found.__cuda_array_interface__
 
     def to_dlpack(self) -> Any:
@@ -157,9 +157,9 @@ class OrtValue(Explained):
         array = self._array
         if given.dtype != array.dtype or given.shape != array.shape:
             wanted, found = (f"{item.dtype.name}{list(item.shape)}" for item in (array, given))
-            raise InputError(f"the value is {wanted}, and is not updated with {found}")
+            raise InputError(f"the value is {wanted}, and cannot be updated with {found}")
         if not array.flags.writeable:
-            raise InputError("the memory of the value may only be read", hint="make one of a copy")
+            raise InputError("the memory of the value may only be read", hint="create it from a copy")
         array[...] = given
 
     @property
@@ -244,7 +244,7 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
         if not is_list or not all(isinstance(cast("object", value), OrtValue) for value in given):
             raise InputError(f"a '{type(given).__name__}' is no list of tensors", hint="a list of OrtValue")
     if len(src) != len(dst):
-        raise InputError(f"{len(src)} tensors are not copied to {len(dst)}", hint="one for each")
+        raise InputError(f"{len(src)} tensors cannot be copied to {len(dst)}", hint="one for each")
     for source, target in zip(src, dst, strict=True):
         target.update_inplace(source)
 

@@ -38,5 +38,5 @@ def disable_telemetry_events() -> None:
 
 
 def enable_telemetry_events() -> None:
-    """Nothing but a warning: nothing is sent to anybody."""
-    caution(OptionError("there is no telemetry to enable", hint="nothing is sent to anybody"))
+    """Nothing but a warning: no telemetry is ever sent."""
+    caution(OptionError("telemetry does not exist", hint="no telemetry is ever sent"))

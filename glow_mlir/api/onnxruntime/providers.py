@@ -63,7 +63,7 @@ def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any
     missing = [name for name, _ in pairs if name not in AVAILABLE]
     unknown = [name for name in missing if name not in ELSEWHERE]
     if unknown or not pairs:
-        reason = f"Unknown Provider Type: {', '.join(unknown)}" if unknown else "there is no provider in an empty list"
+        reason = f"Unknown Provider Type: {', '.join(unknown)}" if unknown else "the list of providers is empty"
         raise OptionError(reason, hint=f"providers=['{CPU}']")
     for name in missing:
         warnings.warn(f"there is no provider '{name}' here: the model runs on the CPU", stacklevel=callers_level())
@@ -81,7 +81,7 @@ def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, An
         except ValueError:
             found[name] = None
         if found[name] is None:
-            raise OptionError(f"{name}='{value}' makes no sense as an option of '{GLOW}'")
+            raise OptionError(f"{name}='{value}' is invalid as an option of '{GLOW}'")
     return found
 
 
@@ -106,7 +106,7 @@ def named_providers(given: Providers, options: Sequence[Mapping[str, Any]] | Non
     for item in items:
         match item:
             case (str(name), Mapping()) if name in found:
-                caution(OptionError(f"the provider '{name}' is named twice", hint="its first options count"))
+                caution(OptionError(f"the provider '{name}' is listed twice", hint="the first options apply"))
             case (str(name), Mapping()):
                 texts = cast("Mapping[Any, Any]", item[1])
                 found[name] = {str(key): str(value) for key, value in texts.items()}

@@ -12,7 +12,7 @@ _IN_CACHE = "compiled models are in the cache: docs/cache.md"
 _NO_LIBRARIES = "providers are backends in Python: docs/add-a-backend.md"
 _NO_CAPTURE = "graphs are captured on GPUs; here calls are prepared by io_binding()"
 _DENSE = "tensors are dense; sparse constants of models are understood"
-_TUNING = "tune=True measures, and the cache keeps what it finds: docs/tuning.md"
+_TUNING = "tune=True measures kernels and caches the results: docs/tuning.md"
 _NO_PACKAGES = "a model is one file; bundles are made by glow-compile: docs/bundles.md"
 _ADAPTERS = "weights of adapters are inputs, or SessionOptions.add_initializer"
 
@@ -20,7 +20,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     "glow_mlir": {
         "AdapterFormat": _ADAPTERS,
         "LoraAdapter": _ADAPTERS,
-        "ModelCompiler": "a session compiles, and the cache keeps what it makes: docs/cache.md",
+        "ModelCompiler": "sessions compile and cache the result: docs/cache.md",
         "ModelPackage": _NO_PACKAGES,
         "ModelPackageComponentContext": _NO_PACKAGES,
         "ModelPackageContext": _NO_PACKAGES,
@@ -40,15 +40,15 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "SparseTensor": _DENSE,
         "get_ep_devices": _ONE_DEVICE,
         "preload_dlls": _ONE_DEVICE,
-        "print_debug_info": "glow-run --version and get_build_info say what is installed",
+        "print_debug_info": "glow-run --version and get_build_info print versions",
         "register_execution_provider_library": _NO_LIBRARIES,
         "unregister_execution_provider_library": _NO_LIBRARIES,
     },
     "InferenceSession": {
-        "create_ortvalue_from_shape_and_type": "OrtValue.ortvalue_from_shape_and_type is for all sessions",
+        "create_ortvalue_from_shape_and_type": "use OrtValue.ortvalue_from_shape_and_type",
         "get_tuning_results": _TUNING,
         "release_captured_graph": _NO_CAPTURE,
-        "run_with_ortvaluevector": "run_with_iobinding is the call that prepares nothing",
+        "run_with_ortvaluevector": "use run_with_iobinding",
         "set_ep_dynamic_options": "options are those of the constructor",
         "set_tuning_results": _TUNING,
     },
@@ -57,7 +57,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "clear_ep_context_data_read_func": _IN_CACHE,
         "register_custom_ops_library": "operators are written in Python: docs/add-an-operator.md",
         "set_ep_context_data_read_func": _IN_CACHE,
-        "set_load_cancellation_flag": "compile_time_limit=SECONDS ends a compilation, and Ctrl-C does",
+        "set_load_cancellation_flag": "compile_time_limit=SECONDS or Ctrl-C ends a compilation",
         "set_provider_selection_policy": _ONE_DEVICE,
         "set_provider_selection_policy_delegate": _ONE_DEVICE,
     },

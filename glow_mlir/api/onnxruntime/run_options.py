@@ -24,14 +24,14 @@ from glow_mlir.support.cancellation import Cancellation
 
 RUN_CONFIG_KEYS = keyed(
     ("memory.enable_memory_arena_shrinkage", Effect.NONE, "there is no arena to shrink", ()),
-    ("disable_synchronize_execution_providers", Effect.NONE, "a call ends when its results are there", ()),
+    ("disable_synchronize_execution_providers", Effect.NONE, "calls are synchronous", ()),
     ("gpu_graph_id", Effect.NONE, "there is no GPU", ()),
 )
 """The keys of `add_run_config_entry`."""
 
 RUN_METHODS = (
-    Treatment("add_run_config_entry", Effect.HONOURED, "for the keys below; of others a warning tells"),
-    Treatment("get_run_config_entry", Effect.HONOURED, "what was set"),
+    Treatment("add_run_config_entry", Effect.HONOURED, "for the keys below; others give a warning"),
+    Treatment("get_run_config_entry", Effect.HONOURED, "the value that was set"),
 )
 """What becomes of the methods; those of `refused_names` are refused."""
 
@@ -49,13 +49,13 @@ class RunOptions(Settings, Explained):
     KEYS = RUN_CONFIG_KEYS
 
     terminate = Setting(
-        False, flag, Effect.HONOURED, "no call begins, and loops of those that have begun end at their next trip"
+        False, flag, Effect.HONOURED, "refuses new calls and ends running loops at their next iteration"
     )
     time_limit = Setting(
         0.0,
         seconds,
         Effect.OURS,
-        "seconds that a call may take, as loops and kernels whose time values decide look at it; 0 for any time",
+        "timeout of a call in seconds, checked by loops and kernels whose time depends on values; 0 for none",
     )
     only_execute_path_to_fetches = Setting(False, flag, Effect.NONE, "one function computes all outputs")
     log_severity_level = Setting(-1, severity, Effect.HONOURED, "which messages of the call go to stderr")
@@ -92,7 +92,7 @@ class RunOptions(Settings, Explained):
         self._calls.add(call)
         try:
             if self.terminate:
-                reason = "the call does not begin: terminate is set"
+                reason = "the call was not started: terminate is set"
                 raise CancelledError(reason, hint="run_options.terminate = False")
             yield
         finally:

@@ -121,7 +121,7 @@ def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
     said, default = keywords.get(name), KEYWORDS[name].default
     is_said = said is not None and not (isinstance(default, bool) and said is default)
     if is_said and said != value:
-        raise OptionError(f"{name}={said!r} contradicts what options or providers say: {value!r}", hint="say it once")
+        raise OptionError(f"{name}={said!r} conflicts with options or providers: {value!r}", hint="set it once")
     keywords[name] = value
 
 
@@ -135,7 +135,7 @@ def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimens
         found |= sizes_by_denotation(model, settings.denotations)
     for label, size in given.items():
         if found.setdefault(label, size) != size:
-            raise OptionError(f"dimension '{label}' is {size} and {found[label]}", hint="say its size once")
+            raise OptionError(f"dimension '{label}' is {size} and {found[label]}", hint="bind it once")
     return found
 
 
@@ -143,4 +143,4 @@ def _check_onnx(model: object) -> None:
     """Raise `OptionError` for a model that is no ONNX model, which options take for granted."""
     if is_ir(cast("Any", model)):
         hint = "they are for ONNX models"
-        raise OptionError("a module has no initializers or denotations that options could give", hint=hint)
+        raise OptionError("options cannot set initializers or denotations of an MLIR module", hint=hint)

@@ -108,19 +108,19 @@ CONFIG_KEYS = keyed(
     (EXTERNAL_NAME, Effect.HONOURED, "the file of large constants beside `optimized_model_filepath`", ()),
     (EXTERNAL_BYTES, Effect.HONOURED, "constants of fewer bytes stay in the model; 1024 by default", ()),
     ("session.disable_cpu_ep_fallback", Effect.NONE, "everything runs on the CPU", ()),
-    ("session.disable_aot_function_inlining", Effect.NONE, "functions are inlined before anything looks at them", ()),
-    ("session.dynamic_block_base", Effect.NONE, "parts of an operator are cut when it is compiled", ()),
-    ("session.inter_op.allow_spinning", Effect.NONE, "no threads run operators side by side", ()),
-    ("session.intra_op.allow_spinning", Effect.NONE, "threads look for work for 0.3 ms, then sleep", ("1",)),
+    ("session.disable_aot_function_inlining", Effect.NONE, "functions are inlined first", ()),
+    ("session.dynamic_block_base", Effect.NONE, "operators are partitioned at compile time", ()),
+    ("session.inter_op.allow_spinning", Effect.NONE, "operators run one after another", ()),
+    ("session.intra_op.allow_spinning", Effect.NONE, "threads spin for 0.3 ms, then sleep", ("1",)),
     ("session.force_spinning_stop", Effect.NONE, "threads sleep within 0.3 ms behind a call", ()),
     (ASSIGNMENT_KEY, Effect.HONOURED, "whether `get_provider_graph_assignment_info` may be asked", ("0", "1")),
     ("session.strict_shape_type_inference", Effect.HONOURED, "as `strict`", ("0", "1")),
-    ("session.use_device_allocator_for_initializers", Effect.NONE, "constants are in no arena", ()),
+    ("session.use_device_allocator_for_initializers", Effect.NONE, "constants do not use the arena", ()),
     ("session.use_env_allocators", Effect.NONE, "a session has no allocator", ()),
-    ("optimization.enable_gelu_approximation", Effect.NONE, "no function is put in place of another", ("0",)),
+    ("optimization.enable_gelu_approximation", Effect.NONE, "functions are not replaced", ("0",)),
     ("optimization.disable_specified_optimizers", Effect.REFUSED, "disable=[…] names our passes", ()),
     ("session.intra_op_thread_affinities", Effect.REFUSED, "start the process with 'taskset'", ()),
-    ("session.inter_op_thread_affinities", Effect.REFUSED, "no threads run operators side by side", ()),
+    ("session.inter_op_thread_affinities", Effect.REFUSED, "operators run one after another", ()),
 )
 """The keys of `add_session_config_entry`."""
 
@@ -134,8 +134,8 @@ METHODS = (
     ),
     Treatment("add_provider", Effect.HONOURED, "as `providers`"),
     Treatment("has_providers", Effect.HONOURED, "whether `add_provider` was called"),
-    Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; of others a warning tells"),
-    Treatment("get_session_config_entry", Effect.HONOURED, "what was set"),
+    Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; others give a warning"),
+    Treatment("get_session_config_entry", Effect.HONOURED, "the value that was set"),
 )
 """What becomes of the methods; those of `refused_names` are refused."""
 
@@ -185,10 +185,10 @@ class SessionOptions(Settings, Explained):
     log_severity_level = Setting(-1, severity, Effect.HONOURED, "which messages of the session go to stderr")
     log_verbosity_level = Setting(0, number, Effect.NONE, "messages of severity 0 have one level")
     logid = Setting("", text, Effect.HONOURED, "stands in front of the messages of the session")
-    enable_mem_pattern = Setting(True, flag, Effect.NONE, "places in memory are planned when a model is compiled")
-    enable_cpu_mem_arena = Setting(True, flag, Effect.NONE, "a session has as much memory as its plan says, always")
+    enable_mem_pattern = Setting(True, flag, Effect.NONE, "memory is planned at compile time")
+    enable_cpu_mem_arena = Setting(True, flag, Effect.NONE, "the memory of a session is always planned")
     enable_mem_reuse = Setting(
-        True, flag, Effect.NONE, "buffers that do not live at once share memory, always", only=(True,)
+        True, flag, Effect.NONE, "buffers with disjoint lifetimes always share memory", only=(True,)
     )
     use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
     use_per_session_threads = Setting(
@@ -239,7 +239,7 @@ class SessionOptions(Settings, Explained):
                 self.files[_named(name)] = bytes(memoryview(buffer).cast("B")[:length])
             except TypeError as error:
                 reason = f"the content of '{name}' is a '{type(buffer).__name__}', and its length {length!r}"
-                raise InputError(reason, hint="bytes that follow each other, and their number") from error
+                raise InputError(reason, hint="contiguous bytes and their length") from error
 
     def add_provider(self, name: str, options: Mapping[str, Any] | None = None) -> None:
         """Run on a provider, where the session is not given others."""
@@ -264,7 +264,7 @@ class SessionOptions(Settings, Explained):
         """Where the optimized model goes, and its large constants; raises `OptionError` for what is no number."""
         least = self.entries.get(EXTERNAL_BYTES, "1024")
         if not least.isdecimal():
-            raise OptionError(f"the setting {EXTERNAL_BYTES}={least} makes no sense", hint="a number of bytes")
+            raise OptionError(f"the setting {EXTERNAL_BYTES}={least} is invalid", hint="a number of bytes")
         return ExternalForm(Path(self.optimized_model_filepath), self.entries.get(EXTERNAL_NAME, ""), int(least))
 
     @property
@@ -284,7 +284,7 @@ def _size(name: str, size: object) -> int:
     """The size of a free dimension; raises `OptionError` for what is none."""
     found = whole_number(size)
     if found is None or found < 0:
-        raise OptionError(f"{size!r} is no size of '{name}'", hint="a whole number from 0 on")
+        raise OptionError(f"{size!r} is not a valid size of '{name}'", hint="a whole number from 0 on")
     return found
 
 

@@ -78,7 +78,7 @@ class Setting(Generic[Value]):
         if found is None:
             raise OptionError(f"{name}={value!r} makes no sense", hint=f"by default it is {self.default!r}")
         if self._only and found not in self._only:
-            refused = OptionError(f"{name}={value!r} cannot be honoured", hint=self.treatment.reason)
+            refused = OptionError(f"{name}={value!r} is not supported", hint=self.treatment.reason)
             if self.treatment.effect is not Effect.NONE:
                 raise refused
             caution(OptionError(f"{name}={value!r} has no effect", hint=self.treatment.reason))

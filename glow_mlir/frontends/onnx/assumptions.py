@@ -79,7 +79,7 @@ def _unnamed_graphs(model: onnx.ModelProto) -> Iterator[Assumption]:
 
     for body, _ in _bodies(model):
         if not body.name and isinstance(body, onnx.GraphProto):
-            hint = "the standard asks for one"
+            hint = "the standard requires one"
             yield Assumption(Doubt("a graph has no name", "it is called 'graph'", hint=hint), named(body))
 
 
@@ -100,7 +100,7 @@ def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
             name = name_of(item)
             if name and last[name] is not item:
                 hint = "give each value a name of its own"
-                doubt = Doubt(f"constant '{name}' is there twice", "its last value is taken", hint=hint)
+                doubt = Doubt(f"constant '{name}' is defined twice", "the last value is used", hint=hint)
                 yield Assumption(doubt, _remover(container, item))
 
 
@@ -117,7 +117,7 @@ def _repeated_outputs(model: onnx.ModelProto) -> Iterator[Assumption]:
             taken = taken if taken is not None else _names(graph)
             name = next(name for n in range(2, len(taken) + 3) if (name := f"{output.name}.{n}") not in taken)
             taken.add(name)
-            assumed, hint = f"the second one is called '{name}'", "give each a name of its own, by an Identity"
+            assumed, hint = f"the second one is called '{name}'", "give each its own name, with an Identity"
             doubt = Doubt(f"output '{output.name}' is listed twice", assumed, hint=hint)
             yield Assumption(doubt, _copier(graph, output, name))
         seen.add(output.name)
@@ -233,7 +233,7 @@ def _unsorted_nodes(model: onnx.ModelProto) -> Iterator[Assumption]:
             continue
         user, giver = (node_name(body.node[index]) for index in late)
         reason = f"the nodes of {where} are not sorted, '{giver}' computes an operand of '{user}' and comes later"
-        doubt = Doubt(reason, "they are put in order", hint="each has to come after those it depends on")
+        doubt = Doubt(reason, "they are sorted", hint="each node must follow the nodes it depends on")
         yield Assumption(doubt, _sorter(body, order))
 
 

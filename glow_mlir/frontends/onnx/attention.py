@@ -86,15 +86,15 @@ _AXES = {
 def _check_operands(node: Node) -> None:
     """Raise `ModelError` for queries, keys, values or a cache that do not make heads."""
     if (node.optional(4) is None) != (node.optional(5) is None):
-        hint = "earlier keys and values are given both, or neither"
-        raise ModelError(f"{node.kind} has operand 4 or 5, and not the other", node=node.name, hint=hint)
+        hint = "pass both earlier keys and values, or neither"
+        raise ModelError(f"{node.kind} has only one of the operands 4 and 5", node=node.name, hint=hint)
     for positions, (ranks, hint) in _AXES.items():
         for position in positions:
             node.check_rank(position, ranks, hint)
     queries, keys, values = (_head_count(node, position) for position in range(3))
     if keys != values:
         hint = "each head of keys has a head of values"
-        raise ModelError(f"{keys} heads of keys cannot have {values} of values", node=node.name, hint=hint)
+        raise ModelError(f"{keys} heads of keys do not match {values} of values", node=node.name, hint=hint)
     if queries % keys:
         hint = "as many heads of queries have to share each head of keys and values"
         raise ModelError(f"{queries} heads of queries cannot share {keys} of keys", node=node.name, hint=hint)

@@ -31,7 +31,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     if (reason := fault_of_blocks(bits, block)) is not None:
         raise node.unsupported(reason)
     if node.int("weight_prepacked", 0):
-        raise node.unsupported("weights that are packed for a kernel of onnxruntime are not supported")
+        raise node.unsupported("weights packed for an onnxruntime kernel are not supported")
     blocks = -(-depth // block)
     _check_order(node, depth, block)
     codes = _reshaped(node, 1, (columns, blocks * block * bits // 8))
@@ -63,9 +63,9 @@ _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 def fault_of_blocks(bits: int, block: int) -> str | None:
     """Why there is no operator on blocks of so many codes of so many bits; `None` where there is."""
     if bits not in WIDTHS:
-        return f"codes of {bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}"
+        return f"quantized values of {bits} bits are not supported, only of {', '.join(map(str, WIDTHS))}"
     if block < FEWEST or block & (block - 1):
-        return f"blocks of {block} codes are not supported, but powers of two from {FEWEST} on"
+        return f"blocks of {block} values are not supported, only powers of two from {FEWEST}"
     return None
 
 
@@ -75,7 +75,7 @@ def _check_order(node: Node, depth: int, block: int) -> None:
         return
     groups = node.content(4, "the order of groups").reshape(-1)
     if not np.array_equal(groups, np.arange(depth) // block):
-        raise node.unsupported("elements of a row that belong to blocks in another order (g_idx) are not supported")
+        raise node.unsupported("reordered groups (g_idx) are not supported")
 
 
 def _reshaped(node: Node, position: int, shape: tuple[int, ...]) -> SSAValue:
@@ -121,7 +121,7 @@ def gather_block_quantized(node: Node) -> SSAValue:
         raise node.unsupported(reason)
     axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
     if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
-        raise node.unsupported("codes are integers in blocks along the last axis, others are not supported")
+        raise node.unsupported("only integers in blocks along the last axis are supported")
     if is_packed:
         points = None if points is None else unpack_codes(points, bits)[..., : shape_of(scales)[-1]]
         table = Blocks(unpack_codes(codes, bits), scales, points, bits, block)
@@ -207,7 +207,7 @@ class Blocks:
         if (reason := fault_of_blocks(self.bits, self.block)) is not None:
             return reason
         if self.codes.shape[-1] * self.bits % 8:
-            return f"{self.codes.shape[-1]} codes of {self.bits} bits fill no whole bytes"
+            return f"{self.codes.shape[-1]} values of {self.bits} bits do not fill whole bytes"
         return None
 
     def emit(self, node: Node) -> SSAValue:

@@ -41,8 +41,8 @@ CONTRADICTED = frozenset({"MeanVarianceNormalization"})
 """Operators that take more types of elements than their bodies in the standard do."""
 
 HINTS: Mapping[str, str] = {
-    "topologically sorted": "a value is computed before it is used: sort the nodes, and see that one computes it",
-    "existing elem type": "the type that the model declares for a result has to be the one that its node gives",
+    "topologically sorted": "sort the nodes, and make sure that one computes the value",
+    "existing elem type": "the declared type of a result must match that of its node",
     "single static assignment": "give each value a name of its own",
 }
 """What the checker says → what to do about it."""
@@ -52,7 +52,7 @@ def check_graph(model: onnx.ModelProto) -> None:
     """Raise `ModelError` for names that are given twice and a graph without outputs, and for an unknown IR version."""
     if model.ir_version > onnx.IR_VERSION:
         newest = onnx.IR_VERSION
-        reason = f"IR version {model.ir_version} is newer than {newest}, the newest that this onnx package knows"
+        reason = f"IR version {model.ir_version} is newer than {newest}, the latest of this onnx package"
         raise UnsupportedError(reason, hint="install a newer onnx package, or export the model with an older one")
     graph = model.graph
     _check_unique("input", (value.name for value in graph.input))
@@ -60,7 +60,7 @@ def check_graph(model: onnx.ModelProto) -> None:
     sparse = (tensor.values for tensor in graph.sparse_initializer)
     _check_unique("initializer", (tensor.name for tensor in (*graph.initializer, *sparse)))
     if not graph.output:
-        raise ModelError("the graph has no outputs", hint="name the values that the model computes as its outputs")
+        raise ModelError("the graph has no outputs", hint="list the results of the model as its outputs")
 
 
 def _check_unique(what: str, names: Iterable[str]) -> None:
@@ -122,7 +122,7 @@ def _serialized(model: onnx.ModelProto) -> bytes:
     try:
         return model.SerializeToString()
     except (EncodeError, ValueError) as error:
-        reason = "the model is larger than 2 GB without its weights, or its graphs lie too deep in one another"
+        reason = "the model is larger than 2 GB without its weights, or its graphs are nested too deeply"
         raise ModelError(reason, hint="export it again, with external data") from error
 
 
@@ -146,7 +146,7 @@ def _told(text: str, model: onnx.ModelProto) -> ModelError:
     nodes = {node.name for node in all_nodes(model.graph.node)}
     hint = next((hint for key, hint in HINTS.items() if key in text), "")
     if not hint and operator:
-        hint = f"the standard says what {operator} takes: https://onnx.ai/onnx/operators"
+        hint = "see https://onnx.ai/onnx/operators"
     if newer := _NEWER.search(text):
         reason = f"it is of opset {_first_version(newer['kind'])}, and the model imports opset {newer['version']}"
         hint = "export the model for an opset that has the operator"

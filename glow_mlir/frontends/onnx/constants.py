@@ -52,7 +52,7 @@ def constant_of_shape(node: Node) -> SSAValue:
     """One value, by default 0.0, in the given shape."""
     value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
-        raise ModelError(f"ConstantOfShape: the value has {value.size} elements, not 1", node=node.name)
+        raise ModelError(f"ConstantOfShape: expected 1 element in the value, got {value.size}", node=node.name)
     if value.dtype.name not in ELEMENT_TYPES:
         raise node.unsupported(f"element type {value.dtype.name} is not supported")
     shape = node.told_sizes(0, "the shape")
@@ -92,15 +92,15 @@ def range_(node: Node) -> SSAValue:
         return _run_time_range(node, *bounds)
     start, limit, delta = (node.array(i, role) for i, role in enumerate(("the start", "the limit", "the step")))
     if any(bound.size != 1 for bound in (start, limit, delta)):
-        hint = "each bound and the step is one number"
-        raise ModelError("Range: a bound or the step is not one number", node=node.name, hint=hint)
+        hint = "pass scalars"
+        raise ModelError("Range: bounds and step must be single numbers", node=node.name, hint=hint)
     if delta == 0:
-        raise ModelError("Range: a step of 0 leads nowhere", node=node.name)
+        raise ModelError("Range: the step must not be 0", node=node.name)
     wide = np.float64 if is_float_dtype(start.dtype) else np.int64
     with np.errstate(all="ignore"):
         steps = np.ceil((limit.astype(wide) - start.astype(wide)) / delta.astype(wide)).item()
     if not np.isfinite(steps):
-        raise ModelError(f"Range: from {start} to {limit} by {delta} is no number of steps", node=node.name)
+        raise ModelError(f"Range: from {start} to {limit} by {delta} has no valid number of steps", node=node.name)
     count = max(0, int(steps))
     node.check_size(count)
     return node.constant((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
@@ -110,7 +110,7 @@ def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAVal
     """A range with sizes among its bounds: as many places, times the step, behind the start."""
     count = quotient(limit - start, delta)
     if count is None:
-        reason = f"Range: from {start} to {limit} by {delta} is no number of steps for all sizes"
+        reason = f"Range: from {start} to {limit} by {delta} has no valid number of steps for all sizes"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     numbers = iota(node, count, delta if isinstance(delta, int) else 1, numpy_dtype(node.element()))
     if not isinstance(delta, int):

@@ -42,8 +42,8 @@ def if_(node: Node) -> Sequence[Value | None] | None:
     if condition is None:
         return _branch(node)
     if condition.size != 1:
-        hint = "check the constant that the condition is"
-        raise ModelError(f"If: the condition has {condition.size} elements, not 1", node=node.name, hint=hint)
+        hint = "check the constant condition"
+        raise ModelError(f"If: expected 1 element in the condition, got {condition.size}", node=node.name, hint=hint)
     return node.outputs_of(BRANCHES[0 if condition.item() else 1])
 
 
@@ -77,7 +77,7 @@ def _stand_in(
     node: Node, blocks: list[Block], ends: list[list[Value] | None], misfits: Mapping[int, ModelError]
 ) -> None:
     """
-    Put something in the place of the branch that does not fit the sizes that there are: a call that takes it fails.
+    Put something in the place of the branch that does not fit the sizes: a call that takes it fails.
 
     Where the values of few inputs decide which branch is taken, they have to be known: raises `InputValuesError`.
     Raises what is wrong with the branches where neither fits.
@@ -86,7 +86,7 @@ def _stand_in(
     fitting, found = blocks[1 - number], ends[1 - number]
     if len(misfits) > 1:
         raise error
-    reason = f"{BRANCHES[number]} does not fit the sizes that there are"
+    reason = f"{BRANCHES[number]} does not fit the sizes"
     missing = node.builder.missing_value(node.input(), f"If: {reason} ({error}): the condition", node.name)
     if isinstance(missing, InputValuesError) and not node.depends_on_floats(node.input()):
         raise missing

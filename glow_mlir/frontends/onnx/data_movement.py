@@ -67,7 +67,7 @@ def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
     if not node.flag("allowzero"):
         wanted = [shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(wanted)]
     if wanted.count(-1) > 1 or min((size for size in wanted if isinstance(size, int)), default=0) < -1:
-        raise ModelError(f"Reshape: {wanted} is no shape", node=node.name)
+        raise ModelError(f"Reshape: {wanted} is not a valid shape", node=node.name)
     if -1 in wanted:
         rest = product_of(size for size in wanted if size != -1)
         wanted[wanted.index(-1)] = _left(node, product_of(shape), 1 if rest == 0 else rest)

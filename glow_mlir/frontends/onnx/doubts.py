@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glow_mlir.errors import ModelError
 
-AS_IN_ONNXRUNTIME = "it is taken as onnxruntime has it"
+AS_IN_ONNXRUNTIME = "onnxruntime's interpretation is used"
 """What is assumed of an operator that is in no opset, or in none that the model imports."""
 
 

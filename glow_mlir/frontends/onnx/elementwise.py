@@ -45,7 +45,7 @@ def _aligned(node: Node, axis: int | None) -> SSAValue:
     fits = len(part) == len(right) and all(size in (1, whole) for size, whole in zip(right, part, strict=True))
     if first < 0 or not fits:
         where = "at the end" if axis is None else f"from axis {axis} on"
-        hint = "up to opset 6, the second operand has axes of the first that follow each other"
+        hint = "up to opset 6, the second operand has consecutive axes of the first"
         raise ModelError(f"{node.kind}: {right} is not in {shape} {where}", node=node.name, hint=hint)
     return node.emit(ReshapeOp, node.input(1), shape=(*right, *(1,) * (len(shape) - first - len(right))))
 

@@ -28,7 +28,7 @@ def operand_of(node: Node) -> SSAValue | Strings:
     """The operand, which is a tensor of numbers or strings; raises `ModelError` for anything else."""
     value = node.operand()
     if not isinstance(value, SSAValue | Strings):
-        raise ModelError(f"{node.kind}: its operand is no tensor", node=node.name)
+        raise ModelError(f"{node.kind}: its operand is not a tensor", node=node.name)
     return value
 
 

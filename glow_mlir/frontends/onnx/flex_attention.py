@@ -69,11 +69,11 @@ def _changed(node: Node, name: str, value: SSAValue) -> SSAValue | None:
     graph = node.subgraph(name)
     if len(graph.input) != 1 or len(graph.output) != 1:
         reason = f"{name} of {node.kind} takes {len(graph.input)} values and gives {len(graph.output)}"
-        raise ModelError(reason, node=node.name, hint="it takes one value and gives one")
+        raise ModelError(reason, node=node.name, hint="expected one input and one output")
     results = node.inline(name, [value])
     if results is None:
         return None
     if sizes_of(results[0]) != sizes_of(value) or element_of(results[0]) != element_of(value):
         reason = f"{name} of {node.kind} gives {results[0].type}, not {value.type}"
-        raise ModelError(reason, node=node.name, hint="what it gives has the type of what it takes")
+        raise ModelError(reason, node=node.name, hint="input and output must have the same type")
     return results[0]

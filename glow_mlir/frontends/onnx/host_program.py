@@ -73,7 +73,7 @@ def check_host_values(model: onnx.ModelProto) -> None:
         check_host_operators(model)
         for node in host_nodes(model):
             raise computed_by_python(node)
-        hint = "InferenceSession runs such a model; a module has tensors alone"
+        hint = "use InferenceSession; a module holds only tensors"
         raise HostValuesError("inputs are sequences, optionals or maps", hint=hint)
 
 
@@ -94,8 +94,8 @@ def host_nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
         for attribute in node.attribute:
             for inner in all_nodes([n for graph in (attribute.g, *attribute.graphs) for n in graph.node]):
                 if is_host_operator(inner) and inner.op_type not in ON_STRINGS:
-                    reason = f"{inner.op_type} is computed by Python, which goes on around machine code, not within"
-                    hint = f"take it out of the graph inside of {node.op_type}"
+                    reason = f"{inner.op_type} runs in Python, which cannot be inside machine code"
+                    hint = f"move it out of the body of {node.op_type}"
                     raise UnsupportedError(reason, node=node_name(inner), hint=hint)
     return [node for node in model.graph.node if is_host_operator(node) and _is_on_host(node, elements)]
 
@@ -189,7 +189,7 @@ class _Splitter:
         value = types.get(name)
         if value is None or value.type.WhichOneof("value") is None:
             hint = "add it to the value_info of the model, as onnx.shape_inference does"
-            raise UnsupportedError(f"nothing tells the type of '{name}', which Python computes", hint=hint)
+            raise UnsupportedError(f"'{name}', which Python computes, has unknown type", hint=hint)
         return value
 
 

@@ -224,7 +224,7 @@ def _check_node_names(nodes: Iterable[onnx.NodeProto]) -> None:
         if not all(map(_is_text, texts)):
             raise ModelError(f"a name of node {node.name!r} is not text", hint=_DAMAGED)
         if not node.op_type:
-            raise ModelError("the node says no operator", node=node_name(node), hint=_DAMAGED)
+            raise ModelError("the node has no operator type", node=node_name(node), hint=_DAMAGED)
         for inner in graphs_of(node):
             _check_names(inner)
 
@@ -240,6 +240,6 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
         return {"": 1}
     newest = defs.onnx_opset_version()
     if (version := opsets.get("", newest)) > newest:
-        reason = f"opset {version} is newer than {newest}, the newest that this onnx package knows"
+        reason = f"opset {version} is newer than {newest}, the latest of this onnx package"
         raise UnsupportedError(reason, hint="install a newer onnx package, or export the model for an older opset")
     return opsets

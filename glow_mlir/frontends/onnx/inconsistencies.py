@@ -45,9 +45,11 @@ class Inconsistencies:
         self._check_names(graph)
         if lifted := lifted_initializers(model):
             listed = ", ".join(f"'{name}'" for name in lifted[:3]) + (", …" if len(lifted) > 3 else "")
-            plural = "initializers are no inputs" if len(lifted) > 1 else "initializer is no input"
-            reason = f"{len(lifted)} {plural}, as IR version {model.ir_version} asks for: {listed}"
-            self.others.append(Doubt(reason, "they are constants", hint="export it again with IR version 4 or later"))
+            plural = "initializers are not inputs" if len(lifted) > 1 else "initializer is not an input"
+            reason = f"{len(lifted)} {plural}, as IR version {model.ir_version} requires: {listed}"
+            self.others.append(
+                Doubt(reason, "they are treated as constants", hint="export it with IR version 4 or later")
+            )
         for inner in all_graphs(graph):
             for what, values in (("input", inner.input), ("output", inner.output), ("value", inner.value_info)):
                 for value in values:
@@ -57,7 +59,7 @@ class Inconsistencies:
         """Take down negative extents; -1 stands for a free dimension in many files."""
         if negative := negative_extents(value):
             reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}"
-            doubt = Doubt(reason, "it is taken to be free", hint="name the dimension, or give it no extent")
+            doubt = Doubt(reason, "it is treated as free", hint="name the dimension, or omit its extent")
             if min(negative) == -1:
                 self.customs.append((value.name, doubt))
             else:
@@ -69,8 +71,8 @@ class Inconsistencies:
         for name, places in Counter(filter(says_unknown, filter(None, sizes))).items():
             if places > 1:
                 reason = f"{places} dimensions of inputs are called '{name}'"
-                hint = "leave the name out, or give each one its own"
-                self.others.append(Doubt(reason, "each of them is free for itself", hint=hint))
+                hint = "omit the name, or give each its own"
+                self.others.append(Doubt(reason, "they are treated as independent", hint=hint))
 
     def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """
@@ -130,7 +132,7 @@ def _firsts(doubts: Iterable[tuple[str, Doubt]]) -> list[Doubt]:
     return found
 
 
-HINT = "what a model declares has to be what its nodes give"
+HINT = "declarations must match the results of nodes"
 
 
 def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
@@ -139,7 +141,7 @@ def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
     if said in (onnx.TensorProto.UNDEFINED, actual):
         return None
     names = [names_of_element(kind)[0] for kind in (said, actual)]
-    return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, and is {names[1]}", hint=HINT)
+    return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, but is {names[1]}", hint=HINT)
 
 
 def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Doubt | None:
@@ -152,8 +154,8 @@ def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Do
     if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
         return None
     listed = ", ".join("?" if extent < 0 else str(extent) for extent in extents)
-    reason = f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}"
-    return Doubt(reason, "it is taken as its nodes give it", hint=HINT)
+    reason = f"{what} '{declared.name}' is declared with shape ({listed}), but has shape {shape}"
+    return Doubt(reason, "the result of its node is used", hint=HINT)
 
 
 def _may_be(extent: int, size: Size) -> bool:

@@ -56,9 +56,9 @@ def one_hot(node: Node) -> SSAValue:
     """`on` where the position along a new axis equals the index, else `off`; the depth is a constant."""
     given = node.array(1, "the depth")
     if given.size != 1 or not 0 <= given.item() < math.inf:
-        hint = "a depth is one number from 0 on"
+        hint = "the depth is a single non-negative number"
         what = str(given.item()) if given.size == 1 else f"an array of {given.size} elements"
-        raise ModelError(f"OneHot: {what} is no depth", node=node.name, hint=hint)
+        raise ModelError(f"OneHot: {what} is not a valid depth", node=node.name, hint=hint)
     depth = int(given.item())
     node.check_size(depth)
     axis = normalize_axis(node.int("axis", -1), node.rank() + 1)

@@ -32,12 +32,12 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     count = expanded_nodes(model)
     if count > MAX_EXPANDED:
         reason = f"the model's functions expand to {count} nodes, more than {MAX_EXPANDED}"
-        raise ModelError(reason, hint="export the model without functions that call one another so often")
+        raise ModelError(reason, hint="export the model with fewer nested function calls")
     try:
         found = inliner.inline_local_functions(_with_defaults(model))
     except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
         reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
-        raise ModelError(reason, hint="export the model without functions of its own") from error
+        raise ModelError(reason, hint="export the model without local functions") from error
     known = {plain_domain(opset.domain) for opset in found.opset_import}
     for opset in (opset for function in model.functions for opset in function.opset_import):
         if plain_domain(opset.domain) not in known:
@@ -130,7 +130,7 @@ def expanded_nodes(model: onnx.ModelProto) -> int:
             open_.add(current)
             pending += dict.fromkeys(called)
         elif called:
-            hint = "export the model without functions of its own"
+            hint = "export the model without local functions"
             raise ModelError(f"function '{current[1]}' of the model calls itself", hint=hint)
         else:
             counts[current] = _count(bodies[current], counts)

@@ -108,7 +108,7 @@ def qlinear_concat(node: Node) -> SSAValue:
     """The codes of operands one after the other, each with scale and zero point; those of the result come first."""
     parts = [dequantized(node, first, first + 1, first + 2) for first in range(2, len(node.inputs), 3)]
     if not parts:
-        raise node.unsupported("there is nothing to join")
+        raise node.unsupported("no operands to concatenate")
     axis = normalize_axis(node.int("axis"), rank_of(parts[0]))
     return quantized(node, node.emit(ConcatOp, parts, axis=axis), 0, 1, node.element(2))
 

@@ -65,7 +65,7 @@ def _load_external_data(model: onnx.ModelProto, folder: str) -> None:
     try:
         external_data_helper.load_external_data_for_model(model, folder)
     except (OSError, ValueError, checker.ValidationError) as error:
-        raise ModelError(f"weights in another file cannot be read: {' '.join(str(error).split())}") from error
+        raise ModelError(f"external weights cannot be read: {' '.join(str(error).split())}") from error
 
 
 def _layers(graph: onnx.GraphProto) -> dict[str, tuple[str, str]]:

@@ -52,11 +52,11 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
     """Raise for a value whose type changes from trip to trip."""
     before, after = element_of(initial), element_of(following)
     if before != after:
-        reason = f"{node.kind}: carried value {position} is of {before}, and of {after} behind the first trip"
+        reason = f"{node.kind}: carried value {position} is of {before}, and of {after} after the first iteration"
         raise ModelError(reason, node=node.name, hint="cast it in the body")
     if sizes_of(initial) != sizes_of(following):
-        shapes = f"{sizes_of(initial)}, and {sizes_of(following)} behind the first trip"
-        raise node.unsupported(f"carried value {position} has the shape {shapes}, so that sizes depend on the trip")
+        shapes = f"{sizes_of(initial)}, and {sizes_of(following)} after the first iteration"
+        raise node.unsupported(f"carried value {position} has the shape {shapes}, so sizes depend on the iteration")
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
@@ -204,7 +204,7 @@ class LoopImport:
         if goes_on is None or not goes_on.item() or not isinstance(self.condition, bool):
             condition, next_condition = self._conditions(body, yielded[0])
         if count is None and condition is None:
-            raise ModelError("Loop: it never ends", node=self.node.name, hint="give it a trip count or a condition")
+            raise ModelError("Loop never terminates", node=self.node.name, hint="give it a trip count or a condition")
         rows = [Rows(row) for row in self._stacked(yielded)]
         if rows and isinstance(count, SSAValue | None):
             return CHANGING
@@ -252,7 +252,7 @@ class LoopImport:
         if self.rows and not isinstance(self.condition, bool):
             self.node.array(1, "the condition")
         if not isinstance(self.condition, bool):
-            raise ComputedConditionError("Loop: sizes depend on the trip, and the condition on an input of the model")
+            raise ComputedConditionError("Loop: sizes depend on the iteration and the condition on an input")
         carried, rows = list(self.initial), list[Sequence[SSAValue]]()
         for trip in range(count):
             own = own_inputs(self.node, self.node.constant(np.array(trip, np.int64)))
@@ -261,7 +261,7 @@ class LoopImport:
                 return None
             known = self.node.fold(found[0])
             if known is None:
-                raise ComputedConditionError("Loop: sizes depend on the trip, and the condition on what it computes")
+                raise ComputedConditionError("Loop: sizes depend on the iteration and the condition on results")
             carried = found[1 : 1 + len(carried)]
             rows.append(self._stacked(found))
             if not known.item():
@@ -336,7 +336,7 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
     directions = node.ints(name, [0] * count) if name else [0] * count
     check_number(node, count, len(directions), f"{name} has")
     if wrong := [direction for direction in directions if direction not in (0, 1)]:
-        raise ModelError(f"{name} of Scan has {wrong[0]}", node=node.name, hint="0 is forwards, 1 is backwards")
+        raise ModelError(f"{name} of Scan has {wrong[0]}", node=node.name, hint="0 is forward, 1 is backward")
     return [bool(direction) for direction in directions]
 
 
@@ -373,7 +373,7 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
 
 
 def _as_before(node: Node, body: Body, before: SSAValue, after: SSAValue) -> SSAValue:
-    """State behind a trip as large as in front of it, where data decides its size: a call fails where it is not."""
+    """State after an iteration, as large as before it where data decides its size: else a call fails."""
     if rank_of(before) == rank_of(after):
         for axis, size in enumerate(sizes_of(before)):
             if is_of_data(node, sizes_of(after)[axis]):

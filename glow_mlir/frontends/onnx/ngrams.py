@@ -45,7 +45,7 @@ def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
     for length, (start, stop) in enumerate(zip(starts, (*starts[1:], len(numbers)), strict=True), 1):
         count = (stop - start) // length
         if not 0 <= start <= stop <= len(numbers) or count * length != stop - start:
-            reason = f"TfIdfVectorizer: numbers {start} to {stop} of the pool are no n-grams of length {length}"
+            reason = f"TfIdfVectorizer: pool entries {start} to {stop} are not n-grams of length {length}"
             raise ModelError(reason, node=node.name, hint="check ngram_counts and pool_int64s")
         if position + count > len(indices):
             raise ModelError("TfIdfVectorizer: there are more n-grams than ngram_indexes", node=node.name)

@@ -102,8 +102,8 @@ class Node(AgreeingBuilder):
 
     def assume_equal(self, one: Size, other: Size) -> None:
         """Take down that a size which data decides is taken to be another one."""
-        assumed = "they are taken to fit, which each call checks"
-        doubt = Doubt(f"{self.kind}: data decides whether the sizes {one} and {other} fit", assumed, node=self.name)
+        assumed = "they are assumed to match, which each call checks"
+        doubt = Doubt(f"{self.kind}: the match of sizes {one} and {other} depends on data", assumed, node=self.name)
         self._inconsistencies.doubts.append((AGREED, doubt))
 
     # Operands
@@ -288,7 +288,7 @@ class Node(AgreeingBuilder):
             return None
         values = [value for value in found if isinstance(value, SSAValue)]
         if len(values) < len(found):
-            raise self.unsupported("a graph inside of it gives a value that is no tensor of numbers")
+            raise self.unsupported("a graph inside of it yields a value that is not a numeric tensor")
         return values
 
     def _all_of(self, found: list[Value | None] | None) -> list[Value] | None:
@@ -297,7 +297,7 @@ class Node(AgreeingBuilder):
             return None
         values = [value for value in found if value is not None]
         if len(values) < len(found):
-            raise self.unsupported("a graph inside of it gives a value that is absent")
+            raise self.unsupported("a graph inside of it yields an absent value")
         return values
 
     def inline_values(self, name: str, arguments: Sequence[Value] = ()) -> list[Value] | None:

@@ -99,7 +99,7 @@ class _Estimate:
         return body.emit(trips, [following], (), again)[0]
 
     def _trip(self, before: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The probabilities behind a trip, and how large the largest derivative was before it, [N, 1]."""
+        """The probabilities after an iteration, and how large the largest derivative was before it, [N, 1]."""
         node, count = self.node, self.classes
         wide = node.emit(ReshapeOp, before, shape=(self.rows, 1, count))
         gradient = node.emit(ReduceSumOp, node.emit(MulOp, self.matrix, wide), axes=[2], keepdims=False)

@@ -147,7 +147,7 @@ def _as_computed(node: Node, value: SSAValue) -> SSAValue:
 
 def _check_codes(node: Node, element: Attribute) -> None:
     if not is_integer(_in_bytes(element)) and not is_narrow_float(element):
-        raise node.unsupported(f"codes of {element} are not supported")
+        raise node.unsupported(f"quantized values of type {element} are not supported")
 
 
 def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> UniformQuantizedType | None:
@@ -157,9 +157,9 @@ def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> U
         return None
     if offset is not None and offset.size != 1:
         reason = f"{node.kind}: {offset.size} zero points do not fit one scale"
-        raise ModelError(reason, node=node.name, hint="there are as many of them as scales")
+        raise ModelError(reason, node=node.name, hint="expected as many as scales")
     if not is_integer(element):
-        raise node.unsupported(f"codes of {element} are not supported")
+        raise node.unsupported(f"quantized values of type {element} are not supported")
     ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
     is_scale = 0 < ratio < np.inf and byte_width(element) in (1, 2, 4)
     expressed = element_of(node.input(scale))
@@ -187,7 +187,7 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
         line = [size if place == axis else 1 for place, size in enumerate(sizes)]
         return node.emit(ReshapeOp, value, shape=line)
     if block < 0 or len(given) != len(sizes):
-        reason = f"{node.kind}: parameters of shape {given} are none of blocks of {block} in {sizes}"
+        reason = f"{node.kind}: parameters of shape {given} do not match blocks of {block} in {sizes}"
         raise ModelError(reason, node=node.name, hint="they have an axis for each axis, as many as blocks along one")
     before, after = given[:axis], given[axis + 1 :]
     single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
@@ -215,7 +215,7 @@ def integer_product(
     if first is not None and second is not None:
         return numpy_product(node, first, second)
     if min(rank_of(left), rank_of(right)) < 2:
-        raise node.unsupported("vectors need zero points that are known, and one for all")
+        raise node.unsupported("vectors need one constant zero point")
     # (A - a) · (B - b) = A · B - a · ΣB - ΣA · b + K · a · b: the product itself is of narrow integers.
     result = node.emit(MatMulOp, left, right)
     a, b = _as_i32(node, left_zero, (-1, 1)), _as_i32(node, right_zero, (-1,))

@@ -38,7 +38,7 @@ QUERY, KEY, VALUE = range(3)
 def qattention(node: Node) -> list[SSAValue | None]:
     """Attention of the heads of a product of codes; with keys and values of a past, also these and the new ones."""
     if node.flag("do_rotary") or node.flag("past_present_share_buffer"):
-        raise node.unsupported("rotary positions, and a past that is overwritten, are not supported")
+        raise node.unsupported("rotary positions and overwritten past buffers are not supported")
     for position, (rank, axes) in AXES.items():
         node.check_rank(position, (rank,), f"it is {axes}")
     query, key, value = _parts(node)

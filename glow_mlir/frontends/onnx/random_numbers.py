@@ -46,8 +46,8 @@ _Draw = Callable[[Node, Sizes, Attribute], SSAValue]
 
 def _checked(draw: _Draw, node: Node, sizes: Sizes, element: Attribute) -> SSAValue:
     if not is_float(element):
-        hint = "it draws floats: give it a dtype"
-        raise ModelError(f"{node.kind}: {element} is no type of floats", node=node.name, hint=hint)
+        hint = "it generates floats: set its dtype"
+        raise ModelError(f"{node.kind}: {element} is not a float type", node=node.name, hint=hint)
     return draw(node, sizes, element)
 
 

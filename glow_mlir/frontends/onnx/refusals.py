@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from glow_mlir.ir.registry import operator_label
 
-_ON_GPUS = "onnxruntime has no kernel for processors that would say what it computes"
-_GENERATION = "its decoder is a graph that it calls until sequences end, export one step of it"
-_PACKED = "its weights are packed for a kernel of onnxruntime"
-_TEXT = "it is a step of processing text, do it before the model"
+_ON_GPUS = "onnxruntime has no CPU kernel as a reference"
+_GENERATION = "it calls a decoder graph until sequences end, export one step of the decoder"
+_PACKED = "its weights are packed for an onnxruntime kernel"
+_TEXT = "it preprocesses text, run it before the model"
 
 REASONS: Mapping[tuple[str, str], str] = {
     ("com.microsoft", kind): reason

@@ -44,7 +44,7 @@ def _scales(node: Node, position: int) -> list[float]:
 
 def _checked(node: Node, scales: Sequence[float]) -> list[float]:
     if wrong := [scale for scale in scales if not 0 < scale < math.inf]:
-        raise ModelError(f"{node.kind}: nothing can be scaled by {wrong[0]}", node=node.name)
+        raise ModelError(f"{node.kind}: the scale {wrong[0]} is invalid", node=node.name)
     return list(scales)
 
 
@@ -64,7 +64,7 @@ def _scaled(node: Node, size: Size, scale: float) -> Size:
     part = Fraction(scale).limit_denominator(_MAX_PARTS)
     # Sizes that f32 does not have are not gone through: they may be as many as a session says.
     if max(scale, 1.0) * size.most >= _MAX_EXACT or not _is_quotient(size, factor, part):
-        reason = f"{node.kind}: {size} elements by {scale} are no quotient of that size"
+        reason = f"{node.kind}: {size} elements scaled by {scale} have no size of that form"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
 
@@ -119,7 +119,7 @@ def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[f
             shape[axis], scales[axis] = _scaled(node, shape[axis], scale), scale
         return shape, scales
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise node.unsupported("an aspect ratio that is kept needs sizes that are numbers")
+        raise node.unsupported("keep_aspect_ratio_policy needs constant sizes")
     for axis, wanted in _per_axis(node, node.told_sizes(3, "the size"), axes, "sizes").items():
         shape[axis], scales[axis] = wanted, _ratio(node, shape[axis], wanted)
     return shape, scales
@@ -135,7 +135,7 @@ def _ratio(node: Node, before: Size, after: Size) -> float:
         return 0.0
     scale = 1 if before == after else quotient(after, before)
     if not isinstance(scale, int):
-        reason = f"{node.kind}: {before} elements become {after} by a scale that differs with the sizes"
+        reason = f"{node.kind}: {before} elements become {after} by a scale that depends on the sizes"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return float(scale)
 
@@ -189,7 +189,7 @@ def resize(node: Node) -> SSAValue:
     node.check_size(*map(largest, shape))
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
         reason = f"opset {node.version} has no coordinates '{coordinates}'"
-        node.doubt(reason, "they are those of opset 13", "half_pixel has taken their place")
+        node.doubt(reason, "they are those of opset 13", "half_pixel replaced them")
     return node.emit(
         ResizeOp,
         node.input(),

@@ -72,7 +72,7 @@ class Scope:
             return value
         if self.outer is not None:
             return self.outer.lookup(name)
-        raise ModelError(f"'{name}' has no value", hint="no node computes it, and it is no input or initializer")
+        raise ModelError(f"'{name}' has no value", hint="it is not an input, an initializer or the result of a node")
 
     def lacks(self, names: Iterable[str]) -> bool:
         """Whether some of the names have no value for a reason, which is then reported."""
@@ -198,6 +198,6 @@ class Scope:
         """What is wrong with a node that made its importer fail; the failure itself where the node is right."""
         types = {operand: type_of_value(self.lookup(operand)) for operand in proto.input if operand}
         if reason := contradiction(proto, domain, self.opsets, types):
-            hint = f"the standard says what {proto.op_type} takes: https://onnx.ai/onnx/operators"
+            hint = "see https://onnx.ai/onnx/operators"
             return ModelError(f"{proto.op_type}: {reason}", node=name, hint=hint)
         return error

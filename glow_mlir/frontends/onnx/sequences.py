@@ -23,7 +23,7 @@ def sequence_of(node: Node, position: int = 0) -> TensorSequence:
     if isinstance(value, OptionalValue) and value.value is not None:
         value = value.value
     if not isinstance(value, TensorSequence):
-        raise ModelError(f"{node.kind}: operand {position} is no sequence", node=node.name)
+        raise ModelError(f"{node.kind}: operand {position} is not a sequence", node=node.name)
     return value
 
 
@@ -33,8 +33,8 @@ def _place(node: Node, position: int, length: int, default: int, most: int) -> i
     if node.optional(position) is not None:
         place = int(node.array(position, "the position").item())
     if not -length <= place <= most:
-        reason = f"{node.kind}: there is no position {place} in a sequence of {length}"
-        raise ModelError(reason, node=node.name, hint="positions count from 0, or from the end on from -1")
+        reason = f"{node.kind}: position {place} is out of range for a sequence of {length}"
+        raise ModelError(reason, node=node.name, hint="positions start at 0, or count from the end, from -1")
     return place + length if place < 0 else place
 
 
@@ -110,7 +110,7 @@ def concat_from_sequence(node: Node) -> Value:
     tensors = [item.numbers if isinstance(item, Strings) else item for item in items]
     values = [value for value in tensors if isinstance(value, SSAValue)]
     if len(values) < len(items):
-        raise ModelError("ConcatFromSequence: an element is no tensor", node=node.name)
+        raise ModelError("ConcatFromSequence: an element is not a tensor", node=node.name)
     is_new = node.flag("new_axis")
     axis = normalize_axis(node.int("axis"), rank_of(values[0]) + is_new)
     if is_new:
@@ -132,7 +132,7 @@ def split_to_sequence(node: Node) -> TensorSequence:
     axis = normalize_axis(node.int("axis", 0), rank_of(tensor))
     size = sizes_of(tensor)[axis]
     if not isinstance(size, int):
-        raise node.unsupported(f"a sequence of as many elements as axis {axis} has, which run time says")
+        raise node.unsupported(f"the length of the sequence depends on the run-time size of axis {axis}")
     lengths = _lengths(node, size)
     starts = [sum(lengths[:position]) for position in range(len(lengths))]
     parts = [cut(node, tensor, {axis: (start, start + n)}) for start, n in zip(starts, lengths, strict=True)]
@@ -187,7 +187,7 @@ def sequence_map(node: Node) -> list[Value | None] | None:
             return None
         for column, value in zip(columns, found, strict=True):
             if value is None:
-                raise node.unsupported("its body gives a value that is absent")
+                raise node.unsupported("its body yields an absent value")
             column.append(value)
     elements = [output.type for output in node.subgraph("body").output]
     return [TensorSequence(tuple(column), element) for column, element in zip(columns, elements, strict=True)]

@@ -54,7 +54,7 @@ def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> 
                 found[label] = denotations[dimension.denotation]
     if unknown := denotations.keys() - seen:
         known = ", ".join(sorted(seen - {""})) or "none"
-        raise OptionError(f"no dimension of an input stands for '{min(unknown)}'", hint=f"there are {known}")
+        raise OptionError(f"no input has a dimension '{min(unknown)}'", hint=f"there are {known}")
     return found
 
 

@@ -71,7 +71,7 @@ def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
     for position, row in enumerate(rows):
         if changing := bound.intersection(mentioned([row], [])):
             size = min(changing).name
-            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
+            raise node.unsupported(f"rows of result {position} have sizes that depend on the iteration, as {size}")
 
 
 @dataclass
@@ -130,7 +130,7 @@ class SizedLoop:
             if self._is_settled(trial):
                 check_rows(self.node, trial.body.block, trial.yielded[1 + len(self.initial) :])
                 return self._emitted(trial)
-        raise self.node.unsupported("sizes of what it carries change in another way with each trip")
+        raise self.node.unsupported("sizes of its carried values change irregularly")
 
     def _limit(self) -> None:
         """Take so many trips that there is room for; raises `InputValuesError` where nobody has said how many."""
@@ -141,7 +141,7 @@ class SizedLoop:
     def _room(self) -> int:
         label = next(filter(None, self.node.results), self.node.kind) + ROOM
         if (found := self.node.builder.rooms.get(label)) is None:
-            reason = "Loop: nothing bounds how large its results are"
+            reason = "Loop: the size of its results is unbounded"
             raise InputValuesError(reason, (), node=self.node.name, rooms=(label,))
         return found
 
@@ -197,11 +197,11 @@ class SizedLoop:
         """Raise for a value whose element type or rank changes from trip to trip."""
         types = [element_of(value) for value in (before, after)]
         if types[0] != types[1]:
-            reason = f"Loop: carried value {position} is of {types[0]}, and of {types[1]} behind the first trip"
+            reason = f"Loop: carried value {position} is of {types[0]}, and of {types[1]} after the first iteration"
             raise ModelError(reason, node=self.node.name, hint="cast it in the body")
         ranks = [rank_of(value) for value in (before, after)]
         if ranks[0] != ranks[1]:
-            raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, and {ranks[1]} behind a trip")
+            raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, then {ranks[1]}")
 
     def _take_down(self, place: Place, first: Size, size: Size) -> None:
         """An axis whose size changes; those of one size are thought to change together."""
@@ -220,7 +220,7 @@ class SizedLoop:
             self.changing.append(Changing(places, item.first, largest(item.first), 0, largest(item.first)))
 
     def _fits(self, item: Changing, before: Size, after: Size) -> bool:
-        """Whether there is room for a size behind a trip that finds `before`; makes it where there is not."""
+        """Whether there is room for a size after an iteration that finds `before`; makes it where there is not."""
         wanted, was_limited = (item.most, item.least, item.room), self.is_limited
         step = after - before
         item.step = step if isinstance(step, int) else None
@@ -268,7 +268,7 @@ class SizedLoop:
         first = node.emit(ReshapeOp, first, shape=())
         is_endless = isinstance(self.condition, bool) and known is not None and bool(known.item())
         if is_endless and self.count is None:
-            raise ModelError("Loop: it never ends", node=node.name, hint="give it a trip count or a condition")
+            raise ModelError("Loop never terminates", node=node.name, hint="give it a trip count or a condition")
         self._is_exact = is_endless and not self.is_limited
         if self._is_exact:
             return None, None, again
@@ -286,7 +286,7 @@ class SizedLoop:
         return first, following, again
 
     def _sizes_behind(self, trial: Trial) -> list[Size]:
-        """The sizes that change, behind a trip."""
+        """The sizes that change, after an iteration."""
         following = trial.yielded[1:]
         return [sizes_of(following[item.places[0][0]])[item.places[0][1]] for item in self.changing]
 

@@ -43,7 +43,7 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
     forms = ((len(values),), (len(values), len(shape)))
     is_inside = indices.shape in forms and bool(np.all((indices >= 0) & (indices < _limits(indices, shape))))
     if values.ndim != 1 or min(shape, default=0) < 0 or not is_inside:
-        raise ModelError(f"{what} is sparse, and its indices do not fit", hint="the model is damaged, export it again")
+        raise ModelError(f"{what} is sparse, but its indices are invalid", hint="the model is damaged, export it again")
     dense = np.zeros(shape, values.dtype)
     dense[np.unravel_index(indices, shape) if indices.ndim == 1 else tuple(indices.T)] = values
     return dense

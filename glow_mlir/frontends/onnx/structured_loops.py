@@ -57,7 +57,7 @@ def structured_loop(node: Node) -> list[Value] | None:
     rows: list[Sequence[Value]] = []
     while goes_on and len(rows) < count:
         if len(rows) == MAX_TRIPS:
-            raise node.unsupported(f"more than {MAX_TRIPS} trips of a loop that carries sequences")
+            raise node.unsupported(f"more than {MAX_TRIPS} iterations of a loop that carries sequences")
         number = node.constant(np.array(len(rows), np.int64))
         found = node.inline_values("body", [*own_inputs(node, number), *carried])
         if found is None:
@@ -69,7 +69,7 @@ def structured_loop(node: Node) -> list[Value] | None:
         carried = found[1 : 1 + len(carried)]
         rows.append(found[1 + len(carried) :])
     if len(body.output) > 1 + len(carried) and not rows:
-        raise node.unsupported("it carries a sequence, and rows of no trip have no shape")
+        raise node.unsupported("it carries a sequence, and without iterations its rows have no shape")
     return [*carried, *(_stacked(node, column) for column in zip(*rows, strict=True))]
 
 
@@ -77,5 +77,5 @@ def _stacked(node: Node, column: Sequence[Value]) -> SSAValue:
     """What the trips gave as one tensor."""
     values = [value for value in column if isinstance(value, SSAValue)]
     if len(values) < len(column) or any(value.type != values[0].type for value in values):
-        raise ModelError("Loop: the rows of a result differ, or are no tensors of numbers", node=node.name)
+        raise ModelError("Loop: the rows of a result differ, or are not numeric tensors", node=node.name)
     return node.emit(ConcatOp, [node.emit(ReshapeOp, row, shape=(1, *sizes_of(row))) for row in values], axis=0)

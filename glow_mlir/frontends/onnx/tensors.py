@@ -19,7 +19,7 @@ from glow_mlir.frontends.onnx.wire import INSIDE
 from glow_mlir.support.dtypes import name_of, packed_bits
 
 _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
-_COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
+_COMPLETE_FILES = "put all weight files, complete, into the folder of the model"
 
 
 MAX_SHOWN = 80
@@ -86,19 +86,19 @@ class Tensors:
         """The serialized model; raises `ValueError` where the tensor has other content than that which lies there."""
         has_others = proto.HasField("raw_data") or proto.float_data or proto.double_data
         if self._content is None or has_others or len(proto.external_data) != 3 or not uses_external_data(proto):
-            raise ValueError("its content is in several places")
+            raise ValueError("its content is stored twice")
         return self._content
 
     def _file(self, proto: onnx.TensorProto, location: str, what: str) -> memoryview:
         """The content of a file with external data."""
         if not location:
             hint = "the model is damaged, export it again"
-            raise ModelError(f"{what} has its data in another file, and does not say in which", hint=hint)
+            raise ModelError(f"{what} has external data without a file name", hint=hint)
         if location in self._files:
             return self._files[location]
         if self._directory is None:
             hint = "import the model by its path"
-            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
+            raise ModelError(f"{what} has external data, but the model has no folder", hint=hint)
         # ONNX refuses paths that leave the folder: it gets to read nothing of the file.
         probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
         for key, value in (("location", location), ("length", "0")):
@@ -106,7 +106,7 @@ class Tensors:
         try:
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
         except RuntimeError as error:  # What its C++ raises where the file system fails.
-            raise ValueError(f"no file can be called '{location[:MAX_SHOWN]}'") from error
+            raise ValueError(f"invalid file name '{location[:MAX_SHOWN]}'") from error
         if not is_beside(Path(self._directory), location):
             raise ValueError(f"its file '{location}' is not in the folder of the model")
         self._files[location] = content_of(Path(self._directory, location), self._in_memory)
@@ -143,7 +143,7 @@ def _size(text: str) -> int:
     try:
         size = int(text)
     except ValueError as error:
-        raise ValueError(f"its offset or length is '{text[:MAX_SHOWN]}', which is no number") from error
+        raise ValueError(f"its offset or length is '{text[:MAX_SHOWN]}', which is not a number") from error
     if size < 0:
         raise ValueError(f"it cannot have {size} bytes, or begin there")
     return size
@@ -153,7 +153,7 @@ def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
     """The bytes at a place of a file; raises `ValueError` where it has none."""
     end = len(data) if length is None else offset + length
     if offset > len(data) or end > len(data):
-        raise ValueError(f"the file has {len(data)} bytes, and none up to {end} from {offset} on")
+        raise ValueError(f"the file has {len(data)} bytes, too few for {offset} to {end}")
     return data[offset:end]
 
 

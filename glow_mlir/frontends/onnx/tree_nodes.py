@@ -120,8 +120,8 @@ def _check_circles(node: Node, trees: Trees) -> None:
         np.subtract.at(leading, children, 1)
         frontier = np.unique(children[leading[children] == 0])
     if left:
-        hint = "a node leads to nodes that do not lead to it"
-        raise ModelError(f"{node.kind}: nodes lead in a circle", node=node.name, hint=hint)
+        hint = "a child does not name the node as its parent"
+        raise ModelError(f"{node.kind}: nodes form a cycle", node=node.name, hint=hint)
 
 
 def _levels(trees: Trees) -> list[np.ndarray]:

@@ -54,7 +54,7 @@ def tree_ensemble(node: Node) -> SSAValue:
     _same_length(node, count, features, thresholds, is_true_leaf, is_false_leaf, yes, no)
     _same_length(node, len(weights), targets)
     if count and not 0 <= modes.min() <= modes.max() < len(_MODES):
-        raise ModelError("TreeEnsemble: there is no such mode of a node", node=node.name)
+        raise ModelError("TreeEnsemble: unknown mode of a node", node=node.name)
     links = np.stack([_linked(node, *side, count, len(weights)) for side in ((yes, is_true_leaf), (no, is_false_leaf))])
     trees = Trees(
         features,
@@ -97,7 +97,7 @@ def _members(node: Node, is_set: np.ndarray, dtype: np.dtype[np.floating]) -> li
 def _linked(node: Node, ids: np.ndarray, is_leaf: np.ndarray, nodes: int, leaves: int) -> np.ndarray:
     """Nodes as they are, and leaves below zero."""
     if np.any(ids < 0) or np.any(ids >= np.where(is_leaf != 0, leaves, nodes)):
-        raise ModelError(f"{node.kind}: a node leads to one that is not there", node=node.name)
+        raise ModelError(f"{node.kind}: a node has a missing child", node=node.name)
     return np.where(is_leaf != 0, -1 - ids, ids)
 
 
@@ -255,7 +255,7 @@ class _Numbering:
         keys = trees * self._span + numbers
         found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         if np.any(self._keys[found] != keys) or np.any(numbers < 0) or np.any(numbers >= self._span):
-            raise ModelError(f"{self._node.kind}: a node leads to one that is not there", node=self._node.name)
+            raise ModelError(f"{self._node.kind}: a node has a missing child", node=self._node.name)
         return self._order[found]
 
     def is_unique(self) -> bool:
@@ -267,7 +267,7 @@ def _numbering(node: Node, trees: np.ndarray, numbers: np.ndarray) -> _Numbering
     """Where nodes are; raises `ModelError` where a tree has two with one number."""
     found = _Numbering(node, trees, numbers)
     if np.any(numbers < 0) or np.any(trees < 0) or not found.is_unique():
-        raise ModelError(f"{node.kind}: nodes of a tree need numbers of their own", node=node.name)
+        raise ModelError(f"{node.kind}: nodes of a tree need distinct numbers", node=node.name)
     return found
 
 

@@ -73,7 +73,7 @@ def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension])
     """
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        actual = "has no type" if kind is None else f"is no tensor: {kind.removesuffix('_type')}"
+        actual = "has no type" if kind is None else f"is not a tensor: {kind.removesuffix('_type')}"
         raise UnsupportedError(f"input '{value.name}' {actual}")
     input_element(value)
     return open_sizes(value, dimensions)

@@ -64,7 +64,7 @@ def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -
     `deeper` says how deep other messages may lie in it.
     """
     if not deeper:
-        raise ValueError(f"messages lie deeper than {MAX_NESTED} in one another")
+        raise ValueError(f"messages are nested deeper than {MAX_NESTED}")
     pieces: list[bytes | memoryview] = []
     copied = begin
     for number, start, content, after in _fields(data, begin, end):

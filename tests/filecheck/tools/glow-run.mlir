@@ -52,4 +52,4 @@ glow_high.func @main(@x, @y) {
 // PROFILE-NEXT: stack        stack   gate+product
 
 // INPUT: {{.*}}glow-run.mlir: error: is no .npy or .npz file of numbers, or is cut off
-// BIND: glow-run: error: a module of ours has no free dimensions (hint: sizes are given when the ONNX model is imported)
+// BIND: glow-run: error: an MLIR module has no free dimensions (hint: bind sizes when importing the ONNX model)

@@ -79,7 +79,7 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
     for operands, results, error, said in (
         ([token(20)], (0,), ModelError, "2 heads do not fit [6"),
         ([token(), token(), normal(B, N, 6, D)], (0,), ModelError, "operand 2 of DecoderMasked"),
-        ([token(), token(), token()], (0, 3), UnsupportedError, "weights of keys as a result"),
+        ([token(), token(), token()], (0, 3), UnsupportedError, "attention weights as a result"),
     ):
         attributes = {"num_heads": 4} if "[6" in said else HEADS
         kind = "DecoderMaskedMultiHeadAttention"

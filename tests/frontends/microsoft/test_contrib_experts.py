@@ -108,8 +108,8 @@ def test_what_is_not_supported_is_refused_in_one_line() -> None:
     operands = [X, SCORES, *first[:2], None, *second[:2]]
     for attributes, kind, said in (
         ({"quant_type": "fp4"}, UnsupportedError, "weights of the kind 'fp4'"),
-        ({"weights_prepacked": 1}, UnsupportedError, "packed for a kernel of onnxruntime"),
-        ({"expert_weight_bits": 3}, UnsupportedError, "codes of 3 bits are not supported"),
+        ({"weights_prepacked": 1}, UnsupportedError, "packed for an onnxruntime kernel"),
+        ({"expert_weight_bits": 3}, UnsupportedError, "quantized values of 3 bits are not supported"),
         ({"block_size": 16}, ModelError, "scales (4, 64, 1) are not (4, 64, 2)"),
     ):
         assert said in Contrib("QMoE", operands, attributes, constant=(2, 3, 5, 6)).refusal(kind)

@@ -237,9 +237,9 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
     for attributes, kind, said in (
         ({"kv_num_heads": 3}, ModelError, "4 heads cannot share 3 of keys"),
         ({"num_heads": 6}, ModelError, "elements are not those of heads [6, 2, 2]"),
-        ({"sliding_window_cache": 1, "local_window_size": 6}, ModelError, "no window of 6 of 5 keys"),
-        ({"qk_output": 1}, UnsupportedError, "weights of keys as a result"),
-        ({"k_quant_type": "PER_TENSOR"}, UnsupportedError, "that are codes are not supported"),
+        ({"sliding_window_cache": 1, "local_window_size": 6}, ModelError, "a window of 6 does not fit 5 keys"),
+        ({"qk_output": 1}, UnsupportedError, "attention weights as a result"),
+        ({"k_quant_type": "PER_TENSOR"}, UnsupportedError, "quantized earlier keys and values are not supported"),
     ):
         assert said in case_of(given, attributes).refusal(kind)
-    assert "operand 1 or 2, and not both" in case_of([*given[:2], None, *given[3:]], {}).refusal(ModelError)
+    assert "only one of the operands 1 and 2" in case_of([*given[:2], None, *given[3:]], {}).refusal(ModelError)

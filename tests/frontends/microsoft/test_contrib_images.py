@@ -181,7 +181,7 @@ def test_what_is_no_blocked_image_is_refused_in_one_line() -> None:
     conv = helper.make_node("Conv", ["x", "w"], ["y"], "c", domain=BLOCKED)
     out = helper.make_node("ReorderOutput", ["y"], ["z"], "r", domain=BLOCKED, channels=4)
     odd = blocked([conv, out], {"w": normal(12, 3, 3, 3)}, (1, 3, 8, 8))
-    assert "filters of shape (12, 3, 3, 3) are no blocks" in refusal(odd, ModelError)
+    assert "filters of shape (12, 3, 3, 3) are not in blocks" in refusal(odd, ModelError)
     flat = blocked([conv, out], {"w": normal(16, 3, 3)}, (1, 3, 8))
     assert "operand 0 of Conv has 3 axes" in refusal(flat, ModelError)
     many = blocked(

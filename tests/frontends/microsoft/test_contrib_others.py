@@ -111,9 +111,9 @@ def test_products_with_codes_of_tables(kind: int, columns: int, depth: int, bloc
 def test_what_does_not_fit_is_refused_in_one_line() -> None:
     weights = [normal(6, 1, 3), normal(6)]
     for kind, operands, attributes, error, said in (
-        ("GatedRMSNorm", [X, normal(3), X], {}, ModelError, "8 elements are no groups of 3"),
+        ("GatedRMSNorm", [X, normal(3), X], {}, ModelError, "8 elements do not fill groups of 3"),
         ("GatedRMSNorm", [X, normal(8), X], {"activation": "tanh"}, UnsupportedError, "the activation 'tanh'"),
-        ("SwiGLU", [normal(3)], {}, ModelError, "has no halves"),
+        ("SwiGLU", [normal(3)], {}, ModelError, "cannot be halved"),
         ("CausalConvWithState", [normal(2, 5, 4), *weights], {}, ModelError, "do not fit an input (2, 5, 4)"),
         ("CausalConvWithState", [normal(2, 6, 4), *weights, normal(2, 6, 1)], {}, ModelError, "a state of shape"),
         ("CausalConvWithState", [normal(2, 6, 4), *weights], {"state_window": 2}, UnsupportedError, "several tokens"),
@@ -132,5 +132,5 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
 
 def test_reasons_are_told_where_an_operator_is_not_supported() -> None:
     said = Contrib("GreedySearch", [X]).refusal(UnsupportedOperatorsError)
-    assert "com.microsoft.GreedySearch: its decoder is a graph that it calls until sequences end" in said
+    assert "com.microsoft.GreedySearch: it calls a decoder graph until sequences end" in said
     assert "com.microsoft.Unheard ('Unheard')" in Contrib("Unheard", [X]).refusal(UnsupportedOperatorsError)

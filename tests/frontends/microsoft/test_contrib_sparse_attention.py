@@ -79,4 +79,4 @@ def test_blocks_that_are_none_are_refused_in_one_line() -> None:
     operands = list(case.operands)
     operands[6] = COLUMNS + 1
     wrong = Contrib(case.kind, operands, case.attributes, constant=(5, 6, 7))
-    assert "columns 5 to 8 of a row are no blocks" in wrong.refusal(ModelError)
+    assert "columns 5 to 8 of a row are invalid" in wrong.refusal(ModelError)

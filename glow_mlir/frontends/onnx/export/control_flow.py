@@ -87,7 +87,7 @@ def _turned(writer: Writer, name: str, element: Attribute) -> str:
 def bind_symbol(writer: Writer, op: BindSymbolOp) -> Sequence[str]:
     """No node: what the symbol is is known from here on."""
     if not isinstance(op.parent_op(), FuncOp):
-        raise writer.unsupported("a size that each trip computes has no words in ONNX")
+        raise writer.unsupported("a size that each iteration computes cannot be exported")
     if op.bound.name in writer.counts:
         return []
     limited = writer.emit(

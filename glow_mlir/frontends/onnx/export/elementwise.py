@@ -110,7 +110,7 @@ def _parameters(writer: Writer, op: codes.QuantizeOp | codes.DequantizeOp) -> tu
     shape, rank = shape_of(op.scale), rank_of(op.input)
     wide = [axis for axis, size in enumerate(shape) if size != 1]
     if len(wide) > 1 or not is_integer(storage):
-        raise writer.unsupported(f"scales of shape {shape} have no words in ONNX")
+        raise writer.unsupported(f"scales of shape {shape} cannot be exported")
     axis = rank - len(shape) + wide[0] if wide else None
     sizes = (shape[wide[0]],) if wide else ()
     scale = writer.reshaped(op.scale, sizes)

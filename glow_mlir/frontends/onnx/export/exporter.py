@@ -98,7 +98,7 @@ def save_model(
     """
     beside = PurePath(constants)
     if constants and (beside.is_absolute() or ".." in beside.parts or beside == PurePath(path.name)):
-        raise OptionError(f"'{constants}' is no file beside the model, for its constants", hint=f"{path.name}.data")
+        raise OptionError(f"'{constants}' is not a valid file for the model's constants", hint=f"{path.name}.data")
     if constants or sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
         _save_with(model, path, constants or f"{path.name}.data", least_bytes, read)
         return
@@ -130,10 +130,10 @@ def _check_place(path: Path, beside: PurePath) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     for file in (path, folder / beside):
         if is_node(file):  # To take its place would be to take a device, a pipe or a folder away.
-            raise OptionError("cannot be written: it is no regular file", file=str(file), hint="name another file")
+            raise OptionError("cannot be written: it is not a regular file", file=str(file), hint="name another file")
     within = beside.parent
     if not (folder / within).is_dir() or (folder / within).resolve() != folder.resolve() / within:
-        reason = f"'{beside}' lies in no folder beside the model, for its constants"
+        reason = f"'{beside}' has no folder beside the model"
         raise OptionError(reason, hint=f"make the folder '{within}', or name a file without one")
 
 
@@ -145,7 +145,7 @@ def _check(placeholders: list[PlaceholderOp]) -> None:
             raise UnsupportedError(f"an input and an output are called '{name}'", hint="rename one")
         if op.role == "state":
             hint = "make it an input and an output"
-            raise UnsupportedError(f"'{name}' is state, which ONNX does not have", hint=hint)
+            raise UnsupportedError(f"'{name}' is state, which ONNX cannot express", hint=hint)
 
 
 def _write(function: FuncOp, storage: Storage, writer: Writer) -> None:

@@ -44,7 +44,7 @@ def product(
         wide = [writer.emit("Cast", name, to=onnx.TensorProto.FLOAT) for name in (left, right)]
         return writer.emit(kind, *wide, *bias, **attributes)
     if kind not in INTEGER_PRODUCTS or any(numpy_dtype(storage_of(element)).itemsize > 1 for element in elements):
-        raise writer.unsupported(f"a product of {elements[0]} and {elements[1]} has no words in ONNX")
+        raise writer.unsupported(f"a product of {elements[0]} and {elements[1]} cannot be exported")
     zero_points = [zero_point_name(writer, value) for value in op.operands[:2]]
     return writer.emit(INTEGER_PRODUCTS[kind], left, right, *zero_points, **attributes)
 

@@ -20,7 +20,7 @@ LAST = "channels_last"
 def dft(writer: Writer, op: fourier.DftOp) -> str:
     """A discrete Fourier transform along an axis."""
     if op.gives_real():
-        raise writer.unsupported("the opset has no inverse transform of one half of the frequencies")
+        raise writer.unsupported("the opset has no inverse transform of half the spectrum")
     length, axis = writer.constant(integer(op.length)), writer.constant(op.along())
     truths = {"inverse": int(flag(op.inverse)), "onesided": int(flag(op.onesided))}
     return writer.emit("DFT", op.input, length, axis, **truths)
@@ -91,7 +91,7 @@ def col2im(writer: Writer, op: convolution.Col2ImOp) -> str:
 def max_pool_with_indices(writer: Writer, op: pooling.MaxPoolWithIndicesOp) -> Sequence[str]:
     """Maxima of windows, and where they are."""
     if flag(op.by_channel):
-        raise writer.unsupported("indices that each channel counts from 0 have no words in ONNX")
+        raise writer.unsupported("indices that each channel counts from 0 cannot be exported")
     layout = text(op.layout)
     attributes = ATTRIBUTE_MAPS["MaxPool"].export_from(op) | pool_attributes(op)
     results = writer.emit_all("MaxPool", 2, channels_first(writer, op.input, layout), **attributes)

@@ -127,8 +127,8 @@ def sum_pool(writer: Writer, op: pooling.SumPoolOp) -> str:
     attributes = pool_attributes(op)
     is_wide = numpy_dtype(storage_of(element_of(op.input))).itemsize > 1
     if is_wide or attributes.pop("ceil_mode"):
-        what = "of codes of 16 bits" if is_wide else "that reach beyond the image"
-        raise writer.unsupported(f"sums of windows {what} have no words in ONNX")
+        what = "of 16-bit quantized values" if is_wide else "that reach beyond the image"
+        raise writer.unsupported(f"sums of windows {what} cannot be exported")
     channels = shape_of(op.result)[1 if layout == "channels_first" else -1]
     ones = writer.constant(np.ones((channels, 1, *attributes["kernel_shape"])), np.uint8)
     image, zero_point = channels_first(writer, op.input, layout), zero_point_name(writer, op.input)
@@ -146,7 +146,7 @@ def _over_channels(
     rank = rank_of(op.operands[0])
     place = normalize_axis(axis, rank)
     if place == 0:
-        raise writer.unsupported("channels along the first axis have no words in ONNX")
+        raise writer.unsupported("channels along the first axis cannot be exported")
     order = _to_front(rank, place)
     result = writer.emit(kind, writer.transposed(op.operands[0], order), *operands, **attributes)
     return writer.transposed(result, _inverse(order))
@@ -205,7 +205,7 @@ def resize(writer: Writer, op: ResizeOp) -> str:
     by_sizes = all(said or ratio == 1.0 for said, ratio in zip(op.by_sizes(), ratios, strict=True))
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
     if not by_sizes and by_scales != list(ints(op.shape)):
-        raise writer.unsupported("scales that say another shape have no words in ONNX")
+        raise writer.unsupported("scales that say another shape cannot be exported")
     rank = len(shape)
     is_last = rank > 2 and shape[-1] == ints(op.shape)[-1] and shape[1] != ints(op.shape)[1]
     order = _to_front(rank, rank - 1) if is_last and op.roi is None else tuple(range(rank))

@@ -24,7 +24,7 @@ def image_decoder(attributes: Attributes, data: np.ndarray) -> np.ndarray:
         with pillow.open(io.BytesIO(np.ascontiguousarray(data, np.uint8).tobytes())) as image:
             pixels = np.asarray(image.convert(_MODES[format_]))
     except (OSError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise attributes.failed(f"the bytes are no image: {error}", "give those of a whole file") from error
+        raise attributes.failed(f"the bytes are not an image: {error}", "pass a complete image file") from error
     if format_ == "BGR":
         pixels = pixels[..., ::-1]
     return np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1))

@@ -18,7 +18,7 @@ def dict_vectorizer(attributes: Attributes, given: object) -> np.ndarray:
         name, other = other, name
     if attributes.has(other) and not attributes.has(name):
         kind = "strings" if items.has_words else "int64"
-        raise attributes.wrong(f"keys of the map are {kind}, and it has {other}", name)
+        raise attributes.wrong(f"the map has {kind} keys, but the operator has {other}", name)
     keys: list[Any] = attributes.texts(name) if items.has_words else attributes.ints(name)
     if not keys:
         raise attributes.wrong("it has no vocabulary", f"{name} has the keys")

@@ -60,8 +60,8 @@ def check_host_operators(model: onnx.ModelProto) -> None:
 
 def computed_by_python(node: onnx.NodeProto) -> HostValuesError:
     """The error for a node that a module cannot have."""
-    hint = "InferenceSession runs such a model, in parts; a module has machine code alone"
-    return HostValuesError(f"{node.op_type} is computed by Python", node=node_name(node), hint=hint)
+    hint = "use InferenceSession; a module holds only machine code"
+    return HostValuesError(f"{node.op_type} runs in Python", node=node_name(node), hint=hint)
 
 
 @cache

@@ -47,7 +47,7 @@ def expression(attributes: Attributes, text: str) -> Any:
     except re2.error as error:
         reason = str(error.args[0], errors="replace")
         hint = "see github.com/google/re2"
-        raise attributes.wrong(f"'{text}' is no regular expression of RE2: {reason}", hint) from error
+        raise attributes.wrong(f"'{text}' is not a regular expression of RE2: {reason}", hint) from error
 
 
 def regex_full_match(attributes: Attributes, words: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def activated(node: Node, value: SSAValue) -> SSAValue:
         limits = (*given, *(-np.inf, np.inf)[len(given) :])[:2]
         return node.emit(binary.ClipOp, value, *(node.constant(limit, like=value) for limit in limits))
     if name not in _BUILT_IN:
-        raise node.unsupported(f"the activation '{name}' is not supported, but {', '.join([*_BUILT_IN, CLIP])}")
+        raise node.unsupported(f"the activation '{name}' is not supported, only {', '.join([*_BUILT_IN, CLIP])}")
     operator, defaults = _BUILT_IN[name]
     parameters = dict(defaults)
     for place, (parameter, default) in enumerate(defaults.items()):

@@ -29,7 +29,7 @@ def _attended(node: Node, heads: Heads, past: Size, mask: int, bias: int) -> SSA
     """The result of heads, merged; `past` keys precede the first query. Masks are operands at those positions."""
     query, key, _ = heads
     addend = node.optional(bias)
-    node.check_rank(bias, (4,), "what is added to scores is [batch, heads, queries, keys]")
+    node.check_rank(bias, (4,), "the score bias is [batch, heads, queries, keys]")
     total = added(node, key_mask(node, mask, query, sizes_of(key)[2]), addend)
     scale = node.float("scale", 0.0) or 1 / math.sqrt(max(size_along(query, -1), 1))
     causal = {"causal": True, "past": size_of_property(past)} if node.flag("unidirectional") else {}
@@ -63,7 +63,7 @@ _AXES = {
 def attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention of the heads of a product; keys and values of a past and the new ones are a result as well."""
     if node.flag("do_rotary") or node.flag("past_present_share_buffer") or node.optional(PAST_LENGTH) is not None:
-        raise node.unsupported("rotary positions, and a past that is overwritten, are not supported")
+        raise node.unsupported("rotary positions and overwritten past buffers are not supported")
     for position, (ranks, hint) in _AXES.items():
         node.check_rank(position, ranks, hint)
     query, key, value = _projected(node)
@@ -120,9 +120,9 @@ PACKED = 5
 def multi_head_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention of queries, keys and values, which may be in one operand; keys and values are results as well."""
     if node.optional(SHARED) is not None or node.optional(BEAMS) is not None:
-        raise node.unsupported("a past that is overwritten, and beams that share it, are not supported")
+        raise node.unsupported("overwritten past buffers and beams are not supported")
     if node.wants(3):
-        raise node.unsupported("weights of keys as a result (qk) are not supported")
+        raise node.unsupported("attention weights as a result (qk) are not supported")
     query, key, value = _given(node)
     past: Size = 0
     if (before := node.optional(PAST_KEY)) is not None:

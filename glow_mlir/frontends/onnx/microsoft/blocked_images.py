@@ -64,7 +64,7 @@ def conv(node: Node) -> SSAValue:
     filters = layout.unpacked(node.content(1, "the filters"))
     if filters is None:
         hint = f"there are whole blocks of {layout.block} filters, as onnxruntime writes them for the same processor"
-        raise ModelError(f"{node.kind}: filters of shape {node.shape(1)} are no blocks", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: filters of shape {node.shape(1)} are not in blocks", node=node.name, hint=hint)
     outputs = min(_needed(node, layout), len(filters))
     there, group = size_along(node.input(), 1), node.int("group", 1)
     if is_depthwise(filters.shape, group):

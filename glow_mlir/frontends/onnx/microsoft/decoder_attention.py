@@ -33,7 +33,7 @@ _AXES = {
     KEY: ((3, 4), "keys are [batch, 1, elements], or [batch, heads, length, elements] of another sequence"),
     VALUE: ((3, 4), "values have the axes of keys"),
     MASK: ((2,), "the mask is [batch, keys]"),
-    ADDEND: ((4,), "what is added to scores is [batch, heads, 1, keys]"),
+    ADDEND: ((4,), "the score bias is [batch, heads, 1, keys]"),
     PAST_KEY: ((4,), "earlier keys are [batch, heads, length, elements]"),
     PAST_VALUE: ((4,), "earlier values are [batch, heads, length, elements]"),
     BEAMS: ((3,), "beams are [batch, beams, length]"),
@@ -48,7 +48,7 @@ def decoder_masked_multi_head_attention(node: Node) -> Sequence[SSAValue | None]
     for position, (ranks, hint) in _AXES.items():
         node.check_rank(position, ranks, hint)
     if node.wants(3):
-        raise node.unsupported("weights of keys as a result (qk) are not supported")
+        raise node.unsupported("attention weights as a result (qk) are not supported")
     query, key, value = _parts(node)
     if node.optional(KEY) is not None and node.rank(KEY) == 4:
         return (_attended(node, (query, key, value), sizes_of(key)[2], None),)
@@ -68,7 +68,7 @@ def _parts(node: Node) -> Heads:
         width = size_along(node.input(), 2)
         heads = head_count(node, width // 3)
         if width % 3:
-            raise ModelError(f"{node.kind}: {width} elements are no query, key and value", node=node.name)
+            raise ModelError(f"{node.kind}: {width} elements cannot be split into query, key and value", node=node.name)
         bounds = [(part * (width // 3), (part + 1) * (width // 3)) for part in range(3)]
         parts = [split_heads(node, cut(node, node.input(), {2: bound}), heads) for bound in bounds]
     else:

@@ -89,7 +89,7 @@ def activated(node: Node, value: SSAValue, further: SSAValue | None) -> SSAValue
     if name == SWIGLU:
         return _gated(node, *_gates(node, value, further))
     if name not in _ACTIVATIONS:
-        raise node.unsupported(f"the activation '{name}' is not supported, but {', '.join([*_ACTIVATIONS, SWIGLU])}")
+        raise node.unsupported(f"the activation '{name}' is not supported, only {', '.join([*_ACTIVATIONS, SWIGLU])}")
     operator, properties = _ACTIVATIONS[name]
     result = value if operator is None else node.emit(operator, value, **properties)
     return result if further is None else node.emit(MulOp, result, further)
@@ -113,7 +113,7 @@ def _gates(node: Node, value: SSAValue, further: SSAValue | None) -> tuple[SSAVa
 def _gated(node: Node, gate: SSAValue, value: SSAValue) -> SSAValue:
     """gate · sigmoid(alpha · gate) · (value + beta), both within limits."""
     if node.flag("swiglu_limit_after_activation"):
-        raise node.unsupported("a limit after the activation is not supported")
+        raise node.unsupported("limits after the activation are not supported")
     if node.has("swiglu_limit"):
         limit = node.float("swiglu_limit")
         high, low = node.splat(limit, gate), node.splat(-limit, gate)

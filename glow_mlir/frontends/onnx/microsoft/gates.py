@@ -40,7 +40,7 @@ def _grouped(node: Node, value: SSAValue, size: int) -> SSAValue:
     *rows, width = sizes_of(value)
     if not rows or size < 1 or size_along(value, -1) % size:
         hint = "the last axis is a multiple of the scales"
-        raise ModelError(f"{node.kind}: {width} elements are no groups of {size}", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: {width} elements do not fill groups of {size}", node=node.name, hint=hint)
     return node.emit(ReshapeOp, value, shape=(*rows, size_along(value, -1) // size, size))
 
 
@@ -51,14 +51,14 @@ def _activated(node: Node, gate: SSAValue) -> SSAValue:
         return node.emit(SwishOp, gate)
     if name == "sigmoid":
         return node.emit(SigmoidOp, gate)
-    raise node.unsupported(f"the activation '{name}' is not supported, but silu, swish and sigmoid")
+    raise node.unsupported(f"the activation '{name}' is not supported, only silu, swish and sigmoid")
 
 
 @onnx_operator("GatedAdd", domain=ONNXRUNTIME)
 def gated_add(node: Node) -> SSAValue:
     """X + Y · gate, with a gate for each row."""
     if node.optional(3) is not None:
-        raise node.unsupported("a gate that is projected is not supported")
+        raise node.unsupported("projected gates are not supported")
     return node.emit(AddOp, node.input(0), node.emit(MulOp, node.input(1), node.input(2)))
 
 
@@ -96,7 +96,7 @@ def _halves(node: Node) -> tuple[SSAValue, SSAValue]:
         return gate, _wide(node, value)
     last, half = node.rank() - 1, size_along(gate, -1) // 2 if node.rank() else 0
     if not node.rank() or size_along(gate, -1) != 2 * half:
-        raise ModelError(f"{node.kind}: an operand of shape {node.sizes()} has no halves", node=node.name)
+        raise ModelError(f"{node.kind}: an operand of shape {node.sizes()} cannot be halved", node=node.name)
     return cut(node, gate, {last: (0, half)}), cut(node, gate, {last: (half, 2 * half)})
 
 

@@ -44,7 +44,7 @@ _AXES = {
     COSINES: ((2,), "tables have a row for each position"),
     SINES: ((2,), "tables have a row for each position"),
     PLACES: ((2,), "positions are [batch, length]"),
-    ADDEND: ((4,), "what is added to scores is [batch, heads, queries, keys]"),
+    ADDEND: ((4,), "the score bias is [batch, heads, queries, keys]"),
     SINK: ((1,), "there is a number for each head"),
     VALID: ((1,), "there is a number for each sequence"),
 }
@@ -84,13 +84,13 @@ def _check(node: Node) -> None:
     node.input(LAST)
     quantized = [name for name in ("k_quant_type", "v_quant_type") if node.text(name, "NONE") != "NONE"]
     if quantized or node.optional(KEY_SCALE) is not None or node.optional(VALUE_SCALE) is not None:
-        raise node.unsupported("earlier keys and values that are codes are not supported")
+        raise node.unsupported("quantized earlier keys and values are not supported")
     if node.int("qk_output", 0) or node.wants(3):
-        raise node.unsupported("weights of keys as a result (qk_output) are not supported")
+        raise node.unsupported("attention weights as a result (qk_output) are not supported")
     for one, other in ((KEY, VALUE), (PAST_KEY, PAST_VALUE), (COSINES, SINES), (QUERY_NORM, KEY_NORM)):
         if (node.optional(one) is None) != (node.optional(other) is None):
-            hint = "keys and values, cosines and sines are given both, or neither"
-            raise ModelError(f"{node.kind} has operand {one} or {other}, and not both", node=node.name, hint=hint)
+            hint = "pass both keys and values, and both cosines and sines, or neither"
+            raise ModelError(f"{node.kind} has only one of the operands {one} and {other}", node=node.name, hint=hint)
 
 
 def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
@@ -145,9 +145,9 @@ def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
     room, reach = size_along(past[0], 2), node.int("local_window_size", -1)
     if not 0 < reach <= room or not node.flag("causal", True):
         hint = "local_window_size is at least 1, and there is room for so many keys"
-        raise ModelError(f"{node.kind}: no window of {reach} of {room} keys", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: a window of {reach} does not fit {room} keys", node=node.name, hint=hint)
     if node.optional(ADDEND) is not None:
-        raise node.unsupported("what is added to scores, beside a past of the last keys only, is not supported")
+        raise node.unsupported("a score bias with a sliding past is not supported")
     window = Window(room, reach, lengths)
     both = [node.emit(ConcatOp, list(pair), axis=2) for pair in zip(past, (key, value), strict=True)]
     places, is_key = window.seen(node)

@@ -43,9 +43,9 @@ def qmoe(node: Node) -> SSAValue:
     Without shares, those of the chosen experts are the softmax of their scores, as on processors in onnxruntime.
     """
     if (kind := node.text("quant_type", "int")) != "int":
-        raise node.unsupported(f"weights of the kind '{kind}' are not supported, but integers")
+        raise node.unsupported(f"weights of the kind '{kind}' are not supported, only integers")
     if node.int("weights_prepacked", -1) > 0:
-        raise node.unsupported("weights that are packed for a kernel of onnxruntime are not supported")
+        raise node.unsupported("weights packed for an onnxruntime kernel are not supported")
     positions = [position for position in (FIRST, SECOND, THIRD) if node.optional(position) is not None]
     products = {position: _Product.of(node, position) for position in positions}
     if THIRD not in products and len(positions) < 2:
@@ -115,7 +115,7 @@ def _zero_points(node: Node, position: int, shape: tuple[int, ...], bits: int) -
     """Zero points of blocks, one a byte: they are side by side in bytes, those of a row, or of rows of one block."""
     if node.optional(position) is None:
         return None
-    node.check_rank(position, (2, 3), "zero points are in bytes, as codes are")
+    node.check_rank(position, (2, 3), "zero points must be bytes, like quantized values")
     packed = node.content(position, "the zero points")
     experts, columns, blocks = shape
     count = columns if packed.ndim == 2 else blocks

@@ -49,7 +49,7 @@ def _heads(node: Node) -> SSAValue:
     heads = node.int("num_heads", 0)
     depth = width // heads if heads > 0 and node.int("rotary_embedding_dim", 0) else turned
     if depth < 1 or width % depth:
-        reason = f"{node.kind}: {width} elements are no heads of {depth}"
+        reason = f"{node.kind}: {width} elements cannot be split into heads of {depth}"
         raise ModelError(reason, node=node.name, hint="num_heads divides the elements, or two columns do")
     batch, length, _ = node.sizes()
     return _checked(node, node.emit(ReshapeOp, node.input(), shape=(batch, length, width // depth, depth)))

@@ -82,7 +82,7 @@ def _blocks(node: Node, size: int) -> np.ndarray:
     """Which blocks of keys each block of queries sees, [layouts, blocks, blocks], of lists of columns."""
     starts, columns = node.content(ROWS, "the rows of blocks"), node.content(COLUMNS, "the columns of blocks")
     if any(array.dtype.kind not in "iu" for array in (starts, columns)):
-        raise ModelError(f"{node.kind}: rows and columns of blocks are no integers", node=node.name)
+        raise ModelError(f"{node.kind}: rows and columns of blocks must be integers", node=node.name)
     layouts, count = len(starts), starts.shape[1] - 1
     table = np.zeros((layouts, max(count, 0), max(count, 0)), bool)
     for layout, row in np.ndindex(table.shape[:2]):
@@ -90,7 +90,7 @@ def _blocks(node: Node, size: int) -> np.ndarray:
         listed = columns[layout, first:end] if layout < len(columns) else columns[:0]
         if first < 0 or end > columns.shape[1] or (listed.size and not 0 <= listed.min() <= listed.max() < count):
             hint = "rows say where the columns of each begin, and columns are blocks"
-            raise ModelError(f"{node.kind}: columns {first} to {end} of a row are no blocks", node=node.name, hint=hint)
+            raise ModelError(f"{node.kind}: columns {first} to {end} of a row are invalid", node=node.name, hint=hint)
         table[layout, row, listed] = True
     if size < 1 or not table.size or len(columns) != layouts:
         hint = "there are columns for each layout, and blocks of a key at least"

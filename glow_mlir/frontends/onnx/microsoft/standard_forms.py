@@ -69,7 +69,7 @@ def cdist(node: Node) -> SSAValue:
     """The distance of each row of one matrix from each of another."""
     metric = node.text("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
-        raise node.unsupported(f"the metric '{metric}' is not supported, but euclidean and sqeuclidean")
+        raise node.unsupported(f"the metric '{metric}' is not supported, only euclidean and sqeuclidean")
     for position in range(2):
         node.check_rank(position, (2,), "both are matrices")
     (rows, width), (others, _) = node.sizes(0), node.sizes(1)
@@ -119,11 +119,11 @@ def matmul_bnb4(node: Node) -> SSAValue:
     columns, depth, block = (node.int(name) for name in ("N", "K", "block_size"))
     kind = node.int("quant_type")
     if kind not in (0, 1):
-        raise node.unsupported(f"codes of the kind {kind} are not supported, but 0 and 1")
+        raise node.unsupported(f"weights of the kind {kind} are not supported, only 0 and 1")
     packed, largest = node.content(1, "the weights").reshape(-1), node.content(2, "the scales").reshape(-1)
     count = columns * depth
     if packed.dtype.itemsize != 1:
-        raise ModelError(f"{node.kind}: weights of {packed.dtype} are no bytes", node=node.name)
+        raise ModelError(f"{node.kind}: weights of {packed.dtype} are not bytes", node=node.name)
     if min(columns, depth, block) < 1 or packed.size != -(-count // 2) or largest.size != -(-count // block):
         reason = f"{node.kind}: {packed.size} bytes and {largest.size} scales do not fit {columns} rows of {depth}"
         raise ModelError(reason, node=node.name, hint="check N, K and block_size")

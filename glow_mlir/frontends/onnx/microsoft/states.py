@@ -82,9 +82,9 @@ def _check(node: Node) -> None:
     """Raise where operands do not fit, or where the node is of a kind that is not supported."""
     _check_window(node)
     if any(node.int(name, plain) != plain for name, plain in _EXTENDED.items()):
-        raise node.unsupported("states of other lengths, and channels of a part, are not supported")
+        raise node.unsupported("states of other lengths and channels of slices are not supported")
     if (name := node.text("activation", "none")) not in ("none", "silu", "swish"):
-        raise node.unsupported(f"the activation '{name}' is not supported, but silu, swish and none")
+        raise node.unsupported(f"the activation '{name}' is not supported, only silu, swish and none")
     axes = node.int("ndim", 1)
     node.check_rank(1, (axes + 2,), "the weights are [channels, 1, kernel…], with ndim sizes")
     is_last = node.flag("channels_last")
