@@ -42,6 +42,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return found
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_what_is_slow_is_told_once_and_goes(terminal: Terminal) -> None:
     with told_when_slow("compiling x"):
         for _ in range(3):

@@ -41,7 +41,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("gradient", "host", "predicate", "returns", "saved", "storage", "transposition", "trees", "windowed"),
     ),
     "quantization": ("quantization",),
-    "control flow": ("body", "call", "control_flow", "loop", "sizes"),
+    "control flow": ("body", "call", "control_flow", "early_return", "loop", "sizes"),
     "scratch": ("scratch",),
 }
 """Meaning → the families of nodes that have it: modules that define operators, and what is no operator."""

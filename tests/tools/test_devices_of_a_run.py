@@ -42,7 +42,7 @@ def test_phases_of_all_devices_are_written(arguments: list[str], tmp_path: Path)
     assert not run(tmp_path, *arguments, "--dump-phases", str(folder))
     names = {path.name for path in folder.iterdir()}
     for part in ("main_part_0", "main_part_1"):
-        assert {f"06-lowered-{part}.mlir", f"12-llvm-{part}.s"} <= names
+        assert {f"06-lowered-{part}.mlir", f"13-llvm-{part}.s"} <= names
     assert "05-host-program.mlir" in names
     for path in folder.glob("*-main_part_1.mlir"):
         read_module(path, new_context())

@@ -57,7 +57,12 @@ def test_bash_completes_options_and_choices(folder: Path) -> None:
     assert completed(folder, "glow-run", "--quantization-s") == {"--quantization-schema"}
     assert completed(folder, "glow-run", "--check", "") == {"interpreter", "onnxruntime"}
     assert completed(folder, "glow-run", "net.onnx", "--precision", "b") == {"bf16"}
-    assert completed(folder, "glow-opt", "net.mlir", "--stop-after", "s") == {"scheduled", "stacked", "selected"}
+    assert completed(folder, "glow-opt", "net.mlir", "--stop-after", "s") == {
+        "scheduled",
+        "stacked",
+        "selected",
+        "structured",
+    }
     assert "cortex-m4" in completed(folder, "glow-run", "--target", "cortex")
 
 

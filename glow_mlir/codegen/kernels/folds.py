@@ -31,8 +31,8 @@ class Fold(ABC):
     def join(self, b: Builder, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
         """The values of two parts together."""
 
-    def result(self, b: Builder, values: Sequence[Value]) -> Value:
-        """What it gives."""
+    def result(self, b: Builder, values: Sequence[Value], may_be_empty: bool) -> Value:
+        """The result of the fold, of elements that there may be none of."""
         return values[-1]
 
 
@@ -88,6 +88,10 @@ class Position(Fold):
         further = (y[1] > x[1]) if self.is_last else (y[1] < x[1])
         take = (after | (~before & further) | (x[1] < 0)) & (y[1] >= 0)
         return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
+
+    def result(self, b: Builder, values: Sequence[Value], may_be_empty: bool) -> Value:
+        (_, place) = values
+        return b.select(place < 0, 0, place) if may_be_empty else place
 
 
 _PREDICATES = {"maximumf": "ugt", "minimumf": "ult", "maxsi": "sgt", "minsi": "slt", "maxui": "ugt", "minui": "ult"}

@@ -286,8 +286,9 @@ class Emission(ABC):
             return [value for fold, own, other in parts for value in fold.join(self.b, own, other)]
 
         totals = line.fold([number for part in initial for number in part], step, join, in_blocks=adds)
+        may_be_empty = not all(isinstance(extent, int) for extent in line.lines.along)
         for result, fold, values in zip(stage.results, folds, _parted(totals, sizes), strict=False):
-            scalars[result] = fold.result(self.b, values)
+            scalars[result] = fold.result(self.b, values, may_be_empty)
 
     def run_totals(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> None:
         """Store the running totals of a line, or of one in each lane; those of floats are carried in f64."""
