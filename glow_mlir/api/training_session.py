@@ -105,7 +105,7 @@ class TrainingSession:
         """The loss of each output that has one; of the first, where there is no name."""
         for name, count in (("accumulate", accumulate), ("processes", processes)):
             if whole_number(count) is None or count < 1:
-                raise OptionError(f"{name} must be an integer, got {count!r}", hint="1 or more")
+                raise OptionError(f"{name} must be a positive integer, got {count!r}", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is not a Quantization", hint="Quantization(profile=…)")
         source, dimensions, trainable = _opened(model, options.pop("dimensions", None), trainable)

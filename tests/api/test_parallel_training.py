@@ -298,7 +298,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_what_cannot_be_is_told() -> None:
     for name in ("accumulate", "processes"):
-        with pytest.raises(OptionError, match=f"{name}=0 is no number"):
+        with pytest.raises(OptionError, match=f"{name} must be a positive integer, got 0"):
             session(24, **{name: 0})
 
     class Inner(MeanSquaredError):

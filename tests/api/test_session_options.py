@@ -167,7 +167,7 @@ def test_dimensions_by_what_they_stand_for() -> None:
     with pytest.raises(OptionError, match=r"'N' is 5 and 4"):
         InferenceSession(model, told, dimensions={"N": 5})
     told.add_free_dimension_override_by_denotation("DATA_CHANNEL", 4)
-    with pytest.raises(OptionError, match=r"stands for 'DATA_CHANNEL' .hint: there are DATA_BATCH"):
+    with pytest.raises(OptionError, match=r"no input has a dimension 'DATA_CHANNEL' .hint: there are DATA_BATCH"):
         InferenceSession(model, told)
 
 
