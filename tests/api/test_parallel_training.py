@@ -304,5 +304,5 @@ def test_what_cannot_be_is_told() -> None:
     class Inner(MeanSquaredError):
         """A loss that no other process can know."""
 
-    with pytest.raises(OptionError, match="another process cannot be told of what is trained"):
+    with pytest.raises(OptionError, match="the training cannot be sent to another process"):
         session(12, processes=2, loss=Inner())
