@@ -19,7 +19,7 @@
 // ALONE-NEXT: %[[A:.*]] = glow_high.relu %[[T]]
 
 // LIST: canonicalize
-// LIST-NEXT: Rewrite operators to simpler forms
+// LIST-NEXT: Apply canonicalization patterns until nothing changes
 // LIST-NEXT: patterns: fold-to-operand,{{.*}} transpose-of-transpose
 // LIST-NOT: {{^  canonicalize$}}
 glow_high.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
