@@ -93,7 +93,7 @@ def test_sizes_that_are_not_there(regions: Regions, offset: object, size: object
 
 def test_a_name_that_is_taken(regions: Regions) -> None:
     regions.register("r", "memory", 0, 64)
-    with pytest.raises(InputError, match="registered already"):
+    with pytest.raises(InputError, match="already registered"):
         regions.register("r", "memory", 0, 64)
 
 
