@@ -92,17 +92,21 @@ def over_all(operator: type[Reduction], value: SSAValue, emit: OperatorEmitter) 
     return emit(operator, value, axes=tuple(range(rank_of(value))), keepdims=False)
 
 
+KNOWN = frozenset({*_BINARY, *_UNARY, *_BITS, "select", "convert", "fma", "ne", "rem", "trunc"})
+"""The operations that have operators."""
+
+
 def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
     """Emit an expression, whose parts that are known are these values; scalars broadcast."""
     values = dict(known)
     for part in postorder(root, values):
-        values[part] = _operator(part, values, emit)
+        values[part] = emitted_operation(part, values, emit)
     return values[root]
 
 
-def _operator(part: Tensor, values: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
-    """Emit one operation."""
-    like = part.parts[0 if part.word != "select" else -1].element
+def emitted_operation(part: Tensor, values: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
+    """Emit one operation, whose parts are these values; raises `UnsupportedError` if it has no operator."""
+    like = part.element if part.word == "select" else part.parts[0].element
     operands = [_value(item, values, like, emit) for item in part.arguments]
     word = part.word
     if word == "select":

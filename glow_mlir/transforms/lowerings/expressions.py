@@ -6,16 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, numpy_dtype
-from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.folds import known_fold
 from glow_mlir.dialects.generic_form import operand_tensors, rounded
-from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
-from glow_mlir.dialects.glow_high.activations import TanhOp
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.reductions import (
@@ -33,45 +30,9 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS
 from glow_mlir.dialects.staging import postorder
+from glow_mlir.frontends.builder.emission import KNOWN, emitted_operation
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.symbols import Size, Sizes
-
-UNARY: Mapping[str, type[HighOp]] = {
-    **{
-        operator.name.removeprefix("glow_high."): operator
-        for operator in (
-            *(unary.AbsOp, unary.AcosOp, unary.AcoshOp, unary.AsinOp, unary.AsinhOp, unary.AtanOp, unary.AtanhOp),
-            *(unary.CeilOp, unary.CosOp, unary.CoshOp, unary.ErfOp, unary.ExpOp, unary.Expm1Op, unary.FloorOp),
-            *(unary.LogOp, unary.Log1pOp, unary.SinOp, unary.SinhOp, unary.SqrtOp, unary.TanOp, TanhOp),
-        )
-    },
-    "negate": unary.NegOp,
-    "round_even": unary.RoundOp,
-}
-"""Unary operation word → operator."""
-
-BINARY: Mapping[str, type[HighOp]] = {
-    "add": binary.AddOp,
-    "sub": binary.SubOp,
-    "mul": binary.MulOp,
-    "div": binary.DivOp,
-    "max": binary.MaxOp,
-    "min": binary.MinOp,
-    "power": binary.PowOp,
-    "eq": binary.EqualOp,
-    "lt": binary.LessOp,
-    "le": binary.LessOrEqualOp,
-    "gt": binary.GreaterOp,
-    "ge": binary.GreaterOrEqualOp,
-    "and": binary.BitwiseAndOp,
-    "or": binary.BitwiseOrOp,
-    "xor": binary.BitwiseXorOp,
-    "select": binary.WhereOp,
-}
-"""N-ary operation word → operator."""
-
-LOGICAL: Mapping[str, type[HighOp]] = {"and": binary.AndOp, "or": binary.OrOp, "xor": binary.XorOp}
-"""N-ary operation word → operator on truth values."""
 
 FOLDS: Mapping[str, type[Reduction]] = {
     "add": ReduceSumOp,
@@ -119,10 +80,9 @@ def _fold_name(part: Tensor) -> str:
 def _is_known(part: Tensor) -> bool:
     """Whether a part of an expression has an operator."""
     if part.along:
-        is_fold = _fold_name(part) in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
+        is_fold = _fold_name(part) in FOLDS and (part.word not in ("and", "or") or is_bool(part.element))
         return is_fold or part.word in POSITION_FOLDS
-    words = (*UNARY, *BINARY, "fma", "ne", "convert", "size", "index")
-    return part.operand is not None or part.word in words
+    return part.operand is not None or part.word in KNOWN or part.word in ("size", "index")
 
 
 class Lowering:
@@ -146,7 +106,7 @@ class Lowering:
             axes = sorted(self.order.index(name) for name in part.along)
             self.made[part] = self.emit(FOLDS[_fold_name(part)], self.made[part.parts[0]], axes=axes, keepdims=True)
         else:
-            self.made[part] = self._operation(part)
+            self.made[part] = emitted_operation(part, self.made, self.emit)
 
     def arranged(self, value: SSAValue, names: Sequence[str], wanted: Sequence[str]) -> SSAValue:
         """Transpose and reshape a value with axes `names` to axes `wanted`; absent axes get size 1."""
@@ -181,23 +141,3 @@ class Lowering:
         axis = self.order.index(name)
         found = self.emit(operator, self.made[part.parts[0]], axis=axis, select_last_index=is_last)
         return self.emit(unary.CastOp, found, to=part.element)
-
-    def _operation(self, part: Tensor) -> SSAValue:
-        """An elementwise operation."""
-        element = next((argument.element for argument in part.parts if part.word != "select"), part.element)
-        arguments = [self._argument(argument, element) for argument in part.arguments]
-        if part.word == "convert":
-            return self.emit(unary.CastOp, *arguments, to=part.element)
-        if part.word == "fma":
-            x, y, z = arguments
-            return self.emit(binary.AddOp, self.emit(binary.MulOp, x, y), z)
-        if part.word == "ne":
-            return self.emit(unary.NotOp, self.emit(binary.EqualOp, *arguments))
-        if part.word in LOGICAL and is_bool(part.element):
-            return self.emit(LOGICAL[part.word], *arguments)
-        return self.emit((UNARY if len(arguments) == 1 else BINARY)[part.word], *arguments)
-
-    def _argument(self, argument: Tensor | Number, element: Attribute) -> SSAValue:
-        if isinstance(argument, Tensor):
-            return self.made[argument]
-        return self.emit.splat(argument, element)
