@@ -75,12 +75,17 @@ def given_seconds(name: str, value: object) -> float:
     return found
 
 
-def check_keywords(given: Mapping[str, object], owner: str = "a session", own: Iterable[str] = ()) -> None:
+def check_keywords(
+    given: Mapping[str, object],
+    owner: str = "a session",
+    own: Iterable[str] = (),
+    known: Mapping[str, Declared] = KEYWORDS,
+) -> None:
     """
-    Raise `OptionError` for a keyword that there is not (`KeywordError`), or of another type than it takes.
+    Raise `OptionError` for a keyword that is not `known` (`KeywordError`), or of another type than it takes.
 
-    The error names the `owner`, which has keywords of its `own` besides.
+    The error names the `owner`, which has parameters of its `own` besides.
     """
-    if unknown := given.keys() - KEYWORDS.keys():
-        raise keyword_error(owner, min(unknown), [*own, *KEYWORDS])
-    check_kinds({name: KEYWORDS[name].kind for name in given}, given)
+    if unknown := given.keys() - known.keys():
+        raise keyword_error(owner, min(unknown), [*own, *known])
+    check_kinds({name: known[name].kind for name in given}, given)

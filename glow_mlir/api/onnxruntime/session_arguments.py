@@ -12,11 +12,9 @@ from glow_mlir.api.models import accepted_model
 from glow_mlir.api.onnxruntime.model_configuration import CarriedOptions
 from glow_mlir.api.onnxruntime.providers import Providers, chosen_providers, session_keywords
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
-from glow_mlir.api.session_keywords import KEYWORDS
+from glow_mlir.api.session_keywords import KEYWORDS, check_keywords
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
-from glow_mlir.support.keywords import keyword_error
-from glow_mlir.support.option_types import check_kinds
 from glow_mlir.support.symbols import Dimension
 
 STRICT_KEY = "session.strict_shape_type_inference"
@@ -34,12 +32,9 @@ def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]
     """
     The arguments of a session behind its model by name: those that are onnxruntime's, and each declared keyword.
 
-    Raises `OptionError` for a keyword that there is not, or of another type than it takes.
+    Raises `OptionError` for an unknown keyword, or for one of another type than it takes.
     """
-    if unknown := keywords.keys() - FACADE_KEYWORDS.keys():
-        known = ("path_or_bytes", *OF_ONNXRUNTIME, *FACADE_KEYWORDS)
-        raise keyword_error("InferenceSession", min(unknown), known)
-    check_kinds({name: FACADE_KEYWORDS[name].kind for name in keywords}, keywords)
+    check_keywords(keywords, "InferenceSession", ("path_or_bytes", *OF_ONNXRUNTIME), FACADE_KEYWORDS)
     defaults = {name: item.keyword_default for name, item in FACADE_KEYWORDS.items()}
     return {**dict(zip(OF_ONNXRUNTIME, of_onnxruntime, strict=True)), **defaults, **keywords}
 
