@@ -74,6 +74,11 @@ def move(module: ModuleOp) -> None:
     body(module).insert_op_after(op, after)
 
 
+def add_block(module: ModuleOp) -> None:
+    (function,) = module.ops
+    function.regions[0].add_block(Block())
+
+
 def nothing(module: ModuleOp) -> None:
     """Change nothing."""
 
@@ -98,7 +103,17 @@ def test_passes_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_verifications(monkeypatch, [nothing, insert, nothing, erase, nothing]) == 3
 
 
-CHANGES = [change_operand, change_property, change_attribute, change_type, change_argument, erase, insert, move]
+CHANGES = [
+    change_operand,
+    change_property,
+    change_attribute,
+    change_type,
+    change_argument,
+    erase,
+    insert,
+    move,
+    add_block,
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -132,6 +132,7 @@ def _state_of(module: ModuleOp) -> list[object]:
         state += (op, op.parent, *op.operands, *op.successors, *op.properties.items(), *op.attributes.items())
         state += [value for result in op.results for value in (result, result.type)]
         blocks = [block for region in op.regions for block in region.blocks]
+        state += (*op.regions, *blocks)
         state += [value for block in blocks for argument in block.args for value in (argument, argument.type)]
     return state
 
