@@ -86,8 +86,8 @@ def collected_soon() -> Generator[None]:
     """
     Collect the cyclic garbage that a compilation leaves soon behind it, in a thread; also a decorator.
 
-    Else some later call would wait for that. The collector does not walk over what was there long before, which may be
-    much. Where a process has no collector, nothing is done.
+    Otherwise a later call would wait for that. The collector does not traverse older objects, which may be many. In a
+    process without a collector, nothing happens.
     """
     _GARBAGE.begin()
     try:
