@@ -160,6 +160,8 @@ class MemoryAccess(IRDLOperation, ABC):
         return [word for word in words if _property_of(word) in self.properties]
 
     def verify_(self) -> None:
+        if self.WORDS and not 0 <= (word := _number(self.properties["bin_op"])) < len(self.WORDS):
+            raise VerifyException(f"'{self.name}' has the operation {word}, which is none")
         for name in self.ORDERINGS:
             number = _number(self.properties.get(name))
             if number not in ORDERING_NAMES:

@@ -29,3 +29,19 @@ llvm.func @name(%p: !llvm.ptr) {
   %v = llvm.load %p atomic bogus {alignment = 4 : i64} : !llvm.ptr -> i32
   llvm.return
 }
+
+// -----
+
+llvm.func @behind(%p: !llvm.ptr, %v: i64) {
+  // expected-error@+1 {{'llvm.atomicrmw' has the operation 99, which is none}}
+  %r = "llvm.atomicrmw"(%p, %v) <{bin_op = 99 : i64, ordering = 7 : i64}> : (!llvm.ptr, i64) -> i64
+  llvm.return
+}
+
+// -----
+
+llvm.func @before(%p: !llvm.ptr, %v: i64) {
+  // expected-error@+1 {{'llvm.atomicrmw' has the operation -1, which is none}}
+  %r = "llvm.atomicrmw"(%p, %v) <{bin_op = -1 : i64, ordering = 7 : i64}> : (!llvm.ptr, i64) -> i64
+  llvm.return
+}
