@@ -8,7 +8,15 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
-from xdsl.dialects.llvm import GEP_USE_SSA_VAL, AllocaOp, CallIntrinsicOp, FuncOp, GlobalOp, LLVMArrayType
+from xdsl.dialects.llvm import (
+    GEP_USE_SSA_VAL,
+    AllocaOp,
+    CallIntrinsicOp,
+    FuncOp,
+    GlobalOp,
+    LLVMArrayType,
+    LLVMStructType,
+)
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -113,9 +121,11 @@ class _Access:
         """How many bytes behind the begin of the buffer it is."""
         total: Index = 0
         for step in self.steps:
+            number, *others = step.rawConstantIndices.get_values()
+            if others or isinstance(step.elem_type, LLVMArrayType | LLVMStructType):
+                raise _refusal(step, "an address in shared memory has one index, in numbers or vectors")
             info = type_info(step.elem_type)
             size = info.lanes * info.bytes_in_memory
-            (number,) = step.rawConstantIndices.get_values()
             index = b.index(Value(b, step.operands[1])) * size if number == GEP_USE_SSA_VAL else number * size
             total = index + total
         return total
@@ -133,9 +143,7 @@ class _Checking:
         buffers = [op for op in self._ops if isinstance(op, AllocaOp) and SHARED in op.attributes]
         phases = self._first_phase() if buffers else None
         for buffer in buffers:
-            unit = buffer.attributes.pop(SHARED)
-            assert isinstance(unit, IntegerAttr)
-            self._check_all(buffer, unit.value.data, phases)
+            self._check_all(buffer, _unit(buffer), phases)
         for op in self._ops:
             if isinstance(op, ForOp) and BLOCKS in op.attributes and phases is not None:
                 first = op.body.block.first_op
@@ -191,11 +199,19 @@ class _Checking:
         b.call(name, [tags, first, max(1, access.nbytes // unit), phase, b.cast(thread, i64), unit])
 
 
+def _unit(buffer: AllocaOp) -> int:
+    """The bytes of a unit of a buffer, which is no longer marked."""
+    unit = buffer.attributes.pop(SHARED)
+    if not isinstance(unit, IntegerAttr) or unit.value.data < 1:
+        raise _refusal(buffer, f"{SHARED} is a number of bytes, from 1 on")
+    return unit.value.data
+
+
 def _nbytes(buffer: AllocaOp) -> int:
     """The size of a buffer, which is known."""
     count, element, total = buffer.operands[0].owner, buffer.elem_type, 1
     number = count.properties.get("value") if isinstance(count, Operation) else None
-    if not isinstance(number, IntegerAttr):
+    if not isinstance(number, IntegerAttr) or number.value.data < 1:
         raise _refusal(buffer, "shared memory has a size that is a constant")
     if isinstance(element, LLVMArrayType):
         element, total = element.type, element.size.data

@@ -18,6 +18,8 @@ from xdsl.dialects.llvm import (
     AndOp,
     ConstantOp,
     FuncOp,
+    LLVMArrayType,
+    LLVMStructType,
     MulOp,
     OrOp,
     SExtOp,
@@ -81,8 +83,9 @@ def _raise(function: FuncOp) -> None:
 def _say(op: Operation, address: SSAValue, type_: Attribute, factors: Mapping[SSAValue, int]) -> None:
     info = type_info(type_)
     found = min(factors[address], info.lanes * info.bytes_in_memory)
-    said = op.properties["alignment"]
-    assert isinstance(said, IntegerAttr)
+    said = op.properties.get("alignment")
+    if not isinstance(said, IntegerAttr):
+        return  # LLVM then takes the alignment of the type.
     if found.bit_count() == 1 and found > said.value.data:
         op.properties["alignment"] = ALIGNMENTS[found]
 
@@ -156,7 +159,8 @@ def _largest(op: Operation, factors: Mapping[SSAValue, int]) -> int:
 def _shifted(op: Operation, factors: Mapping[SSAValue, int]) -> int:
     by = op.operands[1].owner
     number = by.properties.get("value") if isinstance(by, ConstantOp) else None
-    return _at(factors, op.operands[0]) << (number.value.data if isinstance(number, IntegerAttr) else 0)
+    places = number.value.data if isinstance(number, IntegerAttr) else 0
+    return _at(factors, op.operands[0]) << max(0, min(places, MOST.bit_length()))
 
 
 def _chosen(op: Operation, factors: Mapping[SSAValue, int]) -> int:
@@ -165,9 +169,11 @@ def _chosen(op: Operation, factors: Mapping[SSAValue, int]) -> int:
 
 def _address(op: Operation, factors: Mapping[SSAValue, int]) -> int:
     assert isinstance(op, GEPOp)
+    number, *others = op.rawConstantIndices.get_values()
+    if others or isinstance(op.elem_type, LLVMArrayType | LLVMStructType):
+        return 1
     info = type_info(op.elem_type)
     size = info.lanes * info.bytes_in_memory
-    (number,) = op.rawConstantIndices.get_values()
     index = _at(factors, op.operands[1]) if number == GEP_USE_SSA_VAL else _power(number)
     return min(_at(factors, op.operands[0]), _power(size) * index)
 

@@ -72,3 +72,35 @@ llvm.func @passed(%x: !llvm.ptr) {
   llvm.store %memory, %x {alignment = 8 : i64} : !llvm.ptr, !llvm.ptr
   llvm.return
 }
+
+// -----
+
+llvm.func @units() {
+  %one = llvm.mlir.constant(1) : i64
+  // expected-error @+1 {{glow.shared is a number of bytes, from 1 on}}
+  %memory = llvm.alloca %one x f32 {alignment = 16 : i64, glow.shared = 0 : i64} : (i64) -> !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.func @size() {
+  %none = llvm.mlir.constant(-1) : i64
+  // expected-error @+1 {{shared memory has a size that is a constant}}
+  %memory = llvm.alloca %none x f32 {alignment = 16 : i64, glow.shared = 4 : i64} : (i64) -> !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.func @indices(%n: i64) {
+  %zero = llvm.mlir.constant(0) : i64
+  %one = llvm.mlir.constant(1) : i64
+  %memory = llvm.alloca %one x !llvm.array<4 x f32> {alignment = 16 : i64, glow.shared = 4 : i64} : (i64) -> !llvm.ptr
+  scf.for %thread = %zero to %n step %one : i64 {
+    // expected-error @+1 {{an address in shared memory has one index, in numbers or vectors}}
+    %place = llvm.getelementptr inbounds %memory[0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<4 x f32>
+    %y = llvm.load %place {alignment = 4 : i64} : !llvm.ptr -> f32
+  } {glow.threads}
+  llvm.return
+}

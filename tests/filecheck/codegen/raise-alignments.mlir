@@ -65,3 +65,19 @@ llvm.func @chosen(%p: !llvm.ptr {llvm.align = 16 : i64}, %c: i1) {
   %2 = llvm.load %last {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
   llvm.return
 }
+
+// What a file may say besides: accesses without an alignment, addresses with several indices, shifts of any width.
+// CHECK-LABEL: llvm.func @given(
+// CHECK:         llvm.load %p : !llvm.ptr -> vector<4xf32>
+// CHECK:         llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+llvm.func @given(%p: !llvm.ptr {llvm.align = 16 : i64}, %n: i64) {
+  %wide = llvm.mlir.constant(9223372036854775807) : i64
+  %0 = llvm.load %p : !llvm.ptr -> vector<4xf32>
+  %row = llvm.getelementptr inbounds %p[1, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<4 x f32>
+  %1 = llvm.load %row {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
+  %far = llvm.shl %n, %wide : i64
+  %a = llvm.getelementptr inbounds %p[%far] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %2 = llvm.load %a {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
+  llvm.return
+}
