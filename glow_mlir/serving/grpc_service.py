@@ -238,7 +238,12 @@ class GrpcInference:
         """Begin to answer what comes: tasks start in the order in which they are made."""
         try:
             async for data in messages:
-                await answers.put(asyncio.create_task(self._streamed(data, context.time_remaining())))
+                task = asyncio.create_task(self._streamed(data, context.time_remaining()))
+                try:
+                    await answers.put(task)
+                except asyncio.CancelledError:
+                    task.cancel()  # Nobody else knows it.
+                    raise
         except Exception as error:  # What was taken is still answered.
             logger.warning("a stream of requests failed", exc_info=error)
         await answers.put(None)
