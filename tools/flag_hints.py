@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+_SIZE = r"'[^'\"=:,]+': \w+"
+"""A dimension and its size, as a flag can say them."""
+
 _KEYWORD = re.compile(
-    r"(?P<no>with )?(?<![\w.,'\"{(-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d[\d_]*|True|False)(?![\w.])"
+    rf"\bdimensions=\{{(?P<sizes>{_SIZE}(?:, {_SIZE})*)\}}"
+    r"|(?P<no>with )?(?<![\w.,'\"{(-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d[\d_]*|True|False)(?![\w.])"
 )
-_SIZES = re.compile(r"\bdimensions=\{(?P<sizes>[^{}]*)\}")
-_SIZE = re.compile(r"'(?P<name>[^']*)': (?P<size>\w+)")
 
 
 def with_flags(hint: str) -> str:
@@ -18,6 +20,9 @@ def with_flags(hint: str) -> str:
     from glow_mlir.api.session_keywords import KEYWORDS
 
     def flag(found: re.Match[str]) -> str:
+        if found["sizes"]:
+            pairs = (pair.split(": ") for pair in found["sizes"].split(", "))
+            return " ".join(f"--bind {name[1:-1]}={size}" for name, size in pairs)
         item = KEYWORDS.get(found["name"])
         name = "" if item is None else item.option.flag.name if item.option.flag else item.option.within or ""
         name = name.partition(" ")[0]
@@ -29,7 +34,4 @@ def with_flags(hint: str) -> str:
             return f"{said}{name}" if is_said else f"without {name}" if said else f"no {name}"
         return f"{said}{name} {value.strip(chr(39) + chr(34))}"
 
-    def bindings(found: re.Match[str]) -> str:
-        return " ".join(f"--bind {size['name']}={size['size']}" for size in _SIZE.finditer(found["sizes"]))
-
-    return _KEYWORD.sub(flag, _SIZES.sub(bindings, hint))
+    return _KEYWORD.sub(flag, hint)
