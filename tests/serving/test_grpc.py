@@ -153,7 +153,7 @@ def test_a_stream_goes_on_behind_bytes_that_are_no_message(channel: Any) -> None
     good = request(contents={"fp32_contents": [1, 2, 3]}).SerializeToString()
     stream = channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")(iter([good, b"\xff" * 9, good]), timeout=20)
     found = [message_class("ModelStreamInferResponse").FromString(data) for data in stream]
-    assert ["no message" in item.error_message for item in found] == [False, True, False]
+    assert ["not a valid message" in item.error_message for item in found] == [False, True, False]
 
 
 @pytest.fixture

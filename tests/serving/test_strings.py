@@ -177,7 +177,7 @@ class TestClients:
             found = ask(request(model_name="words", inputs=[tensor]))
             assert list(found.outputs[0].contents.bytes_contents) == words
             tensor["contents"] = {"bytes_contents": [b"\xff"] * 6}
-            with pytest.raises(grpc.RpcError, match="no UTF-8"):
+            with pytest.raises(grpc.RpcError, match="not valid UTF-8"):
                 ask(request(model_name="words", inputs=[tensor]))
 
     @pytest.mark.parametrize("kind", ["http", "grpc"])

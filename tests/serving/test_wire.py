@@ -209,7 +209,7 @@ def test_more_fields_than_a_request_may_have() -> None:
     with pytest.raises(InputError, match="fields"):
         finished(WireReader(many).read())
     contents = Contents(b"\x10\1" * 20_000, [(0, 40_000)])
-    with pytest.raises(InputError, match="packed"):
+    with pytest.raises(InputError, match="pack the numbers of a tensor into one field"):
         list(contents.numbers(NUMBERS["INT8"], 20_000))
 
 
