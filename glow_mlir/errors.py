@@ -126,8 +126,8 @@ class ExecutionError(GlowError):
     """An inference that fails on its data: what it computed is no result."""
 
 
-OUT_OF_ROOM = "a loop takes more trips than there is room for"
-"""Why a call fails that a session makes again with more room."""
+OUT_OF_ROOM = "a loop takes more trips than the capacity of"
+"""Why a call fails that a session makes again with a larger capacity; the label of the loop follows in quotes."""
 
 
 class CancelledError(ExecutionError):

@@ -13,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 
 from glow_mlir.errors import (
-    OUT_OF_ROOM,
     CancelledError,
     ExecutionError,
     GlowError,
@@ -26,6 +25,7 @@ from glow_mlir.runtime.background_compilation import start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
+from glow_mlir.runtime.loop_capacities import LoopCapacities
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
 from glow_mlir.runtime.state import State
@@ -65,7 +65,7 @@ class SpecializationLimits:
 
     @property
     def loop_bytes(self) -> int:
-        """The bytes of activations and outputs of an executable that has room for more trips than at first."""
+        """The bytes of activations and outputs that loops without a bound may take."""
         return self.memory or usable_memory() // 4
 
 
@@ -77,13 +77,6 @@ OTHER_BOUNDS = "create a session with other bounds"
 
 _MAX_SHAPES = 1024
 """Shapes of inputs of which it is kept what they want."""
-
-FIRST_ROOM = 64
-"""For how many trips of a loop that nothing bounds there is room at first."""
-MORE_ROOM = 4
-"""How many times as many trips there is room for where there was none for all."""
-MAX_ROOM = 1 << 24
-"""For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
 
@@ -118,8 +111,7 @@ class Specializations(Executable):
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
         self._by_shapes: dict[Hashable, Assumptions] = {}
         """Shapes of inputs → what a call wants that brings them, where that follows from them alone."""
-        self._rooms: dict[str, int] = {}
-        """Number of trips of a loop that nothing bounds → for how many there is room."""
+        self._capacities = LoopCapacities(limits.loop_bytes)
         self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
         self.limits = limits
@@ -184,8 +176,8 @@ class Specializations(Executable):
         """
         What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
 
-        What fails in code for a range of sizes is said by code for its own, and where there is no room for all trips of
-        a loop, more is made.
+        Where code for a range of sizes fails, code for these sizes runs. Where a loop exceeds its capacity, code with a
+        larger one runs.
         """
         wanted, found = self._serving(inputs)
         try:
@@ -193,7 +185,7 @@ class Specializations(Executable):
         except CancelledError:
             raise
         except GlowError as error:
-            if error.reason == OUT_OF_ROOM and self._has_made_room(wanted):
+            if self._has_grown(error, wanted, found):
                 pass
             elif not found.is_range:
                 raise
@@ -203,35 +195,12 @@ class Specializations(Executable):
             self._begin_due()
         return self.serve(inputs, call)
 
-    def _has_made_room(self, wanted: Assumptions) -> bool:
-        """Have room for more trips than there was in what served a call, unless there is by now, or may be none."""
-        sizes = dict(wanted.sizes)
+    def _has_grown(self, error: GlowError, wanted: Assumptions, found: Specialization) -> bool:
+        """Whether the loop that made a call fail has a larger capacity by now."""
+        if not isinstance(error, ExecutionError):
+            return False
         with self._looking:
-            grown = {
-                label: room * MORE_ROOM if sizes.get(label) == (1, room) else room
-                for label, room in self._rooms.items()
-            }
-            if not grown:
-                return False
-            label = max(grown, key=lambda label: grown[label])
-            if grown[label] > MAX_ROOM:
-                raise _no_room(label, self._rooms[label], f"a capacity of more than {MAX_ROOM} is never allocated")
-            self._rooms = grown
-            return True
-
-    def _check_room(self, executable: Executable) -> None:
-        """Raise `ExecutionError` where the room that was made last takes too much memory; then there is as before."""
-        with self._looking:
-            rooms = self._rooms
-            label = max(rooms, key=lambda label: rooms[label], default="")
-            if not label or rooms[label] <= FIRST_ROOM:
-                return
-            outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
-            taken, most = executable.activation_bytes + outputs, self.limits.loop_bytes
-            if taken <= most:
-                return
-            self._rooms = {name: max(FIRST_ROOM, room // MORE_ROOM) for name, room in rooms.items()}
-        raise _no_room(label, self._rooms[label], f"room for {rooms[label]} takes {taken} bytes, more than {most}")
+            return self._capacities.grow(error, wanted, found.executable)
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -274,13 +243,12 @@ class Specializations(Executable):
         """What a call with those inputs wants, where those with `names` fix shapes."""
         shapes = (
             None
-            if names or self._grows or self._rooms
+            if names or self._grows or self._capacities
             else tuple([(name, value.shape) for name, value in inputs.items()])
         )
         if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
             return known
-        rooms = ((label, (1, room)) for label, room in self._rooms.items())
-        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *rooms)
+        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *self._capacities.sizes())
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
         if shapes is not None:
             if len(self._by_shapes) >= _MAX_SHAPES:
@@ -360,7 +328,7 @@ class Specializations(Executable):
         begin = time.perf_counter()
         with held(self._turn):
             with self._looking:
-                is_stale = names != self._names or not self._has_rooms(wanted)
+                is_stale = names != self._names or not self._capacities.hold(wanted)
                 if is_stale or wanted in self._known or self._general.serves(wanted):
                     return
             if self._is_stored(wanted, begin):
@@ -371,14 +339,11 @@ class Specializations(Executable):
             except InputValuesError as error:
                 self._learn(error)
                 return
-            self._check_room(loaded.executable)
+            with self._looking:
+                self._capacities.check(wanted, loaded.executable)
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
-
-    def _has_rooms(self, wanted: Assumptions) -> bool:
-        """Whether assumptions have the room for trips that there is to be by now."""
-        return all((label, (1, room)) in wanted.sizes for label, room in self._rooms.items())
 
     def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
         """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""
@@ -430,7 +395,7 @@ class Specializations(Executable):
 
     def _plan_general(self, wanted: Assumptions, activations: int) -> None:
         """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
-        if self._source.beside is None or self._names or self._rooms:
+        if self._source.beside is None or self._names or self._capacities:
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
             make = partial(widest, planned, self._source.beside)
@@ -447,12 +412,12 @@ class Specializations(Executable):
                 self._removals += 1
 
     def _learn(self, error: InputValuesError) -> None:
-        """Take further inputs among those whose values fix shapes, and make room for loops that nothing bounds."""
-        wanted, rooms = {*self._names, *error.inputs}, [room for room in error.rooms if room not in self._rooms]
-        if wanted == set(self._names) and not rooms:
+        """Take further inputs among those whose values fix shapes, and give loops that nothing bounds a capacity."""
+        wanted, loops = {*self._names, *error.inputs}, [loop for loop in error.rooms if loop not in self._capacities]
+        if wanted == set(self._names) and not loops:
             raise error
         with self._looking:
-            self._rooms = {**self._rooms, **dict.fromkeys(rooms, FIRST_ROOM)}
+            self._capacities.add(loops)
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
         self._source.learned(self._names)
 
@@ -468,12 +433,6 @@ class Specializations(Executable):
     def _bytes(self) -> int:
         """The bytes of those that are kept, shared parts once."""
         return sum(_together(self._known.values()).values())
-
-
-def _no_room(label: str, room: int, reason: str) -> ExecutionError:
-    """The error for a loop for which there is no more room, by the label of its trips."""
-    hint = f"it may never end; dimensions={{'{label}': N}} makes room for N trips, and limits= says how much memory"
-    return ExecutionError(f"{OUT_OF_ROOM}: {room}; {reason}", node=label.rpartition(".")[0], hint=hint)
 
 
 def _compiled(compile_: Compile, wanted: Assumptions) -> tuple[Assumptions, Loaded] | None:

@@ -1,10 +1,11 @@
-"""Messages of gRPC while they come: its package puts each together at one go, and nobody sees of how many bytes."""
+"""Messages of gRPC while they arrive: its package assembles each one before anybody knows its size."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.errors import OverloadError, SlowBodyError
@@ -13,11 +14,12 @@ from glow_mlir.serving.service import Limits
 
 class Arrivals:
     """
-    The messages that may come at once: as many as memory has room for, each as long as one may be.
+    The messages that may arrive at once: as many as fit in memory, each as large as a message may be.
 
-    Calls wait for their turn. A stream keeps its place, since its next message may come at any time. Both together take
-    `memory_bytes` at most, beside those that requests take that are there. Objects of a call of gRPC refer to each
-    other, and keep its message until they are collected, which is done once there may be an eighth of `memory_bytes`.
+    Calls wait for their turn. A stream keeps its turn, because its next message may arrive at any time. Calls and
+    streams each take at most half of `memory_bytes`, in addition to the requests that have arrived. Objects of a gRPC
+    call form reference cycles, which keep the message of a call that has ended. They are collected when such messages
+    may take an eighth of `memory_bytes`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -27,20 +29,45 @@ class Arrivals:
         self._streams = 0
         self._kept_bytes, self._most_kept = 0, limits.memory_bytes // 8
 
-    async def message(self, messages: AsyncIterator[bytes]) -> bytes:
-        """The one message of a call; raises `SlowBodyError` where it does not come, and `InputError` for none."""
+    @asynccontextmanager
+    async def message(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        """
+        The one message of a call, for the time of the call.
+
+        Raises `OverloadError` if the turn does not come in time, `SlowBodyError` if the message does not arrive in time
+        after that, and `InputError` if there is none.
+        """
+        data = await self._received(messages)
         try:
-            async with asyncio.timeout(self._seconds), self._turns:
+            yield data
+        finally:
+            self._keep(len(data))
+
+    async def _received(self, messages: AsyncIterator[bytes]) -> bytes:
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            reason = f"{self._most} messages are received at once, and no turn came within {self._seconds:g} seconds"
+            hint = "try again later, raise --max-memory, or lower --max-message"
+            raise OverloadError(reason, hint=hint) from None
+        try:
+            async with asyncio.timeout(self._seconds):
                 found = await anext(messages, None)
         except TimeoutError:
             raise SlowBodyError(f"the message did not arrive within {self._seconds:g} seconds") from None
+        finally:
+            self._turns.release()
         if found is None:
             raise InputError("the call has no message")
-        self._kept_bytes += len(found)
+        return found
+
+    def _keep(self, size: int) -> None:
+        """A call with a message of that many bytes ends; collect those that ended before if they take too much."""
+        self._kept_bytes += size
         if self._kept_bytes > self._most_kept:
             gc.collect()
-            self._kept_bytes = 0
-        return found
+            self._kept_bytes = size  # This call still holds its message.
 
     def enter_stream(self) -> None:
         """One more stream; raises `OverloadError` where there are as many as may be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from glow_mlir.errors import InputError, OptionError
@@ -177,9 +178,10 @@ def _answering(service: Service, arrivals: Arrivals, name: str, method: Method) 
     async def answer(messages: AsyncIterator[bytes], context: Any) -> Any:
         charge = Charge(service)
         try:
-            data = b"" if name in HEALTH else await arrivals.message(messages)  # Health waits for nothing.
-            message = await plain(data, service.limits.control_bytes, charge)
-            return await method(parsed(f"{name}Request", message))
+            # Health never waits.
+            async with nullcontext(b"") if name in HEALTH else arrivals.message(messages) as data:
+                message = await plain(data, service.limits.control_bytes, charge)
+                return await method(parsed(f"{name}Request", message))
         except Exception as error:
             return refusal(context, error)
         finally:
@@ -199,7 +201,8 @@ class GrpcInference:
     async def infer(self, messages: AsyncIterator[bytes], context: Any) -> Any:
         """Answer one request; who cancels the call cancels the request."""
         try:
-            return await self._answer(await self._arrivals.message(messages), context.time_remaining())
+            async with self._arrivals.message(messages) as data:
+                return await self._answer(data, context.time_remaining())
         except Exception as error:
             return refusal(context, error)
 

@@ -455,12 +455,47 @@ def test_room_takes_no_more_memory_than_there_may_be(backend: str) -> None:
     limits = SpecializationLimits(memory=3000)
     session = InferenceSession(model(*BODIES["a while collects"]), cache=False, limits=limits, backend=backend)
     with pytest.raises(
-        ExecutionError, match=r"'y': a loop takes more trips than there is room for: 256; room for 1024"
+        ExecutionError,
+        match=r"'y': a loop takes more trips than the capacity of 'y\.trips': 256 trips; memory for 1024",
     ):
         session.run(None, {"x": np.array(0, np.float32), "last": np.array(1e9, np.float32)})
     with pytest.raises(ExecutionError, match=r"takes \d+ bytes, more than 3000 \(hint: it may never end; dimensions="):
         session.run(None, WHILES[3])
     assert session.run(None, WHILES[2])[1].shape == (71,)
+
+
+def test_a_loop_that_runs_long_takes_no_memory_for_others() -> None:
+    """Its capacity grows alone: memory for as many trips of the loop beside it would exceed the limit."""
+    source = model(
+        "(float x, float last, float[1000] w) => (float y, float[n] z, float v, float[m, 1000] u) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
+                one = Constant <value_float = 1.0> ()
+                after = Add (before, one)
+                go = Less (before, last)
+                row = Identity (after)
+            }
+        >
+        v, u = Loop ("", yes, x) <
+            body = wide (int64 k, bool d, float old) => (bool on, float new, float[1000] line) {
+                half = Constant <value_float = 100.0> ()
+                new = Add (old, half)
+                on = Less (old, last)
+                line = Add (w, new)
+            }
+        >
+        """,
+    )
+    w = np.ones(1000, np.float32)
+    session = InferenceSession(source, cache=False, limits=SpecializationLimits(memory=300_000))
+    given = {"x": np.array(0, np.float32), "last": np.array(900, np.float32), "w": w}
+    y, z, _, u = session.run(None, given)
+    assert (y, z.shape, u.shape) == (901, (901,), (10, 1000))
+    assert session.specializations[-1].sizes == {"y.trips": (1, 1024), "v.trips": (1, 64)}
+    with pytest.raises(ExecutionError, match=r"'v': a loop takes more trips than the capacity of 'v\.trips': 64 trips"):
+        session.run(None, {**given, "last": np.array(7000, np.float32)})
+    assert session.run(None, given)[0] == 901
 
 
 def test_room_is_kept_between_calls() -> None:
@@ -509,5 +544,5 @@ def test_a_loop_that_never_ends_is_an_error() -> None:
         >
         """,
     )
-    with pytest.raises(ExecutionError, match="'y': a loop takes more trips than there is room for"):
+    with pytest.raises(ExecutionError, match=r"'y': a loop takes more trips than the capacity of 'y\.trips'"):
         InferenceSession(source, cache=False, dimensions={"y.trips": 1000}).run(None, {"x": np.array(1, np.float32)})

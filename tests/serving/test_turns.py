@@ -18,6 +18,7 @@ from served_models import FakeModels, echo
 
 from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import written
+from glow_mlir.serving.errors import OverloadError, SlowBodyError
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.service import Limits, Service
 from glow_mlir.serving.steps import finished
@@ -187,3 +188,28 @@ def test_health_is_answered_before_a_request_ends(name: str) -> None:
         assert (service.running, service.held_bytes) == (0, 0)
     finally:
         repository.close()
+
+
+def test_a_message_whose_turn_does_not_come_is_told_so() -> None:
+    """Its own message is there: the error is about those in front of it."""
+    from glow_mlir.serving.grpc_arrivals import Arrivals
+
+    async def first() -> AsyncIterator[bytes]:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.2)  # It keeps its turn for longer than the second one waits.
+        yield b""
+
+    async def received(arrivals: Arrivals, messages: AsyncIterator[bytes]) -> None:
+        async with arrivals.message(messages):
+            pass
+
+    async def both() -> None:
+        arrivals = Arrivals(Limits(memory_bytes=2 << 20, message_bytes=1 << 20, body_seconds=0.05))
+        found = await asyncio.gather(
+            received(arrivals, first()), received(arrivals, _messages(b"x")), return_exceptions=True
+        )
+        assert [type(error) for error in found] == [SlowBodyError, OverloadError]
+
+    asyncio.run(both())

@@ -138,11 +138,15 @@ class SizedLoop:
             self.most_trips = self._room()
             self.is_limited = True
 
+    @property
+    def _label(self) -> str:
+        """The label of the loop's capacity."""
+        return next(filter(None, self.node.results), self.node.kind) + ROOM
+
     def _room(self) -> int:
-        label = next(filter(None, self.node.results), self.node.kind) + ROOM
-        if (found := self.node.builder.rooms.get(label)) is None:
+        if (found := self.node.builder.rooms.get(self._label)) is None:
             reason = "Loop: the size of its results is unbounded"
-            raise InputValuesError(reason, (), node=self.node.name, rooms=(label,))
+            raise InputValuesError(reason, (), node=self.node.name, rooms=(self._label,))
         return found
 
     # ---- The body
@@ -294,7 +298,7 @@ class SizedLoop:
         """What the loop gives as large as it is; a call fails where there was no room for all trips."""
         node = self.node
         counts, rest = found[kept : kept + len(self.changing)], found[kept + len(self.changing) :]
-        check = zero_unless(node, rest[0], OUT_OF_ROOM) if limited else None
+        check = zero_unless(node, rest[0], f"{OUT_OF_ROOM} '{self._label}'") if limited else None
         finals = [value if check is None else self._checked(value, check) for value in found[:kept]]
         for item, count in zip(self.changing, counts, strict=True):
             size = self._final(item, count, check)
