@@ -2,9 +2,10 @@
 Which test finds a fault: `python tests/detection.py --count 10 --seed 1 --into /tmp/found.jsonl`.
 
 Draws faults that a script can make of operators, passes, kernels, sizes, threads and quantization, and runs the tests
-of a short run on a copy of the checkout with one fault at a time, nearest tests first, until one fails. A line of JSON
-for each says where the fault is, and the test that finds it, or `null`. A fault is told by file, function and number
-within it, so that `--faults FILE` makes the same ones in another checkout.
+of a short run on a copy of the checkout. The nearest tests run with one fault at a time. All tests run once with the
+faults that are left, and what fails then runs with each of them. A line of JSON for each says where the fault is, and
+the test that finds it, or `null`. A fault is told by file, function and number within it, so that `--faults FILE` makes
+the same ones in another checkout.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -183,39 +185,80 @@ def make(root: Path, fault: Fault) -> bool:
     return True
 
 
-def finder(root: Path, python: str, fault: Fault, workers: int) -> str | None:
-    """The first test of a short run that fails, those that are nearest first; `None` where all pass."""
-    stem = Path(fault.file).stem
-    named = [path.relative_to(root).as_posix() for path in sorted((root / "tests").rglob(f"test_*{stem}*.py"))]
-    near = [name for name in (*named, *GROUPS[fault.group][1]) if (root / name).exists()]
-    environment = {**os.environ, "PYTHONPATH": str(root)}  # Children are of this checkout, too.
-    runs: Sequence[Sequence[str]] = [near, ["tests", *(f"--ignore={name}" for name in near)]]
-    for targets in runs:
-        if not targets:
-            continue
-        command = [
-            python,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "--short",
-            "-p",
-            "no:cacheprovider",
-            "-n",
-            str(workers),
-            *targets,
-        ]
+class Checkout:
+    """A copy of a checkout in which faults are made, and the tests of a short run on it."""
+
+    def __init__(self, root: Path, python: str, workers: int) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.root = Path(self._folder.name) / "checkout"
+        ignored = shutil.ignore_patterns(".venv*", ".git", "build", "__pycache__")
+        shutil.copytree(root, self.root, symlinks=True, ignore=ignored)
+        self._python = python
+        self._workers = workers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def failures(self, targets: Sequence[str], *options: str) -> list[str]:
+        """The tests that fail."""
+        environment = {**os.environ, "PYTHONPATH": str(self.root)}  # Children are of this checkout, too.
+        flags = ["-q", "--short", "--tb=no", "-p", "no:cacheprovider", "-n", str(self._workers)]
+        command = [self._python, "-m", "pytest", *flags, *options, *targets]
         try:
             done = subprocess.run(
-                command, cwd=root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+                command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
-            return "the limit of time"
-        if done.returncode not in (0, 5):
-            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-            return failed[1] if failed else (done.stdout + done.stderr)[-300:]
-    return None
+            return ["the limit of time"]
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        return failed or ([] if done.returncode in (0, 5) else [(done.stdout + done.stderr)[-300:]])
+
+    def nearest(self, fault: Fault) -> list[str]:
+        """The tests that are nearest to a fault."""
+        stem = Path(fault.file).stem
+        named = [
+            path.relative_to(self.root).as_posix() for path in sorted(self.root.glob(f"tests/**/test_*{stem}*.py"))
+        ]
+        return [name for name in (*named, *GROUPS[fault.group][1]) if (self.root / name).exists()]
+
+
+def near(options: argparse.Namespace, fault: Fault) -> str | None:
+    """The first of the nearest tests that fails; `None` where all pass."""
+    with Checkout(options.root, options.python, options.workers) as checkout:
+        if not make(checkout.root, fault):
+            return "no such function"
+        return next(iter(checkout.failures(checkout.nearest(fault), "-x")), None)
+
+
+def together(options: argparse.Namespace, left: Sequence[Fault]) -> list[str | None]:
+    """
+    The tests that find faults which the nearest do not.
+
+    All tests run once, with all of these faults made. Those that fail run again with each fault alone.
+    """
+    with Checkout(options.root, options.python, options.workers) as checkout:
+        for fault in sorted(left, key=lambda fault: fault.number, reverse=True):
+            make(checkout.root, fault)
+        failed = checkout.failures(["tests"])
+    print(f"{len(failed)} tests fail with {len(left)} faults at once: {failed[:5]}", flush=True)
+    if not failed:
+        return [None] * len(left)
+    found: list[str | None] = []
+    for fault in left:
+        with Checkout(options.root, options.python, options.workers) as checkout:
+            make(checkout.root, fault)
+            found.append(next(iter(checkout.failures(failed, "-x")), None))
+    return found
+
+
+def report(into: Path, fault: Fault, test: str | None) -> None:
+    """Append what finds a fault to a file of JSON lines, and print it."""
+    with into.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**asdict(fault), "found by": test}) + "\n")
+    print(f"{fault.file}:{fault.line} {fault.function} [{fault.change}]: {test}", flush=True)
 
 
 def main() -> int:
@@ -239,15 +282,14 @@ def main() -> int:
             for group in GROUPS
             for fault in random.Random(f"{options.seed} {group}").sample(faults(options.root, group), each)
         ]
+    left: list[Fault] = []
     for fault in drawn:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "checkout"
-            shutil.copytree(options.root, copy, symlinks=True, ignore=shutil.ignore_patterns(".venv*", ".git", "build"))
-            is_there = make(copy, fault)
-            test = finder(copy, options.python, fault, options.workers) if is_there else "no such function"
-        with options.into.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**asdict(fault), "found by": test}) + "\n")
-        print(f"{fault.file}:{fault.line} {fault.function} [{fault.change}]: {test}", flush=True)
+        if (test := near(options, fault)) is None:
+            left.append(fault)
+        else:
+            report(options.into, fault, test)
+    for fault, test in zip(left, together(options, left) if left else (), strict=True):
+        report(options.into, fault, test)
     return 0
 
 

@@ -20,6 +20,7 @@ from other_runtimes import Arrays, by_onnxruntime
 from quantized_models import quantized_model
 from single_node import SingleNode
 
+from glow_mlir.dialects.glow_high.indexing import ReverseSequenceOp
 from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
@@ -134,6 +135,17 @@ def test_operators_of_all_forms(kind: str) -> None:
 def test_other_forms(case: str) -> None:
     kind, operands, attributes = MORE[case]
     through_onnx(SingleNode(kind, operands, 25, attributes, constant=range(1, len(operands))))
+
+
+@pytest.mark.parametrize(("batch", "time"), [(1, 0), (0, 1), (0, 2), (2, 1), (3, 2)])
+def test_sequences_along_any_axes(batch: int, time: int) -> None:
+    """ONNX has those of the first two axes alone."""
+    x = np.arange(2 * 3 * 4 * 5, dtype=np.int8).reshape(2, 3, 4, 5)
+    lengths = np.arange(x.shape[batch]) % (x.shape[time] + 1)
+    module, inputs = module_of(Case(ReverseSequenceOp, x, lengths, batch_axis=batch, time_axis=time))
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert_near(run_function(module, inputs), by_onnxruntime(exported, inputs))
 
 
 def test_names_stay() -> None:

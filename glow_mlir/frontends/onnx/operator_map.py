@@ -19,7 +19,7 @@ class PlainOperator:
     """
     An operator that ONNX has as we do: the same operands and results in order, an attribute for each property.
 
-    Importer and exporter follow from it.
+    Importer and, if `is_exported`, exporter follow from it.
     """
 
     kind: str
@@ -30,6 +30,8 @@ class PlainOperator:
     """The opset version from which on it has this form."""
     moved: tuple[str, ...] = ()
     """The operands whose elements become the result's, as they are."""
+    is_exported: bool = True
+    """Whether ONNX allows all forms of it; else its exporter is written by hand."""
 
 
 _AXIS = AttributeMap(integer("axis", 0))
@@ -104,7 +106,7 @@ PLAIN_OPERATORS: Mapping[str, PlainOperator] = {
             "ReverseSequence",
             indexing.ReverseSequenceOp,
             AttributeMap(integer("batch_axis", 1), integer("time_axis", 0)),
-            moved=("input",),
+            is_exported=False,
         ),
         PlainOperator("Round", math.RoundOp),
         PlainOperator(

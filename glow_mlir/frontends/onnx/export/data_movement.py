@@ -7,9 +7,10 @@ from typing import Any
 
 from glow_mlir.dialects.glow_high import data_movement as moves
 from glow_mlir.dialects.glow_high import reductions
+from glow_mlir.dialects.glow_high.indexing import ReverseSequenceOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.properties import flag, integer, ints, sizes, text
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
 from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.frontends.onnx.reductions import AXES_OPERAND
@@ -43,6 +44,20 @@ def slice_(writer: Writer, op: moves.SliceOp) -> str:
 def pad(writer: Writer, op: moves.PadOp) -> str:
     """Within a border."""
     return writer.emit("Pad", op.input, writer.constant(ints(op.pads)), op.value, mode=text(op.mode))
+
+
+@onnx_export(ReverseSequenceOp)
+def reverse_sequence(writer: Writer, op: ReverseSequenceOp) -> str:
+    """The time and batch axes are moved to the front if they are not there: ONNX has no others."""
+    element, rank = element_of(op.input), rank_of(op.input)
+    batch, time = (normalize_axis(integer(axis), rank) for axis in (op.batch_axis, op.time_axis))
+    rest = [axis for axis in range(rank) if axis not in (batch, time)]
+    order = tuple(range(rank)) if {batch, time} == {0, 1} else (time, batch, *rest)
+    moved = writer.transposed(writer.widened(op.input, element), order)
+    axes = {"batch_axis": order.index(batch), "time_axis": order.index(time)}
+    result = writer.emit("ReverseSequence", moved, op.lengths, **axes)
+    back = tuple(order.index(axis) for axis in range(rank))
+    return writer.narrowed(writer.transposed(result, back), element)
 
 
 @onnx_export(moves.ExpandOp)

@@ -32,4 +32,5 @@ def plain_exporter(row: PlainOperator) -> Exporter:
 
 
 for _row in PLAIN_OPERATORS.values():
-    onnx_export(_row.operator)(plain_exporter(_row))
+    if _row.is_exported:
+        onnx_export(_row.operator)(plain_exporter(_row))
