@@ -2,10 +2,10 @@
 Which test finds a fault: `python tests/detection.py --count 10 --seed 1 --into /tmp/found.jsonl`.
 
 Draws faults that a script can make of operators, passes, kernels, sizes, threads and quantization, and runs the tests
-of a short run on a copy of the checkout. The nearest tests run with one fault at a time. All tests run once with the
-faults that are left, and what fails then runs with each of them. A line of JSON for each says where the fault is, and
-the test that finds it, or `null`. A fault is told by file, function and number within it, so that `--faults FILE` makes
-the same ones in another checkout.
+of a short run on copies of the checkout. One run tells which tests execute the function of each fault. Some of these
+run with one fault at a time. All tests run once more with the faults that are left, and what fails runs with each.
+A line of JSON for each says where the fault is, and the test that finds it, or `null`. A fault is told by file,
+function and number within it, so that `--faults FILE` makes the same ones in another checkout.
 """
 
 from __future__ import annotations
@@ -28,38 +28,15 @@ from typing import Self
 
 ROOT = Path(__file__).resolve().parents[1]
 
-GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "operators": (
-        ("dialects/glow_high", "glow_mlir/interpreter"),
-        ("tests/test_operators.py", "tests/dialects", "tests/interpreter", "tests/frontends"),
-    ),
-    "passes": (
-        ("glow_mlir/transforms", "glow_mlir/rewriting", "glow_mlir/conversion"),
-        ("tests/transforms", "tests/filecheck", "tests/quantization", "tests/test_operators.py"),
-    ),
-    "kernels": (
-        ("glow_mlir/codegen/kernels",),
-        ("tests/test_operators.py", "tests/test_operator_variants.py", "tests/codegen", "tests/onnx_backend"),
-    ),
-    "sizes": (
-        ("dialects/shapes.py", "dialects/windows.py", "glow_mlir/support/symbols.py", "dialects/sizes.py"),
-        ("tests/dialects", "tests/test_run_time_sizes.py", "tests/test_any_size.py", "tests/test_operators.py"),
-    ),
-    "threads": (
-        ("glow_mlir/runtime", "glow_mlir/codegen/builder"),
-        (
-            "tests/runtime",
-            "tests/codegen/test_partitions.py",
-            "tests/test_operators.py",
-            "tests/test_specializations.py",
-        ),
-    ),
-    "quantization": (
-        ("glow_mlir/quantization", "glow_mlir/transforms/quantization", "glow_mlir/constants"),
-        ("tests/quantization", "tests/models/test_quantized_models.py", "tests/filecheck", "tests/test_weights.py"),
-    ),
+GROUPS: Mapping[str, Sequence[str]] = {
+    "operators": ("dialects/glow_high", "glow_mlir/interpreter"),
+    "passes": ("glow_mlir/transforms", "glow_mlir/rewriting", "glow_mlir/conversion"),
+    "kernels": ("glow_mlir/codegen/kernels",),
+    "sizes": ("dialects/shapes.py", "dialects/windows.py", "glow_mlir/support/symbols.py", "dialects/sizes.py"),
+    "threads": ("glow_mlir/runtime", "glow_mlir/codegen/builder"),
+    "quantization": ("glow_mlir/quantization", "glow_mlir/transforms/quantization", "glow_mlir/constants"),
 }
-"""Group → where its faults are made, and the tests that are nearest."""
+"""Group → where its faults are made."""
 
 OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Lt: "<=",
@@ -155,9 +132,17 @@ def _statements(node: ast.AST, name: str) -> Iterator[tuple[str, ast.stmt]]:
             yield from _statements(child, f"{name}.{child.name}".strip("."))
 
 
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def faults(root: Path, group: str) -> list[Fault]:
     """All faults of a group that can be made in a checkout."""
-    tops = [root / room for room in GROUPS[group][0]]
+    tops = [root / room for room in GROUPS[group]]
     paths = [path for top in tops for path in ([top] if top.suffix else sorted(top.rglob("*.py"))) if path.exists()]
     found: list[Fault] = []
     for path in paths:
@@ -206,7 +191,8 @@ class Checkout:
         """The tests that fail."""
         environment = {**os.environ, "PYTHONPATH": str(self.root)}  # Children are of this checkout, too.
         flags = ["-q", "--short", "--tb=no", "-p", "no:cacheprovider", "-n", str(self._workers)]
-        command = [self._python, "-m", "pytest", *flags, *options, *targets]
+        (self.root / "targets").write_text("\n".join(targets), encoding="utf-8")
+        command = [self._python, "-m", "pytest", *flags, *options, "@targets"]
         try:
             done = subprocess.run(
                 command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -216,26 +202,69 @@ class Checkout:
         failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
         return failed or ([] if done.returncode in (0, 5) else [(done.stdout + done.stderr)[-300:]])
 
-    def nearest(self, fault: Fault) -> list[str]:
-        """The tests that are nearest to a fault."""
-        stem = Path(fault.file).stem
-        named = [
-            path.relative_to(self.root).as_posix() for path in sorted(self.root.glob(f"tests/**/test_*{stem}*.py"))
+
+HOOK = """
+import os
+from pathlib import Path
+
+_SEEN = set()
+
+def hit(number):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    if (number, test) not in _SEEN:
+        _SEEN.add((number, test))
+        with open(Path(__file__).parents[2] / "hits" / f"{number}.{os.getpid()}", "a", encoding="utf-8") as file:
+            file.write(test + "\\n")
+"""
+"""The module by which functions tell which test executes them."""
+
+AT_FIRST = 300
+"""The number of tests that are tried for one fault, out of those that execute its function."""
+
+
+def add_hooks(root: Path, drawn: Sequence[Fault]) -> None:
+    """Let the function of each fault tell that it is executed."""
+    (root / "glow_mlir" / "support" / "detection_hook.py").write_text(HOOK, encoding="utf-8")
+    (root / "hits").mkdir()
+    hooks: dict[str, list[tuple[int, str]]] = {}
+    for number, fault in enumerate(drawn):
+        own = (statement for name, statement in _statements(_parsed(root / fault.file), "") if name == fault.function)
+        first = next(statement for statement in own if not _is_docstring(statement))
+        call = f"{' ' * first.col_offset}__import__('glow_mlir.support.detection_hook')"
+        call += f".support.detection_hook.hit({number})\n"
+        hooks.setdefault(fault.file, []).append((first.lineno, call))
+    for file, calls in hooks.items():
+        lines = (root / file).read_text(encoding="utf-8").splitlines(keepends=True)
+        for line, call in sorted(calls, reverse=True):
+            lines.insert(line - 1, call)
+        (root / file).write_text("".join(lines), encoding="utf-8")
+
+
+def executing(options: argparse.Namespace, drawn: Sequence[Fault]) -> list[list[str]]:
+    """The tests of a short run that execute the function of each fault."""
+    with Checkout(options.root, options.python, options.workers) as checkout:
+        add_hooks(checkout.root, drawn)
+        failed = checkout.failures(["tests"])
+        print(f"with hooks, {len(failed)} tests fail: {failed[:5]}", flush=True)
+        found = [
+            {line for path in checkout.root.glob(f"hits/{number}.*") for line in path.read_text("utf-8").splitlines()}
+            for number in range(len(drawn))
         ]
-        return [name for name in (*named, *GROUPS[fault.group][1]) if (self.root / name).exists()]
+    return [sorted(tests - {""} - {*failed}) for tests in found]
 
 
-def near(options: argparse.Namespace, fault: Fault) -> str | None:
-    """The first of the nearest tests that fails; `None` where all pass."""
+def near(options: argparse.Namespace, fault: Fault, tests: Sequence[str]) -> str | None:
+    """The first test that fails, of some that execute the function of a fault; `None` where all pass."""
     with Checkout(options.root, options.python, options.workers) as checkout:
         if not make(checkout.root, fault):
             return "no such function"
-        return next(iter(checkout.failures(checkout.nearest(fault), "-x")), None)
+        some = tests if len(tests) <= AT_FIRST else random.Random(0).sample(tests, AT_FIRST)
+        return next(iter(checkout.failures(some, "-x")), None) if some else None
 
 
 def together(options: argparse.Namespace, left: Sequence[Fault]) -> list[str | None]:
     """
-    The tests that find faults which the nearest do not.
+    The tests that find faults which some that execute their functions do not.
 
     All tests run once, with all of these faults made. Those that fail run again with each fault alone.
     """
@@ -246,12 +275,7 @@ def together(options: argparse.Namespace, left: Sequence[Fault]) -> list[str | N
     print(f"{len(failed)} tests fail with {len(left)} faults at once: {failed[:5]}", flush=True)
     if not failed:
         return [None] * len(left)
-    found: list[str | None] = []
-    for fault in left:
-        with Checkout(options.root, options.python, options.workers) as checkout:
-            make(checkout.root, fault)
-            found.append(next(iter(checkout.failures(failed, "-x")), None))
-    return found
+    return [near(options, fault, failed) for fault in left]
 
 
 def report(into: Path, fault: Fault, test: str | None) -> None:
@@ -283,9 +307,10 @@ def main() -> int:
             for fault in random.Random(f"{options.seed} {group}").sample(faults(options.root, group), each)
         ]
     left: list[Fault] = []
-    for fault in drawn:
-        if (test := near(options, fault)) is None:
+    for fault, tests in zip(drawn, executing(options, drawn), strict=True):
+        if (test := near(options, fault, tests)) is None:
             left.append(fault)
+            print(f"{fault.file}:{fault.line} {fault.function}: not found by some of {len(tests)} tests", flush=True)
         else:
             report(options.into, fault, test)
     for fault, test in zip(left, together(options, left) if left else (), strict=True):
