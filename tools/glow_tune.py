@@ -1,4 +1,6 @@
-"""`glow-tune`: search which nodes compute in codes or narrower floats, for speed at a given loss on a data set."""
+"""
+`glow-tune`: search which nodes are quantized or computed in narrower floats, for speed at a given loss on a data set.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "glow-tune"
 DESCRIPTION = (
-    "Search which nodes compute in codes of 8 bits or in narrower floats, and which range codes are for, so that the "
+    "Search which nodes are quantized to 8 bits or computed in narrower floats, and with which ranges, so that the "
     "model is fast and loses little on a data set; show what there is to choose from, and write the best choice as "
     "glow-run --load-configuration takes it. What was tried is remembered: a search that was interrupted goes on."
 )

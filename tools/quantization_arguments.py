@@ -41,7 +41,7 @@ def add_quantization_arguments(group: ArgumentGroup, of_several: bool = False) -
         type=report_file,
         const=WITHOUT_FILE,
         metavar="FILE.json|FILE.html",
-        help="print precision, codes, signal to noise beside f32, and time of each value, in --json too; "
+        help="print precision, quantized range, signal to noise beside f32, and time of each value, in --json too; "
         "write them with histograms",
     )
 

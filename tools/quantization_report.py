@@ -51,7 +51,7 @@ COLUMNS: dict[str, Alignment] = {
     "type": "left",
     "min": "right",
     "max": "right",
-    "codes from": "right",
+    "quantized from": "right",
     "to": "right",
     "SNR in dB": "right",
     "µs": "right",
@@ -67,9 +67,9 @@ BINS = 256
 @dataclass(frozen=True)
 class ValueReport:
     """
-    A value: its name; what its operator computes on; the type of its codes, or else of the floats that it is stored in;
-    its range in f32, and that of its codes; signal to noise in dB; and the microseconds of the instructions of its
-    nodes, which the last value of an instruction has for all.
+    A value: its name; what its operator computes on; its storage type; its range in f32, and that of its quantization;
+    signal to noise in dB; and the microseconds of the instructions of its nodes, which the last value of an instruction
+    has for all.
     """
 
     name: str
@@ -77,14 +77,14 @@ class ValueReport:
     type: str
     low: float
     high: float
-    codes: tuple[float, float] | None
+    quantized_range: tuple[float, float] | None
     ratio: float
     microseconds: float | None
     histogram: Histogram = field(repr=False)
 
     def cells(self) -> list[str]:
         """The value as a row of the table."""
-        ends = ["", ""] if self.codes is None else [f"{end:.4g}" for end in self.codes]
+        ends = ["", ""] if self.quantized_range is None else [f"{end:.4g}" for end in self.quantized_range]
         took = "" if self.microseconds is None else f"{self.microseconds:.1f}"
         head = [self.name, self.precision, self.type, f"{self.low:.4g}", f"{self.high:.4g}"]
         return [*head, *ends, f"{self.ratio:.1f}", took]
@@ -124,7 +124,7 @@ class QuantizationReport:
     def html(self) -> str:
         """The table with a histogram of each value, in a page that loads nothing."""
         rows = [[*value.cells(), _picture(value)] for value in self.values]
-        text = "Values in f32, on a logarithmic scale of counts; lines are the ends of the range of codes."
+        text = "Values in f32, on a logarithmic scale of counts; lines are the ends of the range of quantized values."
         return document(f"{self.model}: quantization", [paragraph(text), table([*COLUMNS, "numbers"], rows)])
 
     def _whole(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class QuantizationReport:
 
 def _picture(value: ValueReport) -> Html | str:
     found = value.histogram
-    return Html(histogram(found.centers(), found.counts, value.codes or ())) if found.total else ""
+    return Html(histogram(found.centers(), found.counts, value.quantized_range or ())) if found.total else ""
 
 
 @dataclass
@@ -177,14 +177,14 @@ class _Chosen(PassObserver):
         if precision != FULL_PRECISION:
             return replace(value, precision=precision)
         floats = self.floats.get(output, Floats())
-        return replace(value, precision=floats.computed, type=value.type if value.codes else floats.stored)
+        return replace(value, precision=floats.computed, type=value.type if value.quantized_range else floats.stored)
 
 
 def quantization_report(
     model: Any, title: str, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
 ) -> QuantizationReport:
     """
-    Compare the values of a model in f32 with those in codes and narrower floats, on the inputs of one run.
+    Compare the values of a model in f32 with those when quantized or in narrower floats, on the inputs of one run.
 
     `options` are those of a session, which say the precisions.
     """
@@ -196,18 +196,18 @@ def quantization_report(
     floats = ModelSession.of(model, pipeline=pipeline, cache=False, **plain).run(inputs)
     session = ModelSession.of(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
     session.require_sizes()
-    codes = session.run(inputs)
+    quantized = session.run(inputs)
     times, rest = _times(model, options, inputs, chosen.nodes) if backend.MACHINE_CODE else ({}, None)
     values: list[ValueReport] = []
     for output in sorted(floats, key=lambda output: not output.startswith(PREFIX)):
         name = output.removeprefix(PREFIX)
-        value = _value(name, chosen.types.get(output), floats[output], codes[output])
+        value = _value(name, chosen.types.get(output), floats[output], quantized[output])
         values.append(replace(chosen.of(value, output), microseconds=times.get(name)))
     return QuantizationReport(title, values, rest)
 
 
 def _is_equalized(options: Mapping[str, Any]) -> bool:
-    """Whether values in codes are those of equalized channels."""
+    """Whether quantized values are those of equalized channels."""
     quantize, path = options["quantize"], options["configuration"]
     if path is not None:
         quantize = read_configuration(Path(path)).quantize

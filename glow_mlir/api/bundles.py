@@ -8,7 +8,7 @@ from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.models import accepted_model, import_any
-from glow_mlir.bundle.compile import Bundle, binding_codes, check_limits, compile_bundle, joined, wanted_names
+from glow_mlir.bundle.compile import Bundle, binding_quantization, check_limits, compile_bundle, joined, wanted_names
 from glow_mlir.bundle.interface import ObjectForm
 from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import bundle_identifier
@@ -78,7 +78,7 @@ def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, Compil
         raise OptionError("there is no function to call", hint="a bundle takes at least one entry")
     bundle = bundle_identifier(name)
     names = entry_names(bundle, [own if entry or len(found) > 1 else RUN for entry, found in wanted for own in found])
-    codes = binding_codes(modules.values(), bundle, names)
+    exchanged = binding_quantization(modules.values(), bundle, names)
     (module, *others), (rest, *_) = modules.values(), options.values()
     if others:
         # What depends on the names in a model is done while it is alone.
@@ -86,4 +86,4 @@ def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, Compil
         module = joined(optimized, names)
         rest = replace(rest, quantize=None, precision=FULL_PRECISION, keep_precision=(), weights=FULL_PRECISION)
     compilation = replace(rest, fields={"threads": 1, **rest.fields}).compilation(module)
-    return compile_bundle(compilation, bundle, names, form, codes)
+    return compile_bundle(compilation, bundle, names, form, exchanged)

@@ -221,7 +221,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
 
 
 def _requantization(devices: str) -> str:
-    """How codes change their scale on all of some devices: as those do it that know one way alone."""
+    """How quantized values change their scale on all of some devices: as those do it that know one way alone."""
     from glow_mlir.partitioning.device_names import named_devices
 
     usual = Policy().requantization

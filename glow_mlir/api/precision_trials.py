@@ -32,7 +32,7 @@ from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.configuration import Configuration
 from glow_mlir.quantization.noise import Noise
 from glow_mlir.quantization.observed import observed_values
-from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Speed, Unit
+from glow_mlir.quantization.search import FULL, QUANTIZED, Choice, Loss, Speed, Unit
 from glow_mlir.rewriting.quantization_plan import Plan, data_operands
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.host import host_name
@@ -102,11 +102,11 @@ class Trials:
     def configuration(self, choice: Choice) -> Configuration:
         """What a session is told to make a choice."""
         pairs = list(zip(self.units, choice.precisions, strict=True))
-        kept = [unit.pattern for unit, precision in pairs if precision != CODES]
-        floats = next((word for word in choice.precisions if word not in (CODES, FULL)), FULL)
+        kept = [unit.pattern for unit, precision in pairs if precision != QUANTIZED]
+        floats = next((word for word in choice.precisions if word not in (QUANTIZED, FULL)), FULL)
         wide = [unit.pattern for unit, precision in pairs if precision == FULL]
         quantize = None
-        if CODES in choice.precisions:
+        if QUANTIZED in choice.precisions:
             calibrations = {escape(value): calibration for value, calibration in choice.calibrations}
             keep = [*self.quantize.keep, *kept]
             quantize = replace(self.quantize, calibration=choice.calibration, keep=keep, calibrations=calibrations)

@@ -10,7 +10,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.bundle.exchanged_quantized_values import CodeParameters, exchanged_codes
+from glow_mlir.bundle.exchanged_quantized_values import QuantizationParameters, exchanged_quantization
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
 from glow_mlir.bundle.layout import BindingKey, BundleLayout
 from glow_mlir.bundle.names import distinct
@@ -148,12 +148,12 @@ def compile_bundle(
     name: str,
     names: Sequence[str],
     form: ObjectForm,
-    codes: Mapping[BindingKey, CodeParameters],
+    quantization: Mapping[BindingKey, QuantizationParameters],
 ) -> Bundle:
     """
     Compile the module of a compilation, whose entries C knows by `names`, to a bundle of that name.
 
-    `codes` has what the integers that are exchanged stand for, as far as models say it.
+    `quantization` has what the integers that are exchanged stand for, as far as models say it.
 
     Raises `GlowError` for whatever is wrong with model, target and options.
     """
@@ -169,7 +169,7 @@ def compile_bundle(
     text = module_text(module, locations=True)
     name_functions(module, name, names)
     memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
-    interface = BundleInterface(name, binding_types(module), codes, form)
+    interface = BundleInterface(name, binding_types(module), quantization, form)
 
     def made(_: object) -> Artifact:
         emission = GlowLowToScfPass(pool=False, cancellable=False, instrument=form.instrumented)
@@ -236,13 +236,13 @@ def check_limits(bundle: Bundle) -> None:
         reason = f"{needed} take {report.flash - limits.flash_bytes:,} more than the limit of {limits.flash_bytes:,}"
         hint = "--optimize size" if target.policy.optimize != "size" else "fewer layers"
         if bundle.largest:
-            hint += f", or codes of 8 bits; the largest constants are {', '.join(bundle.largest)}"
+            hint += f", or 8-bit quantized values; the largest constants are {', '.join(bundle.largest)}"
         raise OutOfMemoryError(reason, hint=hint)
     if limits.ram_bytes and report.ram > limits.ram_bytes:
         needed = f"activations of {report.activations:,} bytes, {report.mutables:,} of inputs, outputs and state"
         over = f"{report.ram - limits.ram_bytes:,} more than the limit of {limits.ram_bytes:,}"
         reason = f"{needed}, and a stack of {report.stack:,} take {over}"
-        raise OutOfMemoryError(reason, hint="smaller inputs, codes of 8 bits, or fewer channels")
+        raise OutOfMemoryError(reason, hint="smaller inputs, 8-bit quantized values, or fewer channels")
 
 
 def code_bytes(data: bytes) -> int:
@@ -270,14 +270,16 @@ def call_symbol(bundle: str, name: str) -> str:
     return f"{bundle}_{name}{ENTRY_SUFFIX}"
 
 
-def binding_codes(modules: Iterable[ModuleOp], bundle: str, names: Sequence[str]) -> dict[BindingKey, CodeParameters]:
+def binding_quantization(
+    modules: Iterable[ModuleOp], bundle: str, names: Sequence[str]
+) -> dict[BindingKey, QuantizationParameters]:
     """What the integers stand for that the entries of imported modules exchange; `names` are those of all, for C."""
     entries = [function for module in modules for function in entries_of(module)]
     return {
-        (call_symbol(bundle, name), *key): codes
+        (call_symbol(bundle, name), *key): quantization
         for function, name in zip(entries, names, strict=True)
         if isinstance(function, FuncOp)
-        for key, codes in exchanged_codes(function).items()
+        for key, quantization in exchanged_quantization(function).items()
     }
 
 

@@ -19,22 +19,23 @@ _MOVES = ReshapeOp | TransposeOp
 """Operators whose result has the elements of their operand, under the same type."""
 
 
-class CodeParameters(NamedTuple):
+class QuantizationParameters(NamedTuple):
     """A code stands for (code - `zero_point`) times `scale`."""
 
     scale: float
     zero_point: int
 
 
-def exchanged_codes(function: FuncOp) -> dict[tuple[str, str], CodeParameters]:
+def exchanged_quantization(function: FuncOp) -> dict[tuple[str, str], QuantizationParameters]:
     """
-    Role and name of each input and output of a graph whose integers are codes of one scale → the parameters of these.
+    Role and name of each input and output of a graph whose integers are quantized with one scale → the parameters of
+    these.
 
     An input is what it is read as, an output what it is made of, through operators that only move elements. One that
-    is read as codes of different scales has none.
+    is dequantized with different scales has none.
     """
     placeholders = {op.sym_name.data: op for op in placeholders_of(function)}
-    found: dict[tuple[str, str], set[CodeParameters]] = {}
+    found: dict[tuple[str, str], set[QuantizationParameters]] = {}
     for op in own_operations(function):
         if isinstance(op, GetOp):
             _note(found, placeholders, op, "input", _read_as(op.results[0]))
@@ -44,11 +45,11 @@ def exchanged_codes(function: FuncOp) -> dict[tuple[str, str], CodeParameters]:
 
 
 def _note(
-    found: dict[tuple[str, str], set[CodeParameters]],
+    found: dict[tuple[str, str], set[QuantizationParameters]],
     placeholders: Mapping[str, PlaceholderOp],
     op: GetOp | SaveOp,
     role: str,
-    parameters: Iterable[CodeParameters],
+    parameters: Iterable[QuantizationParameters],
 ) -> None:
     """Add what an access to storage says of it, if that has the role."""
     placeholder = placeholders.get(op.storage_name)
@@ -56,8 +57,8 @@ def _note(
         found.setdefault((role, placeholder.public_name), set()).update(parameters)
 
 
-def _read_as(value: SSAValue) -> Iterator[CodeParameters]:
-    """The parameters of the codes that integers are read as."""
+def _read_as(value: SSAValue) -> Iterator[QuantizationParameters]:
+    """The parameters of the quantized values that integers are read as."""
     pending = [value]
     while pending:
         for user in (use.operation for use in pending.pop().uses):
@@ -67,15 +68,15 @@ def _read_as(value: SSAValue) -> Iterator[CodeParameters]:
                 pending.append(user.result)
 
 
-def _made_of(value: SSAValue) -> Iterator[CodeParameters]:
-    """The parameters of the codes that integers are made of."""
+def _made_of(value: SSAValue) -> Iterator[QuantizationParameters]:
+    """The parameters of the quantized values that integers are made of."""
     while isinstance(owner := value.owner, _MOVES):
         value = owner.input
     if isinstance(owner, StorageCastOp):
         yield from _parameters(owner.input)
 
 
-def _parameters(value: SSAValue) -> Iterator[CodeParameters]:
+def _parameters(value: SSAValue) -> Iterator[QuantizationParameters]:
     known = parameters_of(element_of(value))
     if known is not None:
-        yield CodeParameters(*known)
+        yield QuantizationParameters(*known)

@@ -64,9 +64,11 @@ def manifest_text(bundle: Bundle, package: str) -> str:
 
 
 def _place_data(place: Place) -> dict[str, Any]:
-    """What the manifest has of an input, output or state; scale and zero point of codes, where it has such."""
-    codes = {} if place.codes is None else place.codes._asdict()
-    return asdict(place.binding) | {"field": place.field, "region": place.region, "offset": place.offset} | codes
+    """
+    What the manifest has of an input, output or state; scale and zero point of quantized values, where it has such.
+    """
+    quantization = {} if place.quantization is None else place.quantization._asdict()
+    return asdict(place.binding) | {"field": place.field, "region": place.region, "offset": place.offset} | quantization
 
 
 _ENDS = (

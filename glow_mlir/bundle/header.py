@@ -116,14 +116,14 @@ def _entry(layout: EntryLayout) -> str:
             (f"{place.macro}_OFFSET", str(place.offset), _described(place)),
             (f"{place.macro}_SIZE", str(place.binding.nbytes), ""),
         ]
-        if place.codes is not None:
+        if place.quantization is not None:
             rows += [
                 (
                     f"{place.macro}_SCALE",
-                    c_float(place.codes.scale),
+                    c_float(place.quantization.scale),
                     "an integer q stands for (q - ZERO_POINT) * SCALE",
                 ),
-                (f"{place.macro}_ZERO_POINT", f"({place.codes.zero_point})", ""),
+                (f"{place.macro}_ZERO_POINT", f"({place.quantization.zero_point})", ""),
             ]
     for position, symbol in enumerate(layout.entry.symbols):
         name = f"{layout.macro}_SIZE_{position}"

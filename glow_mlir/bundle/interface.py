@@ -20,7 +20,7 @@ from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
 from glow_mlir.bundle.config import config_of
-from glow_mlir.bundle.exchanged_quantized_values import CodeParameters
+from glow_mlir.bundle.exchanged_quantized_values import QuantizationParameters
 from glow_mlir.bundle.layout import BindingKey, BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder
@@ -76,7 +76,9 @@ class BundleInterface:
 
     name: str
     types: Mapping[BindingKey, str]
-    codes: Mapping[BindingKey, CodeParameters] = field(default_factory=dict[BindingKey, CodeParameters])
+    quantization: Mapping[BindingKey, QuantizationParameters] = field(
+        default_factory=dict[BindingKey, QuantizationParameters]
+    )
     form: ObjectForm = field(default_factory=ObjectForm)
     layout: BundleLayout | None = None
     version: int = 0
@@ -87,7 +89,7 @@ class BundleInterface:
     def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
         """Add the functions to the module, and the seal to the constants."""
         ((target, module),) = modules.items()
-        self.layout = lay_out(self.name, target, manifest, self.types, self.codes)
+        self.layout = lay_out(self.name, target, manifest, self.types, self.quantization)
         self.version = version_of(manifest, region)
         seal(region, self.version)
         add_functions(module, self.layout, self.version)

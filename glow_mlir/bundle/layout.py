@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glow_mlir.bundle.debug_header import debug_header
-from glow_mlir.bundle.exchanged_quantized_values import CodeParameters
+from glow_mlir.bundle.exchanged_quantized_values import QuantizationParameters
 from glow_mlir.bundle.names import distinct, identifier, identifiers
 from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.dialects.glow_low.memory import aligned_size
@@ -50,7 +50,7 @@ class Place:
     macro: str
     type: str
     offset: int
-    codes: CodeParameters | None = None
+    quantization: QuantizationParameters | None = None
     """What its integers stand for, where the model says it."""
 
     @property
@@ -145,12 +145,12 @@ def lay_out(
     target: Target,
     manifest: Manifest,
     types: Mapping[BindingKey, str],
-    codes: Mapping[BindingKey, CodeParameters],
+    quantization: Mapping[BindingKey, QuantizationParameters],
 ) -> BundleLayout:
     """
     The layout of a bundle of those entries.
 
-    `types` has the type of each binding in words, `codes` what the integers of some stand for.
+    `types` has the type of each binding in words, `quantization` what the integers of some stand for.
     """
     entries = manifest.entries
     state: dict[str, int] = {}
@@ -178,7 +178,7 @@ def lay_out(
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
             key = entry.name, binding.role, binding.name
-            places.append(Place(binding, field, own, types[key], offset, codes.get(key)))
+            places.append(Place(binding, field, own, types[key], offset, quantization.get(key)))
         found.append(EntryLayout(short, symbol, macro, entry, tuple(places), end, first_status))
         first_status += len(entry.failures)
     return BundleLayout(name, target, tuple(found), manifest, state)

@@ -11,22 +11,22 @@ CELL_BYTES = CELL_BITS // 8
 """Bytes of a cell; neighbouring values are in different bytes."""
 
 
-def unpack_codes(packed: np.ndarray, bits: int) -> np.ndarray:
+def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
     """Unpack u8 values from bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`."""
     if bits == 8:
         return packed
-    codes = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
-    return codes.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
+    quantized = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
+    return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
 
 
-def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Pack u8 values into bytes, the inverse of `unpack_codes`; the last byte is zero-padded."""
+def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
+    """Pack u8 values into bytes, the inverse of `unpack_sub_bytes`; the last byte is zero-padded."""
     if bits == 8:
-        return codes
+        return quantized
     count = 8 // bits
-    missing = -codes.shape[-1] % count
-    whole = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, missing)])
-    parts = whole.reshape(*codes.shape[:-1], whole.shape[-1] // count, count)
+    missing = -quantized.shape[-1] % count
+    whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)])
+    parts = whole.reshape(*quantized.shape[:-1], whole.shape[-1] // count, count)
     return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
 
 
@@ -40,8 +40,8 @@ def pack_cells(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     """
     columns, in_bytes = packed.shape
     if in_bytes % CELL_BYTES:
-        raise ValueError(f"{in_bytes} bytes of codes are no whole cells of {CELL_BYTES}")
-    fields = _signed(unpack_codes(packed, bits), bits).reshape(columns, -1, 8 // bits, CELL_BYTES)
+        raise ValueError(f"{in_bytes} bytes of quantized values are no whole cells of {CELL_BYTES}")
+    fields = _signed(unpack_sub_bytes(packed, bits), bits).reshape(columns, -1, 8 // bits, CELL_BYTES)
     panels, cells = -(-columns // panel), in_bytes // CELL_BYTES
     whole = np.zeros((panels * panel, cells, CELL_BYTES), np.uint8)
     whole[:columns] = np.bitwise_or.reduce(fields << _shifts(bits)[:, np.newaxis], axis=2)
@@ -53,12 +53,12 @@ def unpack_cells(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
     panels, cells, panel, _ = packed.shape
     whole = packed.swapaxes(1, 2).reshape(panels * panel, cells, 1, CELL_BYTES)[:columns]
     fields = (whole >> _shifts(bits)[:, np.newaxis]) & _mask(bits)
-    return pack_codes(_signed(fields, bits).reshape(columns, -1), bits)
+    return pack_sub_bytes(_signed(fields, bits).reshape(columns, -1), bits)
 
 
-def _signed(codes: np.ndarray, bits: int) -> np.ndarray:
+def _signed(quantized: np.ndarray, bits: int) -> np.ndarray:
     """Subtract half of the range, in as many bits; its own inverse."""
-    return (codes - np.uint8(1 << bits - 1)) & _mask(bits)
+    return (quantized - np.uint8(1 << bits - 1)) & _mask(bits)
 
 
 def _mask(bits: int) -> np.uint8:

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from glow_mlir.constants.deferred import Deferred, FileMap, Stored
-from glow_mlir.constants.sub_byte_values import pack_codes, unpack_codes
+from glow_mlir.constants.sub_byte_values import pack_sub_bytes, unpack_sub_bytes
 from glow_mlir.errors import ModelError
 from glow_mlir.support.dtypes import named_dtype, packed_bits
 from glow_mlir.support.files import replaced
@@ -199,8 +199,8 @@ def _packed(array: np.ndarray) -> Stored:
     bits = packed_bits(array.dtype.name)
     if not bits:
         return Stored(array)
-    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
-    return Stored(pack_codes(codes, bits))
+    quantized = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
+    return Stored(pack_sub_bytes(quantized, bits))
 
 
 def _unpacked(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
@@ -211,7 +211,7 @@ def _unpacked(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) ->
     count = math.prod(shape)
     if len(data) != -(-count * bits // 8):
         raise ValueError(f"{count} elements of {dtype.name} are not {len(data)} bytes")
-    return unpack_codes(np.frombuffer(data, np.uint8), bits)[:count].view(dtype).reshape(shape)
+    return unpack_sub_bytes(np.frombuffer(data, np.uint8), bits)[:count].view(dtype).reshape(shape)
 
 
 def _header(entries: Mapping[str, object], checksums: Mapping[str, str]) -> bytes:

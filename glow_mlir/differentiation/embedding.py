@@ -28,12 +28,12 @@ def sparse_lengths_sum(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitte
     """
     Each row that was taken has the cotangent of its segment, times its weight; that is 0 for rows in no segment.
 
-    Raises `UnsupportedError` for weights, scales and offsets of codes.
+    Raises `UnsupportedError` for weights, scales and offsets of quantized values.
     """
     if not is_float(element_of(op.data)):
         hint = "differentiate with regard to a table of floats"
         raise UnsupportedError(
-            "sparse_lengths_sum of codes has no gradient", node=location_name(op.location), hint=hint
+            "sparse_lengths_sum of quantized values has no gradient", node=location_name(op.location), hint=hint
         )
 
     def data() -> SSAValue:

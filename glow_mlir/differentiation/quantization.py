@@ -1,8 +1,8 @@
 """
 Gradients of quantization and its inverse: straight through, as if nothing was rounded (arXiv 1308.3432).
 
-The cotangent of codes is that of the numbers that they stand for, and scales of codes that the graph computes have no
-part in it.
+The cotangent of quantized values is that of the numbers that they stand for, and scales of quantized values that the
+graph computes have no part in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glow_mlir.ir.registry import gradient
 
 
 def stands_for_numbers(value: SSAValue) -> bool:
-    """Whether a value is codes of numbers that the graph computes."""
+    """Whether a value is the quantization of numbers that the graph computes."""
     op = value.owner
     while isinstance(op, StorageCastOp):
         op = op.input.owner
@@ -67,7 +67,7 @@ def _number_at(op: QuantizeOp, code: float, emit: Emitter) -> SSAValue:
 
 @gradient(DequantizeOp)
 def dequantize(op: DequantizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent; of codes that the graph does not compute, the scale has one."""
+    """The cotangent; of quantized values that the graph does not compute, the scale has one."""
     if not stands_for_numbers(op.input):
         return elementwise(op, cotangent, emit)
     return {"input": lambda: reduced_to(cotangent, op.input, emit)}
@@ -75,5 +75,5 @@ def dequantize(op: DequantizeOp, cotangent: SSAValue, emit: Emitter) -> Contribu
 
 @gradient(StorageCastOp)
 def storage_cast(op: HighOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent: codes stay what they are."""
+    """The cotangent: quantized values stay what they are."""
     return {"input": lambda: cotangent}

@@ -407,7 +407,7 @@ LOWERED = Stage.of(
     "sink-from-loops",  # So are those of rows that they stack.
     "unroll-loops",  # Short ones, whose indices then are constants.
     "simplify-control-flow",  # Layouts of what loops carry: transposes have come down to where trips end.
-    configured("fold-constants", codes=True),  # Weights of lowerings, and quantized constants without kernels.
+    configured("fold-constants", quantized=True),  # Weights of lowerings, and quantized constants without kernels.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.
     "lower",  # What folding made anew.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from glow_mlir.constants.sub_byte_values import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_sub_bytes
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.blockwise import Blockwise, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.properties import integer
@@ -13,31 +13,31 @@ from glow_mlir.ir.registry import semantics
 
 @semantics(BlockwiseDequantizeOp)
 def blockwise_dequantize(
-    op: BlockwiseDequantizeOp, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None
+    op: BlockwiseDequantizeOp, quantized: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None
 ) -> np.ndarray:
     """Dequantize: (quantized value - zero point) · scale."""
-    return numbers(op, codes, scales, zero_points)
+    return numbers(op, quantized, scales, zero_points)
 
 
 @semantics(BlockwiseMatMulOp)
 def blockwise_matmul(
     op: BlockwiseMatMulOp,
     left: np.ndarray,
-    codes: np.ndarray,
+    quantized: np.ndarray,
     scales: np.ndarray,
     zero_points: np.ndarray | None,
     bias: np.ndarray | None,
 ) -> np.ndarray:
     """Multiply by the dequantized weights, and add the bias."""
     rows = rounded(left, integer(op.block)) if integer(op.left_bits) else left.astype(np.float64)
-    product = rows @ numbers(op, codes, scales, zero_points).astype(np.float64).T
+    product = rows @ numbers(op, quantized, scales, zero_points).astype(np.float64).T
     return np.asarray(product if bias is None else product + bias.astype(np.float64), np.float32)
 
 
-def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None) -> np.ndarray:
+def numbers(op: Blockwise, quantized: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None) -> np.ndarray:
     """Dequantize quantized blocks to f32."""
     bits, block = integer(op.bits), integer(op.block)
-    unpacked = unpack_codes(codes, bits)
+    unpacked = unpack_sub_bytes(quantized, bits)
     found = (unpacked if op.element is None else unpacked.view(numpy_dtype(op.element))).astype(np.float32)
     size = found.shape[-1]
 
@@ -61,5 +61,5 @@ def rounded(rows: np.ndarray, block: int) -> np.ndarray:
     with np.errstate(all="ignore"):
         scale = np.abs(blocks).max(axis=-1, keepdims=True, initial=0.0) / np.float32(127)
         inverse = np.where(scale > 0, np.float32(1) / scale, np.float32(0))
-        codes = np.rint(blocks * inverse)
-        return (codes.astype(np.float64) * scale).reshape(whole.shape)[..., :depth]
+        quantized = np.rint(blocks * inverse)
+        return (quantized.astype(np.float64) * scale).reshape(whole.shape)[..., :depth]

@@ -80,8 +80,8 @@ def _spatial(op: Pool, x: np.ndarray) -> tuple[int, ...]:
 @semantics(SumPoolOp)
 def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
     """The i32 sum of each window, minus zero points; it wraps."""
-    codes = x.astype(np.int64) - zero_point_of(element_of(op.input))
-    patches, axes = _patches(op, codes, 0)
+    quantized = x.astype(np.int64) - zero_point_of(element_of(op.input))
+    patches, axes = _patches(op, quantized, 0)
     return _restored(op, patches.sum(axis=axes)).astype(np.int32)
 
 

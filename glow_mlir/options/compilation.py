@@ -17,7 +17,7 @@ FULL_PRECISION = "f32"
 """The precision in which models compute as they are."""
 
 WEIGHTS: Mapping[str, int] = {"int8": 8, "int4": 4}
-"""Precision of weights alone → bits of their codes, of which blocks have a scale."""
+"""Precision of weights alone → bits of their quantized values, of which blocks have a scale."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

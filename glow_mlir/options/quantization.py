@@ -18,10 +18,12 @@ PRECISIONS: Mapping[str, int] = {"int8": 8, "int16": 16}
 """Precision → bits of a code."""
 
 WEIGHTS: Mapping[str, int | None] = {"same": None, "int4": 4}
-"""Precision of weights → bits of their codes, where these are others than those of what they are multiplied by."""
+"""
+Precision of weights → bits of their quantized values, where these are others than those of what they are multiplied by.
+"""
 
 BIASES: Mapping[str, int] = {"int32": 32, "int8": 8}
-"""Precision of a bias → bits of its codes."""
+"""Precision of a bias → bits of its quantized values."""
 
 CALIBRATIONS = ("min-max", "percentile", "kl", "mse")
 """How a range follows from a histogram."""
@@ -122,5 +124,5 @@ class Quantization(Options):
 
     @property
     def weight_bits(self) -> int:
-        """Bits that the codes of weights need."""
+        """Bits that the quantized values of weights need."""
         return WEIGHTS[self.weights] or self.bits

@@ -114,20 +114,22 @@ class Graph:
 
 
 def shape_text(value: SSAValue) -> str:
-    """The type of a tensor or buffer for people: `1×64×56×56 f32`, and of codes in 8 bits `1×64 i8 codes`."""
+    """
+    The type of a tensor or buffer for people: `1×64×56×56 f32`, and of 8-bit quantized values `1×64 i8 parameters`.
+    """
     element = element_of(value)
-    name = f"{stored(element)} codes" if isinstance(element, UniformQuantizedType) else str(element)
+    name = f"{stored(element)} quantized" if isinstance(element, UniformQuantizedType) else str(element)
     return f"{'×'.join(map(str, sizes_of(value)))} {name}".strip()
 
 
 def stored(element: UniformQuantizedType) -> str:
-    """The type of integers that codes are, as `i8` or `u8`."""
+    """The type of integers that quantized values are, as `i8` or `u8`."""
     is_unsigned = element.storage.signedness.data == Signedness.UNSIGNED
     return f"{'u' if is_unsigned else 'i'}{element.storage.width.data}"
 
 
-def codes_text(value: SSAValue) -> str:
-    """What the codes in a tensor or buffer stand for: `scale 0.02, zero point 3`; empty where there are none."""
+def quantization_text(value: SSAValue) -> str:
+    """The quantization parameters of a tensor or buffer: `scale 0.02, zero point 3`; empty where there are none."""
     element = element_of(value)
     if not isinstance(element, UniformQuantizedType):
         return ""
@@ -138,9 +140,9 @@ def codes_text(value: SSAValue) -> str:
     return f"{len(scales)} scales {min(scales):.6g} to {max(scales):.6g} along axis {element.axis.data}, {spread}"
 
 
-def codes_details(values: Iterable[SSAValue]) -> tuple[str, ...]:
-    """What the codes in some values stand for, as details of a node."""
-    return tuple(f"codes: {text}" for text in dict.fromkeys(map(codes_text, values)) if text)
+def quantization_details(values: Iterable[SSAValue]) -> tuple[str, ...]:
+    """The quantization parameters of some values, as details of a node."""
+    return tuple(f"quantization: {text}" for text in dict.fromkeys(map(quantization_text, values)) if text)
 
 
 def kind_of(op: Operation | type[Operation]) -> str:
@@ -360,7 +362,7 @@ class GraphBuilder:
 
     def _storage_node(self, name: str, family: str, op: Operation, value: SSAValue) -> Node:
         shape, size = shape_text(value), bytes_of(value)
-        details = codes_details([value])
+        details = quantization_details([value])
         return Node(family, family, name, location_names(op.location), shape, size, details, self._frame(op))
 
     def _buffer_node(self, root: SSAValue) -> Node:
@@ -369,10 +371,10 @@ class GraphBuilder:
         shape, size, origins = shape_text(root), bytes_of(root), location_names(owner.location)
         if isinstance(owner, WeightOp):
             family = INPUT if owner.mutable is None else OUTPUT
-            details = codes_details([root])
+            details = quantization_details([root])
             return Node(family, family, owner.storage_name, origins, shape, size, details, self._frame(owner))
         offset = owner.properties.get("offset")
-        details = codes_details([root])
+        details = quantization_details([root])
         if isinstance(offset, IntegerAttr):
             details += (f"offset: {offset.value.data}",)
         return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details, self._frame(owner))
@@ -381,7 +383,7 @@ class GraphBuilder:
         values = list(results)
         name = next((value.name_hint for value in values if value.name_hint), "")
         shape = ", ".join(filter(None, (*map(shape_text, values), weights_text(op))))
-        details = (*codes_details(values), *self._details(op))
+        details = (*quantization_details(values), *self._details(op))
         return Node(
             kind_of(op), family_of(op), name, location_names(op.location), shape, size, details, self._frame(op)
         )
@@ -396,8 +398,8 @@ class GraphBuilder:
         for label, group in operand_groups(op):
             for value in filter(None, group):
                 if root_of(value) not in self.made and qualifiers.get(label, Qualifier.IN) is Qualifier.IN:
-                    codes = codes_text(value)
-                    yield f"{label}: constant {shape_text(value)}{f' ({codes})' if codes else ''}"
+                    parameters = quantization_text(value)
+                    yield f"{label}: constant {shape_text(value)}{f' ({parameters})' if parameters else ''}"
                 elif qualifiers.get(label) is Qualifier.SCRATCH:
                     yield f"{label}: scratch {shape_text(value)}"
         for label, attribute in sorted(op.properties.items()):

@@ -27,7 +27,7 @@ from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import inner_blocks, operations
-from glow_mlir.pictures.graph import ENTRY, codes_details, family_of, function_label, kind_of, shape_text
+from glow_mlir.pictures.graph import ENTRY, family_of, function_label, kind_of, quantization_details, shape_text
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.memory.allocate import exchanged_bytes
 
@@ -58,7 +58,7 @@ class Buffer:
     end: int
     views: tuple[View, ...]
     notes: tuple[str, ...] = ()
-    """What its codes stand for, if it holds some."""
+    """Its quantization parameters, or `None`."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def bound_buffers(function: FuncOp, ahead: Sequence[int]) -> list[Buffer]:
         op = placeholders[life.binding]
         begin, end = (ahead[min(at, len(ahead) - 1)] for at in (life.begin, life.end))
         value = None if life.weight is None else life.weight.result
-        shape, notes = ("", ()) if value is None else (shape_text(value), codes_details([value]))
+        shape, notes = ("", ()) if value is None else (shape_text(value), quantization_details([value]))
         found.append(
             Buffer(op.public_name, op.role, op.role, (), shape, offsets[life.binding], life.size, begin, end, (), notes)
         )
@@ -166,7 +166,7 @@ def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int)
     offset = _number(allocation.offset)
     origins = location_names(allocation.location)
     views = tuple(sorted(map(view_of, all_views(value)), key=lambda view: (view.offset, view.size)))
-    shape, size, notes = shape_text(value), byte_size(value), codes_details([value])
+    shape, size, notes = shape_text(value), byte_size(value), quantization_details([value])
     return Buffer(value.name_hint or "", kind, family, origins, shape, offset, size, begin, end, views, notes)
 
 

@@ -60,7 +60,7 @@ def _searched(score: Score) -> Callable[[Histogram, str, int], Uniform]:
 
 def mean_squared_error(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> float:
     """The mean squared quantization error."""
-    distances = uniform.numbers(uniform.codes(centers)) - centers
+    distances = uniform.dequantize(uniform.quantize(centers)) - centers
     return float((histogram.counts * distances**2).sum() / histogram.total)
 
 
@@ -73,7 +73,7 @@ def divergence(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> f
     numbers of one quantized value are spread over its nonempty bins. The bin of 0, which is exact under any scale,
     counts no more than its neighbours: behind a ReLU it would outweigh all others.
     """
-    ends = uniform.numbers(np.array([uniform.least - 0.5, uniform.most + 0.5]))
+    ends = uniform.dequantize(np.array([uniform.least - 0.5, uniform.most + 0.5]))
     inside = np.flatnonzero((centers >= ends[0]) & (centers <= ends[1]))
     if not inside.size:
         return np.inf
@@ -84,7 +84,7 @@ def divergence(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> f
     reference = counts.copy()
     reference[0] += histogram.counts[: inside[0]].sum()
     reference[-1] += histogram.counts[inside[-1] + 1 :].sum()
-    _, groups = np.unique(uniform.codes(centers[inside]), return_inverse=True)
+    _, groups = np.unique(uniform.quantize(centers[inside]), return_inverse=True)
     members = np.bincount(groups, counts > 0)[groups]
     spread = np.where(counts > 0, np.bincount(groups, counts)[groups] / np.maximum(members, 1), 0.0)
     return _divergence(reference, spread)

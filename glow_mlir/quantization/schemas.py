@@ -29,14 +29,14 @@ class Uniform:
     scale: float
     zero_point: int = 0
 
-    def codes(self, numbers: np.ndarray) -> np.ndarray:
+    def quantize(self, numbers: np.ndarray) -> np.ndarray:
         """Quantize numbers like `glow_high.quantize`; returns wide integers."""
         whole = np.rint(numbers / self.scale) + self.zero_point
         return np.clip(whole, self.least, self.most).astype(np.int64)
 
-    def numbers(self, codes: np.ndarray) -> np.ndarray:
+    def dequantize(self, quantized: np.ndarray) -> np.ndarray:
         """Dequantize."""
-        return (codes - self.zero_point) * self.scale
+        return (quantized - self.zero_point) * self.scale
 
     def type(self) -> UniformQuantizedType:
         """The element type of these quantized values of f32."""

@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 FULL = "f32"
 """The precision of an unmodified model."""
 
-CODES = "int8"
+QUANTIZED = "int8"
 """The precision whose quantized values are calibrated."""
 
 GAIN = 0.02
@@ -181,7 +181,7 @@ class PrecisionSearch:
         fastest = self._speedup(chosen)
         for precision in reversed(self.precisions[:-1]):
             uniform = [self._uniform(precision)]
-            if precision == CODES:
+            if precision == QUANTIZED:
                 uniform = [replace(uniform[0], calibration=calibration) for calibration in CALIBRATIONS]
             best = min(uniform, key=lambda choice: self._loss(choice).noise)
             if self._speedup(best) > (1 + GAIN) * fastest:
@@ -199,7 +199,7 @@ class PrecisionSearch:
 
     def _calibrated(self, current: Choice, order: Sequence[int]) -> Choice:
         """The choice with the quietest calibration of each value, chosen one value after the other."""
-        read = [value for unit in order if current.precisions[unit] == CODES for value in self.units[unit].values]
+        read = [value for unit in order if current.precisions[unit] == QUANTIZED for value in self.units[unit].values]
         for value in list(dict.fromkeys(read))[:CALIBRATED]:
             for calibration in CALIBRATIONS:
                 if calibration != current.calibration:

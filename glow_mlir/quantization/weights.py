@@ -9,18 +9,18 @@ import numpy as np
 from glow_mlir.quantization.schemas import NO_SCALE, POWER_OF_TWO
 
 
-class WeightCodes(NamedTuple):
+class QuantizedWeights(NamedTuple):
     """Signed quantized weights with zero point 0, and their scales, which broadcast to them."""
 
-    codes: np.ndarray
+    quantized: np.ndarray
     scales: np.ndarray
 
     def numbers(self) -> np.ndarray:
         """Dequantize to f32."""
-        return (self.codes * self.scales.astype(np.float64)).astype(np.float32)
+        return (self.quantized * self.scales.astype(np.float64)).astype(np.float32)
 
 
-def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: int) -> WeightCodes:
+def quantize_weights(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: int) -> QuantizedWeights:
     """
     Quantize finite weights with a scale per index of the non-unit axes in `line`; `()` for a single scale.
 
@@ -32,11 +32,11 @@ def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: 
     magnitudes = np.abs(weights).max(axis=axes, keepdims=bool(line), initial=0.0)
     most = (1 << bits - 1) - 1
     scales = symmetric_scales(magnitudes, schema, most)
-    codes = np.clip(np.rint(weights / scales.astype(np.float64)), -most, most)
-    return WeightCodes(codes.astype(f"int{max(bits, 8)}"), scales)
+    quantized = np.clip(np.rint(weights / scales.astype(np.float64)), -most, most)
+    return QuantizedWeights(quantized.astype(f"int{max(bits, 8)}"), scales)
 
 
-def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:
+def quantize_blocks(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:
     """
     Quantize finite weights [N, K] to u8 in blocks along the rows; returns them with the f32 scales [N, blocks].
 
@@ -51,8 +51,8 @@ def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray,
     extremes = np.take_along_axis(parts, np.abs(parts).argmax(axis=-1, keepdims=True), axis=-1)
     scales = (extremes / -half).astype(np.float32)
     units = np.where(np.abs(scales) > np.finfo(np.float32).tiny, scales, np.float32(NO_SCALE))
-    codes = np.clip(np.rint(parts / units.astype(np.float64)) + half, 0, 2 * half - 1).astype(np.uint8)
-    return codes.reshape(whole.shape)[:, :depth], units[..., 0]
+    quantized = np.clip(np.rint(parts / units.astype(np.float64)) + half, 0, 2 * half - 1).astype(np.uint8)
+    return quantized.reshape(whole.shape)[:, :depth], units[..., 0]
 
 
 def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarray:
@@ -64,7 +64,7 @@ def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarr
     return np.where(scales > np.finfo(np.float32).tiny, scales, np.float32(NO_SCALE))
 
 
-def bias_codes(bias: np.ndarray, scales: np.ndarray, schema: str, bits: int) -> WeightCodes:
+def quantize_bias(bias: np.ndarray, scales: np.ndarray, schema: str, bits: int) -> QuantizedWeights:
     """
     Quantize a finite bias with the scale of its accumulators, or with a larger one if it does not fit `bits` bits
     (Glow's rule).
@@ -73,5 +73,5 @@ def bias_codes(bias: np.ndarray, scales: np.ndarray, schema: str, bits: int) -> 
     largest = np.abs(bias).max(initial=0.0)
     least = symmetric_scales(largest, schema, most) if largest > 0 else np.float32(0)
     scales = np.maximum(scales.astype(np.float32), least)
-    codes = np.clip(np.rint(bias / scales.astype(np.float64)), -most, most)
-    return WeightCodes(codes.astype(f"int{bits}"), scales)
+    quantized = np.clip(np.rint(bias / scales.astype(np.float64)), -most, most)
+    return QuantizedWeights(quantized.astype(f"int{bits}"), scales)

@@ -54,7 +54,7 @@ CHEAP = (
 """Operators that are as fast as a lookup."""
 
 
-class TabulateCodes(Pattern):
+class TabulateQuantized(Pattern):
     """Replace elementwise operators on one 8-bit quantized value by a lookup table (Glow's IntLookupTable)."""
 
     @rooted

@@ -74,7 +74,7 @@ class Plan:
             found |= {value: None for value in self._variables(op) if value is not joined}
         return list(found)
 
-    def reads_codes(self, value: SSAValue, use: Use) -> bool:
+    def reads_quantized(self, value: SSAValue, use: Use) -> bool:
         """
         Whether a use of one of `values` reads the quantized value: all uses do if an operator of the plan produces
         it.

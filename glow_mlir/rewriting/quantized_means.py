@@ -21,7 +21,7 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.rewriting.quantized_values import codes_of
+from glow_mlir.rewriting.quantized_values import quantized_of
 from glow_mlir.support.symbols import Sizes
 
 LONGEST_SUM = 1 << 16
@@ -31,22 +31,22 @@ MIN_IMAGE_RANK = 3
 """Minimum rank of an image: batch, channels, and one spatial axis."""
 
 
-class MeanOfCodes(Pattern):
+class MeanOfQuantized(Pattern):
     """Replace a mean of dequantized values by an i32 sum of quantized values; the scale absorbs the count."""
 
     @rooted
     def match_and_rewrite(self, op: ReduceMeanOp, rewriter: Rewriter, /) -> None:
-        codes = codes_of(op.input, rewriter.storage)
-        if codes is None or isinstance(codes.scale, SSAValue):
+        quantized = quantized_of(op.input, rewriter.storage)
+        if quantized is None or isinstance(quantized.scale, SSAValue):
             return
-        shape, element = shape_of(op.input), element_of(codes.value)
+        shape, element = shape_of(op.input), element_of(quantized.value)
         count = math.prod(shape[axis] for axis in op.reduced_axes())
         if byte_width(element) > 2 or not 0 < count <= LONGEST_SUM // 2:
             return
         emit = rewriter.emit
-        wide = emit(CastOp, emit(StorageCastOp, codes.value, to=storage_of(element)), to=i32)
+        wide = emit(CastOp, emit(StorageCastOp, quantized.value, to=storage_of(element)), to=i32)
         sums = emit(ReduceSumOp, wide, axes=op.axes, keepdims=op.keepdims)
-        to = uniform(i32, f32, codes.scale / count, zero_point_of(element) * count)
+        to = uniform(i32, f32, quantized.scale / count, zero_point_of(element) * count)
         rewriter.replace(op, DequantizeOp.make(emit(StorageCastOp, sums, to=to)))
 
 
@@ -68,13 +68,13 @@ class SumImages(Pattern):
         rewriter.replace(op, ReshapeOp.make(sums, shape=sizes_of(op.result)))
 
 
-class AverageCodes(Pattern):
+class AverageOfQuantized(Pattern):
     """Replace an average pool of dequantized values by a window sum divided by the count."""
 
     @rooted
     def match_and_rewrite(self, op: AvgPoolOp, rewriter: Rewriter, /) -> None:
-        codes = codes_of(op.input, rewriter.storage)
-        if codes is None or isinstance(codes.scale, SSAValue) or byte_width(element_of(codes.value)) > 1:
+        quantized = quantized_of(op.input, rewriter.storage)
+        if quantized is None or isinstance(quantized.scale, SSAValue) or byte_width(element_of(quantized.value)) > 1:
             return
         _, spatial, _ = split_sizes(op.input, op.layout)
         window, is_last = op.window(), is_channels_last(op.layout)
@@ -86,8 +86,8 @@ class AverageCodes(Pattern):
             return
         emit = rewriter.emit
         properties = {"strides": plain.strides, "pads": plain.pads, "dilations": plain.dilations}
-        sums = emit(SumPoolOp, codes.value, kernel_shape=plain.kernel, layout=op.layout, **properties)
-        scale = np.float32(codes.scale) / counts
+        sums = emit(SumPoolOp, quantized.value, kernel_shape=plain.kernel, layout=op.layout, **properties)
+        scale = np.float32(quantized.scale) / counts
         shaped = scale[..., np.newaxis] if is_last and scale.ndim else scale
         rewriter.replace(op, DequantizeOp.make(sums, emit.constant(shaped.astype(np.float32), "scale")))
 

@@ -19,13 +19,13 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.rewriting.quantized_values import codes_of, known_scale, reshaped_scale, transposed_scale
+from glow_mlir.rewriting.quantized_values import known_scale, quantized_of, reshaped_scale, transposed_scale
 
 INTEGERS_ONLY = MaxPoolOp | PadOp | ResizeOp
 """Operators that move the stored integers, not quantized types."""
 
 
-class MoveCodes(Pattern):
+class MoveQuantized(Pattern):
     """
     Move quantized values instead of dequantized ones; max pools choose among quantized values (Glow's
     sinkRescaleQuantizedNode and its like).
@@ -34,18 +34,18 @@ class MoveCodes(Pattern):
     @rooted
     def match_and_rewrite(self, op: DataMovement | MaxPoolOp, rewriter: Rewriter, /) -> None:
         count = moved_operands(op)
-        found = [codes_of(value, rewriter.storage) for value in op.operands[:count]]
-        known = [codes for codes in found if codes is not None]
+        found = [quantized_of(value, rewriter.storage) for value in op.operands[:count]]
+        known = [quantized for quantized in found if quantized is not None]
         if not found or len(known) < count:
             return
         first, element = known[0], element_of(known[0].value)
         emit = rewriter.emit
         scale = _moved_scale(op, first.scale, emit)
-        alike = all(element_of(codes.value) == element and codes.scale == first.scale for codes in known)
+        alike = all(element_of(quantized.value) == element and quantized.scale == first.scale for quantized in known)
         if scale is None or not alike or (isinstance(op, MaxPoolOp) and not _is_positive(scale, emit)):
             rewriter.discard()
             return
-        operands = [*(codes.value for codes in known), *op.operands[count:]]
+        operands = [*(quantized.value for quantized in known), *op.operands[count:]]
         moved = _moved(op, operands, element, emit)
         if moved is None:
             rewriter.discard()
@@ -120,11 +120,11 @@ class QuantizeMoved(Pattern):
         if not any(isinstance(part.owner, DequantizeOp) for part in parts):
             return
         emit = rewriter.emit
-        codes = [emit(QuantizeOp, part, to=op.to) for part in mover.operands]
+        quantized = [emit(QuantizeOp, part, to=op.to) for part in mover.operands]
         if isinstance(mover, PadOp):
             stored = op.to.storage
-            codes = [emit(StorageCastOp, value, to=stored) for value in codes]
-        moved = emit.insert(type(mover).inferred(codes, mover.properties, mover.location)).results[0]
+            quantized = [emit(StorageCastOp, value, to=stored) for value in quantized]
+        moved = emit.insert(type(mover).inferred(quantized, mover.properties, mover.location)).results[0]
         if element_of(moved) != op.to:
             moved = emit(StorageCastOp, moved, to=op.to)
         rewriter.replace(op, (), [moved])

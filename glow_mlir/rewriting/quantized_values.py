@@ -24,14 +24,14 @@ MAX_TERMS = 8
 """Maximum number of operators of a sum that are visited."""
 
 
-class Codes(NamedTuple):
+class Quantized(NamedTuple):
     """A quantized value: (`value` - zero point of its type) · `scale`, where the scale is a number or a value."""
 
     value: SSAValue
     scale: float | SSAValue
 
 
-def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
+def quantized_of(value: SSAValue, storage: Storage) -> Quantized | None:
     """The quantized operand of a dequantization to f32 whose zero point is in its type or absent; else `None`."""
     op = value.owner
     if not isinstance(op, DequantizeOp) or element_of(op.result) != f32 or sizes_of(op.input) != sizes_of(op.result):
@@ -39,12 +39,12 @@ def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
     if op.scale is None:
         known = parameters_of(element_of(op.input))
         assert known is not None
-        return Codes(op.input, known[0])
+        return Quantized(op.input, known[0])
     if op.zero_point is not None:
         zero = storage.value_of(op.zero_point)
         if zero is None or zero.any():
             return None
-    return Codes(op.input, op.scale)
+    return Quantized(op.input, op.scale)
 
 
 def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
@@ -53,13 +53,13 @@ def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
     return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
 
 
-def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:
+def known_quantized(quantized: Quantized, storage: Storage) -> np.ndarray | None:
     """Dequantize a constant to f32; `None` if value or scale is known only at run time."""
-    source = codes.value.owner.input if isinstance(codes.value.owner, StorageCastOp) else codes.value
-    integers, scale = storage.value_of(source), known_scale(codes.scale, storage)
+    source = quantized.value.owner.input if isinstance(quantized.value.owner, StorageCastOp) else quantized.value
+    integers, scale = storage.value_of(source), known_scale(quantized.scale, storage)
     if integers is None or scale is None:
         return None
-    less = integers.astype(np.int64) - zero_point_of(element_of(codes.value))
+    less = integers.astype(np.int64) - zero_point_of(element_of(quantized.value))
     return np.asarray(less.astype(np.float32) * scale)
 
 
@@ -130,12 +130,12 @@ def combination_of(value: SSAValue, storage: Storage, limit: int = MAX_TERMS) ->
     known = storage.value_of(value)
     if known is not None:
         return Combination((), known) if known.dtype == np.float32 else None
-    codes = codes_of(value, storage)
-    if codes is not None:
-        scale, numbers = known_scale(codes.scale, storage), known_codes(codes, storage)
+    quantized = quantized_of(value, storage)
+    if quantized is not None:
+        scale, numbers = known_scale(quantized.scale, storage), known_quantized(quantized, storage)
         if numbers is not None:
             return Combination((), numbers)
-        return None if scale is None else Combination(((codes.value, scale),))
+        return None if scale is None else Combination(((quantized.value, scale),))
     op = value.owner
     if not limit or not isinstance(op, AddOp | SubOp | MulOp | DivOp | NegOp):
         return None

@@ -25,7 +25,7 @@ from glow_mlir.rewriting.policies import is_strict, policy_of
 from glow_mlir.rewriting.quantized_values import Combination, combination_of, stored_integers
 
 
-class RescaleCodes(Pattern):
+class RescaleQuantized(Pattern):
     """
     Requantize a combination of quantized values, or of accumulators, in one step.
 
@@ -43,7 +43,7 @@ class RescaleCodes(Pattern):
         if found is None or not found.terms:
             return
         emit = rewriter.emit
-        result = _same_codes(found, to, emit)
+        result = _same_quantized(found, to, emit)
         if result is None and not keeps_quantizations(rewriter.function):
             found = found.over(to.quantization[0][0])
             is_integer = policy_of(rewriter.function).requantization == "integer"
@@ -86,7 +86,7 @@ def _exact(value: SSAValue, emit: Emitter) -> SSAValue:
     return emit(SubOp, emit(CastOp, stored_integers(value, emit), to=i32), emit.splat(zero_point, i32))
 
 
-def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
+def _same_quantized(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
     """Convert between types that differ only in signedness and limits, in integers; `None` for other types."""
     if len(found.terms) > 1 or found.offset is not None:
         return None
@@ -100,18 +100,18 @@ def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> 
     lowest, _ = integer_bounds(element.storage)
     if zero_point_of(to) - zero_point_of(element) != integer_bounds(wanted)[0] - lowest:
         return None
-    codes = stored_integers(value, emit)
+    quantized = stored_integers(value, emit)
     if stored != wanted:
         # Flipping the highest bit converts between signed and unsigned.
-        codes = emit(BitwiseXorOp, emit(BitCastOp, codes, to=wanted), emit.splat(_highest_bit(wanted), wanted))
+        quantized = emit(BitwiseXorOp, emit(BitCastOp, quantized, to=wanted), emit.splat(_highest_bit(wanted), wanted))
     bounds = integer_bounds(wanted)
     limits = [
         emit.splat(own, wanted) if own != bound else None
         for own, bound in zip((to.least.data, to.most.data), bounds, strict=True)
     ]
     if any(limit is not None for limit in limits):
-        codes = emit(ClipOp, codes, *limits)
-    return emit(StorageCastOp, codes, to=to)
+        quantized = emit(ClipOp, quantized, *limits)
+    return emit(StorageCastOp, quantized, to=to)
 
 
 def _highest_bit(element: Attribute) -> int:

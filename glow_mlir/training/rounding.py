@@ -48,12 +48,15 @@ _FRACTION = 23
 
 @dataclass(frozen=True)
 class Rounded:
-    """A value that becomes codes: the nodes that compute it, or the input, how many elements it has, and its codes."""
+    """
+    A value that is quantized: the nodes that compute it, or the input, how many elements it has, and its quantized
+    values.
+    """
 
     nodes: Nodes
     is_input: bool
     size: int
-    codes: Attribute
+    quantized_type: Attribute
 
     def fits(self, op: Operation) -> SSAValue | None:
         """The result of an operator of the imported graph that may be this value."""
@@ -65,7 +68,10 @@ class Rounded:
 
 @dataclass(frozen=True)
 class RoundedProduct:
-    """A product whose weights become codes: its nodes, and the scale of the codes that these are multiplied by."""
+    """
+    A product whose weights are quantized: its nodes, and the scale of the quantized values that these are multiplied
+    by.
+    """
 
     nodes: Nodes
     left_scale: float
@@ -84,7 +90,7 @@ class Rounding:
     values: Sequence[Rounded]
     products: Sequence[RoundedProduct]
     readers: Nodes
-    """The nodes that compute on codes."""
+    """The nodes that compute on quantized values."""
 
     @staticmethod
     def planned(module: ModuleOp, options: Quantization) -> Rounding:
@@ -127,7 +133,7 @@ class Rounding:
             fitting = [value for op, _ in ops if (value := rounded.fits(op)) is not None]
             if not fitting:
                 raise _unknown("a result", rounded.nodes)
-            self._round_value(fitting[-1], rounded.codes, storage)
+            self._round_value(fitting[-1], rounded.quantized_type, storage)
 
     def _check_factors(self, product: Nodes, ops: Sequence[tuple[Operation, Nodes]]) -> None:
         """Raise `OptionError` where weights take in factors of channels that do not have scales of their own."""
@@ -135,23 +141,23 @@ class Rounding:
             return
         for op, nodes in ops:
             if nodes & product and isinstance(op, BatchNormalizationOp | MulOp | DivOp):
-                reason = f"weights take in the factors of {_told(nodes)}, and have other codes then"
+                reason = f"weights take in the factors of {_told(nodes)}, and have other quantized values then"
                 raise OptionError(reason, hint=f"per_channel=True, and a schema other than {POWER_OF_TWO}")
 
-    def _round_value(self, value: SSAValue, codes: Attribute, storage: Storage) -> None:
-        """Let those that would read the codes of a value read the numbers that these stand for."""
+    def _round_value(self, value: SSAValue, quantized_type: Attribute, storage: Storage) -> None:
+        """Let those that would read the quantized value read its dequantized numbers."""
         op = value.owner
         assert isinstance(op, Operation)
         assert op.next_op is not None
         is_all = not isinstance(op, GetOp) and bool(nodes_of(op) & self.readers)
         readers = [use for use in value.uses if is_all or nodes_of(use.operation) & self.readers]
         emit = Emitter(op.next_op, storage, location=op.location)
-        result = emit(DequantizeOp, emit(QuantizeOp, value, to=codes))
+        result = emit(DequantizeOp, emit(QuantizeOp, value, to=quantized_type))
         for use in readers:
             use.operation.operands[use.index] = result
 
     def _round_weights(self, op: Product, left_scale: float, storage: Storage) -> None:
-        """Let a product read weights and bias as `weight_codes` and `bias_codes` round them."""
+        """Let a product read weights and bias as `quantize_weights` and `quantize_bias` round them."""
         emit, weights, bits = Emitter(op, storage), op.operands[1], self.options.weight_bits
         line = channel_line(op) if self.options.per_channel else (1,) * rank_of(weights)
         scale = self._scale(weights, [axis for axis, size in enumerate(line) if size == 1], bits, emit)
@@ -172,7 +178,7 @@ class Rounding:
 
 
 def _rounded(value: SSAValue, scale: SSAValue, bits: int, emit: Emitter) -> SSAValue:
-    """The numbers that the codes of a value stand for, by a scale of the graph."""
+    """The dequantized numbers of a value, by a scale of the graph."""
     return emit(DequantizeOp, emit(QuantizeOp, value, scale, to=IntegerType(max(bits, 8))), scale)
 
 

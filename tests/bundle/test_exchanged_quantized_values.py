@@ -14,7 +14,7 @@ from in_process import run_tool
 from models import GraphBuilder
 from onnx import TensorProto
 
-from glow_mlir.bundle.exchanged_quantized_values import CodeParameters, exchanged_codes
+from glow_mlir.bundle.exchanged_quantized_values import QuantizationParameters, exchanged_quantization
 from glow_mlir.bundle.header import c_float
 from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.ir.context import new_context
@@ -124,5 +124,5 @@ def test_many_moves_are_walked_through() -> None:
     )
     (function,) = functions(parse_module(text, new_context()))
     assert isinstance(function, FuncOp)
-    codes = CodeParameters(0.5, 3)
-    assert exchanged_codes(function) == {("input", "x"): codes, ("output", "y"): codes}
+    codes = QuantizationParameters(0.5, 3)
+    assert exchanged_quantization(function) == {("input", "x"): codes, ("output", "y"): codes}

@@ -14,7 +14,7 @@ from execute import Case, assert_same, check_all, compile_module, module_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glow_mlir.constants.sub_byte_values import pack_cells, pack_codes, unpack_cells, unpack_codes
+from glow_mlir.constants.sub_byte_values import pack_cells, pack_sub_bytes, unpack_cells, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.driver.compiler import Compilation
@@ -34,7 +34,7 @@ def weights(
     """Codes of the whole range, scales, and zero points, if they have a type."""
     *outer, depth = shape
     parameters = (*outer, -(-depth // block))
-    codes = pack_codes(RANDOM.integers(0, 1 << bits, shape, np.uint8), bits)
+    codes = pack_sub_bytes(RANDOM.integers(0, 1 << bits, shape, np.uint8), bits)
     points = RANDOM.integers(0, 1 << bits, parameters).astype(named_dtype(zero_point or "uint8"))
     scales = RANDOM.uniform(0.1, 0.4, parameters) / (1 << bits)
     return [codes, scales.astype(named_dtype(scale)), points if zero_point else None]
@@ -54,9 +54,9 @@ def product(
 @pytest.mark.parametrize("bits", WIDTHS)
 def test_codes_come_back_out_of_bytes_and_cells(bits: int) -> None:
     codes = RANDOM.integers(0, 1 << bits, (7, 64), np.uint8)
-    packed = pack_codes(codes, bits)
+    packed = pack_sub_bytes(codes, bits)
     assert packed.shape == (7, 8 * bits)
-    np.testing.assert_array_equal(unpack_codes(packed, bits), codes)
+    np.testing.assert_array_equal(unpack_sub_bytes(packed, bits), codes)
     np.testing.assert_array_equal(unpack_cells(pack_cells(packed, bits, 4), bits, 7), packed)
 
 
@@ -82,7 +82,7 @@ def float_product(
     numbers = RANDOM.normal(size=sizes).astype(named_dtype(name))
     numbers[0, 0] = np.nan
     bits = packed_bits(name) or 8
-    codes = pack_codes(numbers.view(np.uint8), bits)
+    codes = pack_sub_bytes(numbers.view(np.uint8), bits)
     scales = RANDOM.uniform(0.1, 0.4, (columns, -(-depth // block))).astype(named_dtype(scale))
     left = RANDOM.normal(size=(*rows, depth)).astype(np.float32)
     widths: dict[str, Any] = {"bits": bits, "block": block, "element": ELEMENT_TYPES[name], **more}

@@ -44,5 +44,5 @@ def test_weights_of_codes_have_none() -> None:
         given,
         ["weights"],
     )
-    with pytest.raises(UnsupportedError, match="sparse_lengths_sum of codes has no gradient"):
+    with pytest.raises(UnsupportedError, match="sparse_lengths_sum of quantized values has no gradient"):
         DifferentiatePass().apply(new_context(), module)

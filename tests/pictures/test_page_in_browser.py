@@ -194,7 +194,9 @@ def test_boxes_carry_names_times_and_codes(tab: Tab, pages: dict[str, str]) -> N
         tab, "return shown.graphs.allocated.nodes.filter((node) => node[9] !== null).length"
     )
     assert tab.locator("#canvas text.time").first.text_content() == "1.50 µs"
-    facts = ask(tab, "return items.flatMap((item) => item.facts).filter(([name]) => name === 'codes').map((f) => f[1])")
+    facts = ask(
+        tab, "return items.flatMap((item) => item.facts).filter(([n]) => n === 'quantization').map((f) => f[1])"
+    )
     assert any("scale" in fact and "zero point" in fact for fact in facts)
 
 

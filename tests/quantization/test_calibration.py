@@ -23,7 +23,7 @@ def histogram_of(numbers: np.ndarray) -> Histogram:
 
 def reach(uniform: Uniform) -> float:
     """The largest number that a code stands for."""
-    return float(uniform.numbers(np.array(uniform.most)))
+    return float(uniform.dequantize(np.array(uniform.most)))
 
 
 def with_outliers(seed: int = 0) -> np.ndarray:
@@ -74,7 +74,7 @@ def test_mse_is_the_least_that_the_numbers_themselves_have() -> None:
     found = calibrated(histogram_of(numbers), "mse", "symmetric", 8)
 
     def error(uniform: Uniform) -> float:
-        return float(((uniform.numbers(uniform.codes(numbers)) - numbers.astype(np.float64)) ** 2).mean())
+        return float(((uniform.dequantize(uniform.quantize(numbers)) - numbers.astype(np.float64)) ** 2).mean())
 
     low, high = float(numbers.min()), float(numbers.max())
     limits = [high * step / STEPS for step in range(1, STEPS + 1)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.options.quantization import SCHEMAS
 from glow_mlir.quantization.schemas import NO_SCALE, POWER_OF_TWO, Uniform, uniform_of
-from glow_mlir.quantization.weights import bias_codes, weight_codes
+from glow_mlir.quantization.weights import quantize_bias, quantize_weights
 
 NUMBERS = st.floats(-(2.0**120), 2.0**120, width=32)
 RANGES = st.tuples(NUMBERS, NUMBERS).map(sorted)
@@ -24,9 +24,9 @@ WITH_SIGN = [schema for schema in SCHEMAS if schema != "asymmetric"]
 def test_zero_is_exact_and_ends_are_within_a_step(schema: str, bits: int, ends: list[float]) -> None:
     uniform = uniform_of(schema, bits, *ends)
     assert uniform.least <= uniform.zero_point <= uniform.most
-    assert uniform.numbers(uniform.codes(np.zeros(1)))[0] == 0.0
+    assert uniform.dequantize(uniform.quantize(np.zeros(1)))[0] == 0.0
     numbers = np.array(ends)
-    reached = uniform.numbers(uniform.codes(numbers))
+    reached = uniform.dequantize(uniform.quantize(numbers))
     assert (np.abs(reached - numbers) <= uniform.scale * (1 + 1e-6)).all()
 
 
@@ -85,10 +85,10 @@ def test_weights_are_within_half_a_step(seed: int, schema: str, bits: int, chann
     sizes = generator.exponential(9, (channels, 1, 1))
     weights = (generator.standard_normal((channels, 2, 3)) * sizes).astype(np.float32)
     weights[0] *= generator.integers(0, 2)
-    found = weight_codes(weights, (channels, 1, 1) if per_channel else (), schema, bits)
+    found = quantize_weights(weights, (channels, 1, 1) if per_channel else (), schema, bits)
     most = 2 ** (bits - 1) - 1
-    assert found.codes.dtype == np.dtype(f"int{bits}")
-    assert np.abs(found.codes.astype(int)).max() <= most
+    assert found.quantized.dtype == np.dtype(f"int{bits}")
+    assert np.abs(found.quantized.astype(int)).max() <= most
     assert found.scales.shape == ((channels, 1, 1) if per_channel else ())
     rounded = np.abs(weights) * 1e-6  # Scales and numbers are f32.
     assert (np.abs(found.numbers() - weights) <= found.scales * 0.5 + rounded).all()
@@ -98,8 +98,8 @@ def test_weights_are_within_half_a_step(seed: int, schema: str, bits: int, chann
 
 def test_a_bias_that_does_not_fit_has_a_wider_scale() -> None:
     bias = np.array([1.0, -3.0], np.float32)
-    fitting = bias_codes(bias, np.array([1e-3, 1e-3]), "symmetric", 32)
-    np.testing.assert_array_equal(fitting.codes, [1000, -3000])
-    wider = bias_codes(bias, np.array([1e-12, 1e-12]), "symmetric", 32)
+    fitting = quantize_bias(bias, np.array([1e-3, 1e-3]), "symmetric", 32)
+    np.testing.assert_array_equal(fitting.quantized, [1000, -3000])
+    wider = quantize_bias(bias, np.array([1e-12, 1e-12]), "symmetric", 32)
     np.testing.assert_allclose(wider.numbers(), bias, rtol=1e-6)
-    np.testing.assert_array_equal(bias_codes(bias, np.array([1e-3, 1e-3]), "symmetric", 8).codes, [42, -127])
+    np.testing.assert_array_equal(quantize_bias(bias, np.array([1e-3, 1e-3]), "symmetric", 8).quantized, [42, -127])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, PrecisionSearch, Speed, Unit
+from glow_mlir.quantization.search import FULL, QUANTIZED, Choice, Loss, PrecisionSearch, Speed, Unit
 
 SHARES: Mapping[str, float] = {"int8": 1.0, "bf16": 0.1, "f32": 0.0}
 """Precision → the share of the noise of a unit in codes that it has in that."""
@@ -34,7 +34,7 @@ class Model:
         noise = 0.0
         for number, (size, precision) in enumerate(zip(self.noises, choice.precisions, strict=True)):
             chosen = own.get(f"v{number}", choice.calibration)
-            is_better = precision == CODES and self.better.get(f"v{number}") == chosen
+            is_better = precision == QUANTIZED and self.better.get(f"v{number}") == chosen
             noise += size * SHARES[precision] * (0.5 if is_better else 1.0)
         return Loss(noise, noise)
 
@@ -54,8 +54,8 @@ def noises(count: int, seed: int) -> list[float]:
 def test_as_many_units_are_narrow_as_may_be(seed: int) -> None:
     model = Model(noises(7, seed))
     max_loss = float(np.random.default_rng(seed + 100).uniform(0, 4))
-    best = model.search(max_loss, (CODES, FULL)).run()
-    every = [Choice(found) for found in itertools.product((CODES, FULL), repeat=7)]
+    best = model.search(max_loss, (QUANTIZED, FULL)).run()
+    every = [Choice(found) for found in itertools.product((QUANTIZED, FULL), repeat=7)]
     fastest = max(model.measure(c.precisions).speedup for c in every if model.evaluate(c).loss <= max_loss)
     assert best.loss.loss <= max_loss
     assert best.speed.speedup == fastest
@@ -76,7 +76,7 @@ def test_what_is_no_faster_is_left_out() -> None:
     model = Model(noises(5, 0), times={"int8": 4.0, "bf16": 2.0, "f32": 4.0})
     best = model.search(100.0).run()
     assert best.choice.precisions == ("bf16",) * 5
-    assert not any(set(choice.precisions) == {CODES, FULL} for choice in model.tried)
+    assert not any(set(choice.precisions) == {QUANTIZED, FULL} for choice in model.tried)
     slow = Model(noises(5, 0), times={"int8": 5.0, "bf16": 5.0, "f32": 4.0})
     assert slow.search(100.0).run().choice.precisions == (FULL,) * 5
 
@@ -94,8 +94,8 @@ class Lucky(Model):
 def test_gain_by_chance_is_worth_no_loss() -> None:
     times = {"int8": 1.0, "f32": 1.0}
     model = Lucky(noises(5, 0), times=times)
-    search = model.search(100.0, (CODES, FULL))
-    for precisions in itertools.product((CODES, FULL), repeat=5):
+    search = model.search(100.0, (QUANTIZED, FULL))
+    for precisions in itertools.product((QUANTIZED, FULL), repeat=5):
         choice = Choice(precisions)
         search.losses[choice], search.speeds[precisions] = model.evaluate(choice), model.measure(precisions)
     assert max(point.speed.speedup for point in search.points()) > 1.01
@@ -126,7 +126,7 @@ def test_there_are_no_more_trials_than_there_may_be(trials: int) -> None:
 
 def test_values_get_the_calibration_that_makes_less_noise() -> None:
     model = Model([1.0, 0.5, 0.25], better={"v0": "kl", "v2": "percentile"})
-    best = model.search(10.0, (CODES, FULL)).run()
+    best = model.search(10.0, (QUANTIZED, FULL)).run()
     # All by "kl" make the least noise; then that of the last value is halved, too.
     assert best.choice.calibration == "kl"
     assert best.choice.calibrations == (("v2", "percentile"),)
@@ -136,7 +136,7 @@ def test_values_get_the_calibration_that_makes_less_noise() -> None:
 def test_a_calibration_leaves_room_for_a_narrow_unit() -> None:
     """With all of them by one calibration, both do not fit; with one each, they do."""
     model = Model([1.0, 1.0], better={"v0": "kl", "v1": "mse"})
-    assert model.search(1.2, (CODES, FULL)).run().choice.precisions == (CODES, CODES)
+    assert model.search(1.2, (QUANTIZED, FULL)).run().choice.precisions == (QUANTIZED, QUANTIZED)
 
 
 def test_front_has_what_nothing_else_is_better_than() -> None:

@@ -386,7 +386,7 @@ def dynamic_conv(c: Codes, x: Value) -> Value:
     return Value(y, (x.shape[0], outputs, *sizes))
 
 
-def dynamic_codes(c: Codes, x: Value) -> Value:
+def dynamic_quantized(c: Codes, x: Value) -> Value:
     """DynamicQuantizeLinear and back."""
     return Value(c.g.node("DequantizeLinear", *c.g.several("DynamicQuantizeLinear", [x.name], 3)), x.shape)
 
@@ -395,7 +395,7 @@ QDQ: Sequence[Block] = (
     *(activation, activation, conv, conv, dense, binary, joined, pooled, padded, moved, resized, normalized),
 )
 ON_CODES: Sequence[Block] = (qlinear_conv, qlinear_matmul, qlinear_function, qlinear_function)
-BY_CALL: Sequence[Block] = (dynamic_matmul, dynamic_conv, dynamic_codes)
+BY_CALL: Sequence[Block] = (dynamic_matmul, dynamic_conv, dynamic_quantized)
 EXACT: Sequence[Block] = (exact_function,)
 SCHEMES: Sequence[Sequence[Block]] = (QDQ, QDQ, ON_CODES, BY_CALL, (*QDQ, *ON_CODES, *BY_CALL), EXACT)
 """What networks are made of; some of one kind alone."""

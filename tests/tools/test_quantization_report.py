@@ -1,4 +1,4 @@
-"""`glow-run --quantization-report`: ratios of values in codes to those in floats."""
+"""`glow-run --quantization-report`: ratios of quantized values to those in floats."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def test_report_says_what_is_computed_in_what(folder: Path) -> None:
     words = {name: row["precision"] for name, row in found.items()}
     assert {"image:0": "", "relu1:0": "f32", "pool+classifier:0": "int8", "probabilities": ""}.items() <= words.items()
     assert found["relu1:0"]["type"] == "bf16"
-    low, high = found["conv1:0"]["codes"]
+    low, high = found["conv1:0"]["quantized_range"]
     assert low <= found["conv1:0"]["low"] < found["conv1:0"]["high"] <= high + 0.01
-    assert found["conv2:1"]["codes"] is None
+    assert found["conv2:1"]["quantized_range"] is None
     assert all(row["microseconds"] is None for row in found.values())
 
 
@@ -141,7 +141,7 @@ def test_files_have_histograms(folder: Path) -> None:
     report(folder, "--quantization-report", "q.html")
     page = ElementTree.fromstring((folder / "q.html").read_text().partition("\n")[2])
     assert len(list(page.iter("{http://www.w3.org/2000/svg}svg"))) == len(values)
-    ranges = [row["codes"] for row in values.values() if row["codes"] is not None]
+    ranges = [row["quantized_range"] for row in values.values() if row["quantized_range"] is not None]
     assert len(list(page.iter("{http://www.w3.org/2000/svg}line"))) == 2 * len(ranges) > 0
 
 

@@ -12,7 +12,7 @@ from models import bert_encoder, random_inputs
 from glow_mlir import InferenceSession
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import WEIGHTS
-from glow_mlir.quantization.weights import block_codes
+from glow_mlir.quantization.weights import quantize_blocks
 
 MIN_COSINE = {"int8": 0.9999, "int4": 0.99}
 """The least cosine to the results of f32."""
@@ -71,7 +71,7 @@ def test_codes_are_within_half_a_step_or_one_at_the_end_of_the_range(
     bits: int, block: int, shape: tuple[int, int], seed: int, magnitude: float
 ) -> None:
     weights = (np.random.default_rng(seed).normal(size=shape) * magnitude).astype(np.float32)
-    codes, scales = block_codes(weights, bits, block)
+    codes, scales = quantize_blocks(weights, bits, block)
     steps = np.repeat(np.abs(scales.astype(np.float64)), block, axis=1)[:, : shape[1]]
     signed = np.repeat(scales.astype(np.float64), block, axis=1)[:, : shape[1]]
     found = (codes.astype(np.float64) - (1 << bits - 1)) * signed

@@ -1,4 +1,7 @@
-"""Weights in blocks of narrow codes: onnxruntime's MatMulNBits, and ONNX's DequantizeLinear with `block_size`."""
+"""
+Weights in blocks of sub-byte quantized values: onnxruntime's MatMulNBits, and ONNX's DequantizeLinear with
+`block_size`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f8E8M0FNU, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_codes, unpack_codes
+from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_sub_bytes, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
@@ -21,12 +24,15 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
 
 ROUNDED = 4
-"""The `accuracy_level` from which on rows are rounded to codes of 8 bits."""
+"""The `accuracy_level` from which on rows are rounded to 8-bit quantized values."""
 
 
 @onnx_operator("MatMulNBits", domain=ONNXRUNTIME)
 def matmul_nbits(node: Node) -> SSAValue:
-    """A product with weights [N, K] in blocks of codes; each row of codes is filled up to whole blocks."""
+    """
+    A product with weights [N, K] in blocks of quantized values; each row of quantized values is filled up to whole
+    blocks.
+    """
     bits, block, columns, depth = (node.int(name, default) for name, default in _SIZES)
     if (reason := fault_of_blocks(bits, block)) is not None:
         raise node.unsupported(reason)
@@ -34,7 +40,7 @@ def matmul_nbits(node: Node) -> SSAValue:
         raise node.unsupported("weights packed for an onnxruntime kernel are not supported")
     blocks = -(-depth // block)
     _check_order(node, depth, block)
-    codes = _reshaped(node, 1, (columns, blocks * block * bits // 8))
+    quantized = _reshaped(node, 1, (columns, blocks * block * bits // 8))
     parameters = [_reshaped(node, 2, (columns, blocks)), _zero_points(node, columns, blocks, bits)]
     widths = {"bits": bits, "block": block}
     left, bias = node.cast(node.input(0), f32), node.optional(5)
@@ -44,13 +50,13 @@ def matmul_nbits(node: Node) -> SSAValue:
     if sizes_of(left)[-1] != depth:
         raise ModelError(f"{node.kind}: rows have {sizes_of(left)[-1]} elements, and K is {depth}", node=node.name)
     if depth * bits % CELL_BITS:
-        # Kernels read whole cells: the codes that fill up the last block are multiplied by zeros.
+        # Kernels read whole cells: the quantized values that fill up the last block are multiplied by zeros.
         zeros = [0] * (2 * rank_of(left) - 1)
         left = node.emit(PadOp, left, pads=[*zeros, blocks * block - depth])
     else:
-        codes = cut(node, codes, {1: (0, depth * bits // 8)})
+        quantized = cut(node, quantized, {1: (0, depth * bits // 8)})
     left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
-    result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
+    result = node.emit(BlockwiseMatMulOp, left, quantized, *parameters, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
         result = node.emit(ReshapeOp, result, shape=(columns,))
     return node.cast(result, node.element(0))
@@ -61,7 +67,7 @@ _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 
 
 def fault_of_blocks(bits: int, block: int) -> str | None:
-    """Why there is no operator on blocks of so many codes of so many bits; `None` where there is."""
+    """Why there is no operator on blocks of so many quantized values of so many bits; `None` where there is."""
     if bits not in WIDTHS:
         return f"quantized values of {bits} bits are not supported, only of {', '.join(map(str, WIDTHS))}"
     if block < FEWEST or block & (block - 1):
@@ -94,39 +100,39 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
         return None if value is None else _reshaped(node, 3, (columns, blocks))
     packed = _reshaped(node, 3, (columns, -(-blocks * bits // 8)))
     if (known := node.fold(packed)) is not None:
-        return node.constant(np.ascontiguousarray(unpack_codes(known, bits)[:, :blocks]))
+        return node.constant(np.ascontiguousarray(unpack_sub_bytes(known, bits)[:, :blocks]))
     return cut(node, _unpacked(node, packed, bits), {1: (0, blocks)})
 
 
 def _unpacked(node: Node, packed: SSAValue, bits: int) -> SSAValue:
-    """`unpack_codes` of bytes [rows, n] that a call brings."""
+    """`unpack_sub_bytes` of bytes [rows, n] that a call brings."""
     rows, width = shape_of(packed)
     count = 8 // bits
     column = node.emit(ReshapeOp, packed, shape=(rows, width, 1))
     shifts = node.constant(np.arange(0, 8, bits, dtype=np.uint8))
     moved = node.emit(BitShiftOp, column, shifts, direction="right")
-    codes = node.emit(BitwiseAndOp, moved, node.constant(np.array((1 << bits) - 1, np.uint8)))
-    return node.emit(ReshapeOp, codes, shape=(rows, width * count))
+    quantized = node.emit(BitwiseAndOp, moved, node.constant(np.array((1 << bits) - 1, np.uint8)))
+    return node.emit(ReshapeOp, quantized, shape=(rows, width * count))
 
 
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
 def gather_block_quantized(node: Node) -> SSAValue:
-    """Slices of numbers that blocks of constant codes along the last axis stand for."""
+    """Slices of numbers that blocks of constant quantized values along the last axis stand for."""
     block = node.int("block_size", 128)
-    codes, scales = node.content(0, "the table"), node.input(2)
+    quantized, scales = node.content(0, "the table"), node.input(2)
     points = None if node.optional(3) is None else node.content(3, "the zero points")
-    is_packed = codes.dtype.name not in NARROW_INTEGERS
-    bits = node.int("bits", 4) if is_packed else NARROW_INTEGERS[codes.dtype.name]
+    is_packed = quantized.dtype.name not in NARROW_INTEGERS
+    bits = node.int("bits", 4) if is_packed else NARROW_INTEGERS[quantized.dtype.name]
     if (reason := fault_of_blocks(bits, block)) is not None:
         raise node.unsupported(reason)
-    axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
-    if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
+    axis = normalize_axis(node.int("quantize_axis", 1), quantized.ndim)
+    if axis != quantized.ndim - 1 or quantized.dtype.itemsize > 1:
         raise node.unsupported("only integers in blocks along the last axis are supported")
     if is_packed:
-        points = None if points is None else unpack_codes(points, bits)[..., : shape_of(scales)[-1]]
-        table = Blocks(unpack_codes(codes, bits), scales, points, bits, block)
+        points = None if points is None else unpack_sub_bytes(points, bits)[..., : shape_of(scales)[-1]]
+        table = Blocks(unpack_sub_bytes(quantized, bits), scales, points, bits, block)
     else:
-        table = Blocks.of_integers(codes, scales, points, block)
+        table = Blocks.of_integers(quantized, scales, points, block)
     if (reason := table.fault) is not None:
         raise node.unsupported(reason)
     numbers = table.emit(node)
@@ -140,23 +146,25 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     do not read.
     """
     block = node.int("block_size", 0)
-    codes, scales, points = (node.known(position) for position in range(3))
-    if not block or codes is None or scales is None or (points is None) != (node.optional(2) is None):
+    quantized, scales, points = (node.known(position) for position in range(3))
+    if not block or quantized is None or scales is None or (points is None) != (node.optional(2) is None):
         return None
-    if codes.dtype.name in NARROW_FLOATS and points is not None and not points.astype(np.float32).any():
+    if quantized.dtype.name in NARROW_FLOATS and points is not None and not points.astype(np.float32).any():
         points = None
     kind = element_of(node.input(1))
-    if codes.ndim != 2 or codes.dtype.itemsize > 1 or kind not in (f32, f16, bf16, f8E8M0FNU):
+    if quantized.ndim != 2 or quantized.dtype.itemsize > 1 or kind not in (f32, f16, bf16, f8E8M0FNU):
         return None
     # Blocks along the first axis are those of rows of the transposed matrix.
     is_turned = normalize_axis(node.int("axis", 1), 2) == 0
     if is_turned:
-        codes, scales, points = codes.T, scales.T, None if points is None else points.T
+        quantized, scales, points = quantized.T, scales.T, None if points is None else points.T
     scales = scales.astype(np.float32) if kind == f8E8M0FNU else scales
-    is_float = is_float_dtype(codes.dtype)
-    if is_float and (points is not None or codes.dtype.name == POWERS_OF_TWO):
+    is_float = is_float_dtype(quantized.dtype)
+    if is_float and (points is not None or quantized.dtype.name == POWERS_OF_TWO):
         return None
-    found = Blocks.of_floats(codes, scales, block) if is_float else Blocks.of_integers(codes, scales, points, block)
+    found = (
+        Blocks.of_floats(quantized, scales, block) if is_float else Blocks.of_integers(quantized, scales, points, block)
+    )
     if found.fault is not None:
         return None
     result = found.emit(node)
@@ -173,7 +181,7 @@ class Blocks:
     Codes of floats have their `element` type, and no zero points; scales may come with a call.
     """
 
-    codes: np.ndarray
+    quantized: np.ndarray
     scales: np.ndarray | SSAValue
     zero_points: np.ndarray | None
     bits: int
@@ -182,38 +190,40 @@ class Blocks:
 
     @staticmethod
     def of_integers(
-        codes: np.ndarray, scales: np.ndarray | SSAValue, zero_points: np.ndarray | None, block: int
+        quantized: np.ndarray, scales: np.ndarray | SSAValue, zero_points: np.ndarray | None, block: int
     ) -> Blocks:
         """Those of integers with a sign or without one, whose zero points are 0 unless there are others."""
-        bits = NARROW_INTEGERS.get(codes.dtype.name, 8)
+        bits = NARROW_INTEGERS.get(quantized.dtype.name, 8)
         if zero_points is None:
             shape = scales.shape if isinstance(scales, np.ndarray) else shape_of(scales)
-            zero_points = np.zeros(shape, codes.dtype)
+            zero_points = np.zeros(shape, quantized.dtype)
         # Codes without a sign are larger by half of the range.
-        half = 0 if codes.dtype.name.startswith("u") else 1 << bits - 1
-        codes, zero_points = ((array.astype(np.int16) + half).astype(np.uint8) for array in (codes, zero_points))
-        return Blocks(codes, scales, zero_points, bits, block)
+        half = 0 if quantized.dtype.name.startswith("u") else 1 << bits - 1
+        quantized, zero_points = (
+            (array.astype(np.int16) + half).astype(np.uint8) for array in (quantized, zero_points)
+        )
+        return Blocks(quantized, scales, zero_points, bits, block)
 
     @staticmethod
-    def of_floats(codes: np.ndarray, scales: np.ndarray, block: int) -> Blocks:
+    def of_floats(quantized: np.ndarray, scales: np.ndarray, block: int) -> Blocks:
         """Those of floats of 8 or 4 bits."""
-        bits = packed_bits(codes.dtype.name) or 8
-        bare = np.ascontiguousarray(codes).view(np.uint8) & np.uint8((1 << bits) - 1)
-        return Blocks(bare, scales, None, bits, block, ELEMENT_TYPES[codes.dtype.name])
+        bits = packed_bits(quantized.dtype.name) or 8
+        bare = np.ascontiguousarray(quantized).view(np.uint8) & np.uint8((1 << bits) - 1)
+        return Blocks(bare, scales, None, bits, block, ELEMENT_TYPES[quantized.dtype.name])
 
     @property
     def fault(self) -> str | None:
-        """Why there is no operator on these codes; `None` where there is."""
+        """Why there is no operator on these quantized values; `None` where there is."""
         if (reason := fault_of_blocks(self.bits, self.block)) is not None:
             return reason
-        if self.codes.shape[-1] * self.bits % 8:
-            return f"{self.codes.shape[-1]} values of {self.bits} bits do not fill whole bytes"
+        if self.quantized.shape[-1] * self.bits % 8:
+            return f"{self.quantized.shape[-1]} values of {self.bits} bits do not fill whole bytes"
         return None
 
     def emit(self, node: Node) -> SSAValue:
-        """The numbers that the codes stand for."""
+        """The dequantized numbers."""
         half, points = 1 << self.bits - 1, self.zero_points
-        given = [pack_codes(self.codes, self.bits), self.scales]
+        given = [pack_sub_bytes(self.quantized, self.bits), self.scales]
         given += [] if points is None or (points == half).all() else [points]
         operands = [
             node.constant(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value for value in given

@@ -1,6 +1,6 @@
 """
-Operators of onnxruntime on codes (domain com.microsoft): what they are on numbers, between dequantization and
-quantization.
+Operators of onnxruntime on quantized values (domain com.microsoft): what they are on numbers, between dequantization
+and quantization.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.pooling import pool
 from glow_mlir.frontends.onnx.quantization import (
-    convolved_codes,
     dequantized,
-    dynamic_codes,
+    dynamic_quantized,
     integer_product,
     known_type,
     quantized,
+    quantized_convolution,
 )
 from glow_mlir.ir.registry import onnx_operator
 
@@ -46,7 +46,7 @@ def _requantized(node: Node, value: SSAValue, scale: int, code: int = 0) -> SSAV
 
 def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValue:
     """
-    Codes of a value as onnxruntime rounds them when it has added the zero point: halves become even codes.
+    Quantized values of a value as onnxruntime rounds them when it has added the zero point: halves become even values.
 
     These are not even distances from an odd zero point, but those from one less, of a value that is one step more.
     Whether it is odd may be known at run time only: then it is added to the quotient before that is rounded.
@@ -60,8 +60,8 @@ def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValu
         return _requantized(node, value, scale)
     (step, zero), *_ = to.quantization
     raised = node.emit(binary.AddOp, value, node.constant(step, like=value))
-    codes = node.emit(QuantizeOp, raised, to=uniform(to.storage, to.expressed, step, zero - 1))
-    return node.emit(StorageCastOp, codes, to=node.element())
+    quantized_value = node.emit(QuantizeOp, raised, to=uniform(to.storage, to.expressed, step, zero - 1))
+    return node.emit(StorageCastOp, quantized_value, to=node.element())
 
 
 def _of_two(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
@@ -80,20 +80,20 @@ for _name, _operator in {"QLinearAdd": binary.AddOp, "QLinearMul": binary.MulOp}
 
 @onnx_operator("QLinearSigmoid", domain=ONNXRUNTIME)
 def qlinear_sigmoid(node: Node) -> SSAValue:
-    """The codes of a sigmoid."""
+    """The quantized sigmoid."""
     return _requantized(node, node.emit(act.SigmoidOp, dequantized(node, 0, 1, 2)), 3)
 
 
 @onnx_operator("QLinearLeakyRelu", domain=ONNXRUNTIME)
 def qlinear_leaky_relu(node: Node) -> SSAValue:
-    """The codes of a ReLU with a slope on the left."""
+    """The quantized ReLU with a slope on the left."""
     value = node.emit(act.LeakyReluOp, dequantized(node, 0, 1, 2), alpha=node.float("alpha", 0.01))
     return _requantized(node, value, 3)
 
 
 @onnx_operator("QLinearSoftmax", domain=ONNXRUNTIME)
 def qlinear_softmax(node: Node) -> SSAValue:
-    """The codes of a softmax along an axis, or, before opset 13 of ONNX, over all from that axis on."""
+    """The quantized softmax along an axis, or, before opset 13 of ONNX, over all from that axis on."""
     value = dequantized(node, 0, 1, 2)
     shape, axis = shape_of(value), normalize_axis(node.int("axis", -1), rank_of(value))
     if node.int("opset") >= 13:
@@ -105,7 +105,10 @@ def qlinear_softmax(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearConcat", domain=ONNXRUNTIME)
 def qlinear_concat(node: Node) -> SSAValue:
-    """The codes of operands one after the other, each with scale and zero point; those of the result come first."""
+    """
+    The quantized values of operands one after the other, each with scale and zero point; those of the result come
+    first.
+    """
     parts = [dequantized(node, first, first + 1, first + 2) for first in range(2, len(node.inputs), 3)]
     if not parts:
         raise node.unsupported("no operands to concatenate")
@@ -115,14 +118,14 @@ def qlinear_concat(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearWhere", domain=ONNXRUNTIME)
 def qlinear_where(node: Node) -> SSAValue:
-    """The codes of one operand where a condition holds, else of another."""
+    """The quantized operand where a condition holds, else of another."""
     value = node.emit(binary.WhereOp, node.input(0), dequantized(node, 1, 2, 3), dequantized(node, 4, 5, 6))
     return _requantized(node, value, 7, 1)
 
 
 @onnx_operator("QLinearAveragePool", domain=ONNXRUNTIME)
 def qlinear_average_pool(node: Node) -> SSAValue:
-    """The codes of the mean of each window."""
+    """The quantized mean of each window."""
     includes_pads, is_last = node.flag("count_include_pad"), node.flag("channels_last")
     result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), is_last=is_last, count_include_pad=includes_pads)
     return _rounded_with_zero_point(node, result, 3)
@@ -130,7 +133,7 @@ def qlinear_average_pool(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearGlobalAveragePool", domain=ONNXRUNTIME)
 def qlinear_global_average_pool(node: Node) -> SSAValue:
-    """The codes of the mean of each channel."""
+    """The quantized mean of each channel."""
     value = dequantized(node, 0, 1, 2)
     rank, is_last = rank_of(value), node.flag("channels_last")
     axes = range(1, rank - 1) if is_last else range(2, rank)
@@ -139,7 +142,7 @@ def qlinear_global_average_pool(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearReduceMean", domain=ONNXRUNTIME)
 def qlinear_reduce_mean(node: Node) -> SSAValue:
-    """The codes of the mean along some axes, or along all."""
+    """The quantized mean along some axes, or along all."""
     value = dequantized(node, 0, 1, 2)
     rank = rank_of(value)
     axes = [normalize_axis(axis, rank) for axis in node.ints("axes", range(rank))]
@@ -149,7 +152,7 @@ def qlinear_reduce_mean(node: Node) -> SSAValue:
 @onnx_operator("QLinearConv", domain=ONNXRUNTIME)
 def qlinear_conv(node: Node) -> SSAValue:
     """ONNX's operator of images whose channels may be last."""
-    return convolved_codes(node, is_last=node.flag("channels_last"))
+    return quantized_convolution(node, is_last=node.flag("channels_last"))
 
 
 # ---- products -----------------------------------------------------------------------------------------------------
@@ -157,7 +160,10 @@ def qlinear_conv(node: Node) -> SSAValue:
 
 @onnx_operator("QGemm", domain=ONNXRUNTIME)
 def qgemm(node: Node) -> SSAValue:
-    """A product of matrices, with codes in the scale of its sums as bias; numbers where the result has no scale."""
+    """
+    A product of matrices, with quantized values in the scale of its sums as bias; numbers where the result has no
+    scale.
+    """
     is_turned, alpha, bias = node.flag("transB"), node.float("alpha", 1.0), node.optional(6)
     left, right = dequantized(node, 0, 1, 2), _by_column(node, 3, is_turned)
     if node.flag("transA"):
@@ -173,21 +179,24 @@ def qgemm(node: Node) -> SSAValue:
 
 @onnx_operator("MatMulIntegerToFloat", domain=ONNXRUNTIME)
 def matmul_integer_to_float(node: Node) -> SSAValue:
-    """The numbers that a product of codes stands for, and a bias."""
+    """The numbers that a product of quantized values stands for, and a bias."""
     sums = integer_product(node, node.input(0), node.input(1), node.optional(4), node.optional(5))
     return _scaled(node, sums, _plain(node, 2), _plain(node, 3), 6)
 
 
 @onnx_operator("DynamicQuantizeMatMul", domain=ONNXRUNTIME)
 def dynamic_quantize_matmul(node: Node) -> SSAValue:
-    """A product of numbers, quantized by their range, and codes; and a bias."""
-    codes, scale, zero_point = dynamic_codes(node, node.input(0))
-    sums = integer_product(node, codes, node.input(1), zero_point, node.optional(3))
+    """A product of numbers, quantized by their range, and quantized values; and a bias."""
+    quantized_value, scale, zero_point = dynamic_quantized(node, node.input(0))
+    sums = integer_product(node, quantized_value, node.input(1), zero_point, node.optional(3))
     return _scaled(node, sums, scale, _plain(node, 2), 4)
 
 
 def _scaled(node: Node, sums: SSAValue, left: SSAValue, right: SSAValue, bias: int) -> SSAValue:
-    """Sums of products of codes as numbers, from the scales of both sides; `bias` is the position of an operand."""
+    """
+    Sums of products of quantized values as numbers, from the scales of both sides; `bias` is the position of an
+    operand.
+    """
     result = node.emit(DequantizeOp, sums, node.emit(binary.MulOp, left, right))
     addend = node.optional(bias)
     return result if addend is None else node.emit(binary.AddOp, result, addend)

@@ -49,19 +49,19 @@ from glow_mlir.support.symbols import Sizes
 
 @onnx_operator("QuantizeLinear", since=10)
 def quantize_linear(node: Node) -> SSAValue:
-    """The codes of numbers: with known parameters in their type, else by operands."""
+    """The quantized numbers: with known parameters in their type, else by operands."""
     zero_point = node.optional(2)
     element = ui8 if zero_point is None else element_of(zero_point)
     if kind := node.int("output_dtype", 0):
         element = element_of_onnx(kind, "the result of QuantizeLinear")
-    _check_codes(node, element)
+    _check_quantized(node, element)
     return quantized(node, node.input(0), 1, 2, element)
 
 
 @onnx_operator("DequantizeLinear", since=10)
 def dequantize_linear(node: Node) -> SSAValue:
-    """The numbers that codes stand for."""
-    _check_codes(node, node.element(0))
+    """The dequantized numbers."""
+    _check_quantized(node, node.element(0))
     result = numbers_of_blocks(node)
     if result is None:
         result = dequantized(node, 0, 1, 2)
@@ -73,7 +73,8 @@ def quantized(
     node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None = None
 ) -> SSAValue:
     """
-    The codes of a value, as integers or narrow floats of a type; `scale` and `zero_point` are positions of operands.
+    The quantized values of a value, as integers or narrow floats of a type; `scale` and `zero_point` are positions of
+    operands.
 
     Lists of these are for `axis`, by default that of the node.
     """
@@ -82,17 +83,19 @@ def quantized(
     whole = _in_bytes(element)
     known = known_type(node, scale, zero_point, whole)
     if known is not None:
-        codes = node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=whole)
+        quantized_value = node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=whole)
     else:
-        codes = node.emit(QuantizeOp, value, *_operands(node, sizes_of(value), axis, scale, zero_point), to=whole)
+        quantized_value = node.emit(
+            QuantizeOp, value, *_operands(node, sizes_of(value), axis, scale, zero_point), to=whole
+        )
     if whole == element:
-        return codes
-    limits = [node.constant(bound, like=codes) for bound in integer_bounds(cast("IntegerType", element))]
-    return node.emit(CastOp, node.emit(ClipOp, codes, *limits), to=element)
+        return quantized_value
+    limits = [node.constant(bound, like=quantized_value) for bound in integer_bounds(cast("IntegerType", element))]
+    return node.emit(CastOp, node.emit(ClipOp, quantized_value, *limits), to=element)
 
 
 def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | None = None) -> SSAValue:
-    """The numbers that codes stand for; all three are positions of operands. `axis` is that of `quantized`."""
+    """The dequantized numbers; all three are positions of operands. `axis` is that of `quantized`."""
     value = node.input(code)
     if is_narrow_float(element_of(value)):
         return _scaled(node, value, scale, zero_point, axis)
@@ -145,7 +148,7 @@ def _as_computed(node: Node, value: SSAValue) -> SSAValue:
     return node.cast(value, f32 if is_narrow_float(element) else _in_bytes(element))
 
 
-def _check_codes(node: Node, element: Attribute) -> None:
+def _check_quantized(node: Node, element: Attribute) -> None:
     if not is_integer(_in_bytes(element)) and not is_narrow_float(element):
         raise node.unsupported(f"quantized values of type {element} are not supported")
 
@@ -203,14 +206,14 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
 
 @onnx_operator("MatMulInteger", since=10)
 def matmul_integer(node: Node) -> SSAValue:
-    """A product of codes less their zero points, in i32."""
+    """A product of quantized values less their zero points, in i32."""
     return integer_product(node, node.input(0), node.input(1), node.optional(2), node.optional(3))
 
 
 def integer_product(
     node: Node, left: SSAValue, right: SSAValue, left_zero: SSAValue | None, right_zero: SSAValue | None
 ) -> SSAValue:
-    """The product of codes, of the shapes of the first operands, less their zero points, in i32."""
+    """The product of quantized values, of the shapes of the first operands, less their zero points, in i32."""
     first, second = _centred(node, left, left_zero), _centred(node, right, right_zero)
     if first is not None and second is not None:
         return numpy_product(node, first, second)
@@ -240,14 +243,14 @@ def _as_i32(node: Node, value: SSAValue | None, line: tuple[int, ...]) -> SSAVal
 
 
 def _total(node: Node, value: SSAValue, axis: int) -> SSAValue:
-    """The sum of codes along an axis of matrices, which stays as one of size one."""
+    """The sum of quantized values along an axis of matrices, which stays as one of size one."""
     wide = node.emit(CastOp, value, to=i32)
     return node.emit(ReduceSumOp, wide, axes=[rank_of(value) + axis], keepdims=True)
 
 
 @onnx_operator("ConvInteger", since=10)
 def conv_integer(node: Node) -> SSAValue:
-    """A channels-last convolution of codes less their zero points, in i32, between transposes."""
+    """A channels-last convolution of quantized values less their zero points, in i32, between transposes."""
     image, filter_ = (_centred(node, node.input(i), node.optional(i + 2)) for i in (0, 1))
     if image is None or filter_ is None:
         lines = (), (-1, *[1] * (node.rank(1) - 1))
@@ -267,7 +270,7 @@ ROWS, COLUMNS = -2, -1
 
 @onnx_operator("QLinearMatMul", since=10)
 def qlinear_matmul(node: Node) -> SSAValue:
-    """The codes of a product of what codes stand for; a vector is a matrix of one row or column, as in MatMul."""
+    """The quantized product of dequantized operands; a vector is a matrix of one row or column, as in MatMul."""
     product = numpy_product(node, dequantized(node, 0, 1, 2, ROWS), dequantized(node, 3, 4, 5, COLUMNS))
     return quantized(node, product, 6, 7, node.element(7), ROWS)
 
@@ -275,11 +278,11 @@ def qlinear_matmul(node: Node) -> SSAValue:
 @onnx_operator("QLinearConv", since=10)
 def qlinear_conv(node: Node) -> SSAValue:
     """Those of images whose channels are first."""
-    return convolved_codes(node)
+    return quantized_convolution(node)
 
 
-def convolved_codes(node: Node, is_last: bool = False) -> SSAValue:
-    """The codes of a convolution of what codes stand for; the bias is codes in the scale of the products."""
+def quantized_convolution(node: Node, is_last: bool = False) -> SSAValue:
+    """The quantized convolution of dequantized operands; the bias has the scale of the products."""
     bias = node.optional(8)
     if bias is not None:
         scale = node.emit(MulOp, node.input(1), node.input(4))
@@ -312,15 +315,16 @@ def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAVal
 @onnx_operator("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(node: Node) -> list[SSAValue]:
     """Codes of u8 for the range of numbers, their scale and zero point."""
-    return list(dynamic_codes(node, node.input(0)))
+    return list(dynamic_quantized(node, node.input(0)))
 
 
-def dynamic_codes(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+def dynamic_quantized(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
     """
-    Codes of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear).
+    Quantized values of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear).
 
-    Where all numbers are 0, the standard's scale is 0, of which there are no codes, and it is 1, as in onnxruntime.
-    The zero point is then 0; it is 255 where the range is so small or large that the standard has no number for it.
+    Where all numbers are 0, the standard's scale is 0, of which there are no quantized values, and it is 1, as in
+    onnxruntime. The zero point is then 0; it is 255 where the range is so small or large that the standard has no
+    number for it.
     """
     axes, zero = list(range(rank_of(value))), node.constant(0.0, like=value)
     least = node.emit(MinOp, node.emit(ReduceMinOp, value, axes=axes, keepdims=False), zero)

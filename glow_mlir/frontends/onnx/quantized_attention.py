@@ -1,4 +1,4 @@
-"""onnxruntime's QAttention: self-attention whose queries, keys and values are one product of codes."""
+"""onnxruntime's QAttention: self-attention whose queries, keys and values are one product of quantized values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ QUERY, KEY, VALUE = range(3)
 
 @onnx_operator("QAttention", domain=ONNXRUNTIME)
 def qattention(node: Node) -> list[SSAValue | None]:
-    """Attention of the heads of a product of codes; with keys and values of a past, also these and the new ones."""
+    """
+    Attention of the heads of a product of quantized values; with keys and values of a past, also these and the new
+    ones.
+    """
     if node.flag("do_rotary") or node.flag("past_present_share_buffer"):
         raise node.unsupported("rotary positions and overwritten past buffers are not supported")
     for position, (rank, axes) in AXES.items():

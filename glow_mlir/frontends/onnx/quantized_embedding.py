@@ -1,4 +1,4 @@
-"""onnxruntime's QEmbedLayerNormalization: the sum of rows of tables of codes, normalized."""
+"""onnxruntime's QEmbedLayerNormalization: the sum of rows of tables of quantized values, normalized."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.frontends.onnx.quantization import dequantized
 from glow_mlir.ir.registry import onnx_operator
 
 WORDS, PLACES, SEGMENTS, SCALE, BIAS = range(2, 7)
-"""Positions of the operands that are codes; their scales and zero points follow in this order."""
+"""Positions of the quantized operands; their scales and zero points follow in this order."""
 
 MASK = 7
 SCALES, ZERO_POINTS = 8, 13
@@ -39,7 +39,7 @@ def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 
 
 def _numbers(node: Node, position: int) -> SSAValue:
-    """The numbers of an operand that is codes."""
+    """The numbers of a quantized operand."""
     place = position - WORDS
     return dequantized(node, position, SCALES + place, ZERO_POINTS + place)
 

@@ -1,4 +1,4 @@
-"""onnxruntime's DynamicQuantizeLSTM: an LSTM whose products are of codes, step by step."""
+"""onnxruntime's DynamicQuantizeLSTM: an LSTM whose products are of quantized values, step by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import part_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.quantization import dynamic_codes, integer_product
+from glow_mlir.frontends.onnx.quantization import dynamic_quantized, integer_product
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dataclass import dataclass
 
@@ -39,7 +39,7 @@ REVERSED = {"forward": (False,), "reverse": (True,), "bidirectional": (False, Tr
 @onnx_operator("DynamicQuantizeLSTM", domain=ONNXRUNTIME)
 def dynamic_quantize_lstm(node: Node) -> Sequence[SSAValue]:
     """
-    Input and hidden numbers become codes of u8 for their range: all steps of the input at once, hidden ones each step.
+    Input and hidden numbers become u8 for their range: all steps of the input at once, hidden ones each step.
     """
     direction = node.text("direction", "forward")
     if direction not in REVERSED:
@@ -91,11 +91,11 @@ class _Recurrence:
         return [found[step] for step in range(steps)], hidden, cell
 
     def _product(self, rows: SSAValue, weights: int, scale: int) -> SSAValue:
-        """The product of rows, as codes for their range, and weights; the zero point follows the scale."""
+        """The product of rows, as quantized values for their range, and weights; the zero point follows the scale."""
         node = self.node
-        codes, rows_scale, rows_zero = dynamic_codes(node, rows)
+        quantized, rows_scale, rows_zero = dynamic_quantized(node, rows)
         matrix, weights_scale, zero = (part_of(node, node.input(at), self.number) for at in (weights, scale, scale + 1))
-        sums = integer_product(node, codes, matrix, rows_zero, zero)
+        sums = integer_product(node, quantized, matrix, rows_zero, zero)
         return node.emit(DequantizeOp, sums, node.emit(MulOp, rows_scale, weights_scale))
 
     def _step(self, sums: SSAValue, cell: SSAValue, size: int) -> tuple[SSAValue, SSAValue]:

@@ -208,9 +208,9 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     if not count:
         raise ModelError(f"{node.kind} has no trees", node=node.name)
     number = _numbering(node, *ids)
-    words, codes = np.unique(modes, return_inverse=True)
+    words, mode_indices = np.unique(modes, return_inverse=True)
     names = [word.decode(errors="backslashreplace").removeprefix("BRANCH_") for word in words.tolist()]
-    is_leaf = np.array([name == "LEAF" for name in names])[codes]
+    is_leaf = np.array([name == "LEAF" for name in names])[mode_indices]
     inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
     places = np.empty(count, np.int64)
     places[inner], places[leaves] = np.arange(len(inner)), -1 - np.arange(len(leaves))
@@ -219,7 +219,7 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     trees = Trees(
         features[inner],
         thresholds[inner],
-        _tests(node, names, codes[inner], inner),
+        _tests(node, names, mode_indices[inner], inner),
         places[np.stack(children, axis=1)],
         places[_roots(ids[0], children)],
         weights,
@@ -296,20 +296,20 @@ def _leaf_weights(
 # ---- attributes, and what becomes of sums
 
 
-def _tests(node: Node, words: Sequence[str], codes: np.ndarray, picked: np.ndarray | None = None) -> np.ndarray:
+def _tests(node: Node, words: Sequence[str], mode_indices: np.ndarray, picked: np.ndarray | None = None) -> np.ndarray:
     """The relations for which the tests of nodes hold, each of which is one of the words."""
     missing = _ints(node, "nodes_missing_value_tracks_true")
     if picked is not None and len(missing) > picked.max(initial=-1):
         missing = missing[picked]
-    if len(missing) not in (0, len(codes)):
+    if len(missing) not in (0, len(mode_indices)):
         raise ModelError(f"{node.kind}: nodes_missing_value_tracks_true is not as long as nodes_modes", node=node.name)
     sets = np.zeros((2, len(words)), np.int64)
     for code, word in enumerate(words):
-        if np.any(codes == code):
+        if np.any(mode_indices == code):
             if word not in _MODES[:-1]:
                 raise node.unsupported(f"there is no test '{word}'")
             sets[:, code] = [tests_of(word, tracks_true) for tracks_true in (False, True)]
-    return sets[(missing != 0).astype(np.int64) if len(missing) else 0, codes]
+    return sets[(missing != 0).astype(np.int64) if len(missing) else 0, mode_indices]
 
 
 def _comparable(node: Node, thresholds: np.ndarray) -> tuple[SSAValue, np.ndarray]:

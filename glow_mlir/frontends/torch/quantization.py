@@ -1,4 +1,4 @@
-"""PyTorch's quantization in graphs (PT2E): codes of numbers, and the numbers that codes stand for."""
+"""PyTorch's quantization in graphs (PT2E): quantized values of numbers, and their dequantized numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LIBRARY = "quantized_decomposed"
 """PyTorch's library of these operators."""
 
 
-def _codes(node: TorchNode, element: Attribute, least: int, most: int) -> tuple[int, int]:
-    """The codes that there are; raises `UnsupportedError` for codes that are no integers."""
+def _quantized_bounds(node: TorchNode, element: Attribute, least: int, most: int) -> tuple[int, int]:
+    """The quantized values that there are; raises `UnsupportedError` for quantized values that are no integers."""
     if not is_integer(element):
-        raise node.unsupported(f"codes of the type {element}")
+        raise node.unsupported(f"quantized values of the type {element}")
     bounds = integer_bounds(cast("IntegerType", element))
     return max(least, bounds[0]), min(most, bounds[1])
 
 
-def _limited(node: TorchNode, codes: SSAValue, least: int, most: int) -> SSAValue:
+def _limited(node: TorchNode, quantized: SSAValue, least: int, most: int) -> SSAValue:
     """Codes within a range that is narrower than their type."""
-    element = element_of(codes)
-    if _codes(node, element, least, most) == integer_bounds(cast("IntegerType", element)):
-        return codes
-    return node.emit(ClipOp, codes, node.scalar(least, element), node.scalar(most, element))
+    element = element_of(quantized)
+    if _quantized_bounds(node, element, least, most) == integer_bounds(cast("IntegerType", element)):
+        return quantized
+    return node.emit(ClipOp, quantized, node.scalar(least, element), node.scalar(most, element))
 
 
 @torch_operator(f"{LIBRARY}.quantize_per_tensor.default")
@@ -41,9 +41,9 @@ def quantize(
 ) -> SSAValue:
     """round(x / scale) + zero point, within a range."""
     element = node.element
-    _codes(node, element, least, most)
-    codes = node.emit(QuantizeOp, node.cast(value, f32), to=uniform(element, f32, scale, zero_point))
-    return _limited(node, node.emit(StorageCastOp, codes, to=element), least, most)
+    _quantized_bounds(node, element, least, most)
+    quantized = node.emit(QuantizeOp, node.cast(value, f32), to=uniform(element, f32, scale, zero_point))
+    return _limited(node, node.emit(StorageCastOp, quantized, to=element), least, most)
 
 
 @torch_operator(f"{LIBRARY}.dequantize_per_tensor.default")
@@ -51,7 +51,7 @@ def dequantize(
     node: TorchNode, value: SSAValue, scale: float, zero_point: int, least: int, most: int, *_: object, **__: object
 ) -> SSAValue:
     """(code - zero point) · scale."""
-    _codes(node, element_of(value), least, most)
+    _quantized_bounds(node, element_of(value), least, most)
     known = uniform(element_of(value), f32, scale, zero_point)
     return node.cast(node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known)), node.element)
 
@@ -76,7 +76,7 @@ def quantize_by_channel(
 ) -> SSAValue:
     """`quantize`, with parameters for each index of an axis."""
     element = node.element
-    _codes(node, element, least, most)
+    _quantized_bounds(node, element, least, most)
     parameters = _along(node, scales, value, axis, f32), _along(node, zero_points, value, axis, element)
     return _limited(node, node.emit(QuantizeOp, node.cast(value, f32), *parameters, to=element), least, most)
 
@@ -95,6 +95,6 @@ def dequantize_by_channel(
 ) -> SSAValue:
     """`dequantize`, with parameters for each index of an axis."""
     element = element_of(value)
-    _codes(node, element, least, most)
+    _quantized_bounds(node, element, least, most)
     zero = None if zero_points is None else _along(node, zero_points, value, axis, element)
     return node.cast(node.emit(DequantizeOp, value, _along(node, scales, value, axis, f32), zero), node.element)

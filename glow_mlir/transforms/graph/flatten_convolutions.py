@@ -73,17 +73,17 @@ class DeepenConvolution(Pattern):
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
         target = rewriter.function.target
         costs, window = costs_of(target), op.window()
-        codes = costs.depth_codes
-        if codes < 2 or not is_channels_last(op.layout) or may_be_empty(op.result) or integer(op.group) > 1:
+        dot_depth = costs.depth_codes
+        if dot_depth < 2 or not is_channels_last(op.layout) or may_be_empty(op.result) or integer(op.group) > 1:
             return
-        if len(window.kernel) != IMAGE_AXES or window.kernel[0] == 1 or not _is_code_of_a_byte(op):
+        if len(window.kernel) != IMAGE_AXES or window.kernel[0] == 1 or not _is_one_byte_quantized(op):
             return
         *_, filters = shape_of(op.result)
         lines, pixels = shape_of(op.result)[1:-1]
         width, channels = shape_of(op.input)[2:]
         run = channels * window.kernel[1] if window.dilations[1] == 1 else channels
         rest = window.kernel[1] * channels // run
-        taken, needed = window.kernel[0] * -(-run // codes), -(-window.kernel[0] * run // codes)
+        taken, needed = window.kernel[0] * -(-run // dot_depth), -(-window.kernel[0] * run // dot_depth)
         saved = (taken - needed) * rest * lines * pixels * filters
         if saved <= costs.copied_code_operations * lines * width * channels * window.kernel[0]:
             return
@@ -105,7 +105,7 @@ class DeepenConvolution(Pattern):
         rewriter.replace(op, (), [deep])
 
 
-def _is_code_of_a_byte(op: ConvOp) -> bool:
+def _is_one_byte_quantized(op: ConvOp) -> bool:
     """Whether a convolution reads 8-bit integers."""
     element = storage_of(element_of(op.input))
     return is_integer(element) and byte_width(element) == 1

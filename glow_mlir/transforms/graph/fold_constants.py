@@ -87,18 +87,23 @@ class FoldConstantOperands(Pattern):
     """Maximum bytes of a result that is larger than its operands together."""
     total: int
     """Bytes of results that are always allowed in total."""
-    codes: bool = False
+    quantized: bool = False
     """Whether to fold dequantizations to wider numbers."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
         given = operands_of(op)
-        sources = [untyped(value) for value in given] if self.codes else given
+        sources = [untyped(value) for value in given] if self.quantized else given
         if not sources or not all(map(rewriter.storage.is_constant, sources)):  # The common case.
             return
         if not op.HAS_INSTRUCTION:  # Gradients have no value semantics.
             return
-        if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
+        if (
+            isinstance(op, SplatOp)
+            or has_run_time_sizes(op)
+            or is_typing(op)
+            or (not self.quantized and is_expansion(op))
+        ):
             return
         # Count an operand once even if it is read twice.
         available = sum(map(bytes_of, set(op.operands)))
@@ -125,18 +130,18 @@ class FoldConstantsPass(PatternPass):
 
     A result larger than `limit` bytes is folded only if it is no larger than its operands together, so that expansions
     do not bloat the weights. Quantized constants stay quantized unless they are as wide as the dequantized numbers, or
-    `codes` is set. All results of all runs on a module, tiny ones excepted, take at most `total` bytes or eight times
-    the original constants; the rest is computed at run time.
+    `quantized` is set. All results of all runs on a module, tiny ones excepted, take at most `total` bytes or eight
+    times the original constants; the rest is computed at run time.
     """
 
     name = "fold-constants"
 
     limit: int = 1 << 20
-    codes: bool = False
+    quantized: bool = False
     total: int = 1 << 28
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.total, self.codes))),)
+        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.total, self.quantized))),)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         Growth.of(op)

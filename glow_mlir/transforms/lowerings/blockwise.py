@@ -30,11 +30,11 @@ from glow_mlir.ir.registry import lowering
 def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
     """Unpack the quantized values, subtract zero points, and multiply by scales."""
     bits, block = integer(op.bits), integer(op.block)
-    codes = _codes(op.codes, bits, emit)
+    unpacked = _unpacked(op.codes, bits, emit)
     if op.element is not None:
-        bare = codes if bits == 8 else emit(CastOp, codes, to=ui4)
-        codes = emit(BitCastOp, bare, to=op.element)
-    number = emit(CastOp, codes, to=f32)
+        bare = unpacked if bits == 8 else emit(CastOp, unpacked, to=ui4)
+        unpacked = emit(BitCastOp, bare, to=op.element)
+    number = emit(CastOp, unpacked, to=f32)
     size = size_along(number, -1)
     scale = _spread(emit(CastOp, op.scales, to=f32), block, size, emit)
     if op.element is not None:
@@ -55,7 +55,7 @@ def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
     return emit(MatMulOp, op.left, weights, op.bias, transpose_right=True)
 
 
-def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
+def _unpacked(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
     """Unpack the quantized values of bytes."""
     if bits == 8:
         return packed

@@ -185,7 +185,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
     largest = max(lives, key=lambda at: sum(life.size for life in lives if life.begin <= at.begin < life.end))
     declared = declaration_of(largest, function)
     needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
-    hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
+    hint = "what takes most is here: smaller inputs, 8-bit quantized values, or fewer channels"
     if bound >= limit:
         hint = "smaller inputs and outputs, or of fewer bits"
     return OutOfMemoryError(

@@ -23,22 +23,22 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.rewriting.blockwise_products import GatherBlocks, MultiplyBlocks
-from glow_mlir.rewriting.lookup_tables import TabulateCodes
-from glow_mlir.rewriting.quantized_means import AverageCodes, MeanOfCodes, SumImages
-from glow_mlir.rewriting.quantized_movement import MoveCodes, QuantizeMoved
-from glow_mlir.rewriting.quantized_values import codes_of, known_codes, product_of_scales, reshaped_scale
-from glow_mlir.rewriting.rescaled_values import RescaleCodes, keeps_quantizations
+from glow_mlir.rewriting.lookup_tables import TabulateQuantized
+from glow_mlir.rewriting.quantized_means import AverageOfQuantized, MeanOfQuantized, SumImages
+from glow_mlir.rewriting.quantized_movement import MoveQuantized, QuantizeMoved
+from glow_mlir.rewriting.quantized_values import known_quantized, product_of_scales, quantized_of, reshaped_scale
+from glow_mlir.rewriting.rescaled_values import RescaleQuantized, keeps_quantizations
 from glow_mlir.support.dataclass import dataclass
 
 Product = ConvOp | MatMulOp | FullyConnectedOp
 
 
-class MultiplyCodes(Pattern):
+class MultiplyQuantized(Pattern):
     """Multiply quantized values in integers, and dequantize the accumulators; the bias is added behind."""
 
     @rooted
     def match_and_rewrite(self, op: Product, rewriter: Rewriter, /) -> None:
-        left, right = (codes_of(value, rewriter.storage) for value in op.operands[:2])
+        left, right = (quantized_of(value, rewriter.storage) for value in op.operands[:2])
         if left is None or right is None or (isinstance(left.scale, SSAValue) and size_of(left.scale) > 1):
             return
         is_last = not isinstance(op, ConvOp) or is_channels_last(op.layout)
@@ -98,21 +98,21 @@ class MultiplyElements(Pattern):
     def match_and_rewrite(self, op: MulOp, rewriter: Rewriter, /) -> None:
         if keeps_quantizations(rewriter.function):
             return
-        left, right = (codes_of(value, rewriter.storage) for value in op.operands)
+        left, right = (quantized_of(value, rewriter.storage) for value in op.operands)
         if left is None or right is None:
             return
-        for codes in (left, right):
-            if byte_width(element_of(codes.value)) > 1 or known_codes(codes, rewriter.storage) is not None:
+        for quantized in (left, right):
+            if byte_width(element_of(quantized.value)) > 1 or known_quantized(quantized, rewriter.storage) is not None:
                 return
         emit = rewriter.emit
         product = emit(MulOp, _centred(left.value, emit), _centred(right.value, emit))
         rewriter.replace(op, DequantizeOp.make(product, product_of_scales(left.scale, right.scale, emit)))
 
 
-def _centred(codes: SSAValue, emit: Emitter) -> SSAValue:
+def _centred(quantized: SSAValue, emit: Emitter) -> SSAValue:
     """Subtract the zero point of a quantized value, as i32."""
-    element, zero = element_of(codes), zero_point_of(element_of(codes))
-    integers = codes if storage_of(element) == element else emit(StorageCastOp, codes, to=storage_of(element))
+    element, zero = element_of(quantized), zero_point_of(element_of(quantized))
+    integers = quantized if storage_of(element) == element else emit(StorageCastOp, quantized, to=storage_of(element))
     wide = emit(CastOp, integers, to=i32)
     return emit(SubOp, wide, emit.splat(zero, i32)) if zero else wide
 
@@ -151,17 +151,17 @@ class FoldQuantizationPass(PatternPass):
     WALKS = (
         Walk(
             (
-                MoveCodes(),
-                MultiplyCodes(),
+                MoveQuantized(),
+                MultiplyQuantized(),
                 MultiplyElements(),
                 MultiplyBlocks(),
                 GatherBlocks(),
-                AverageCodes(),
-                MeanOfCodes(),
+                AverageOfQuantized(),
+                MeanOfQuantized(),
                 SumImages(),
                 QuantizeMoved(),
-                TabulateCodes(),
-                RescaleCodes(),
+                TabulateQuantized(),
+                RescaleQuantized(),
             ),
             recursive=True,
         ),

@@ -52,13 +52,13 @@ class ProductOfIntegers(Pattern):
         if isinstance(op, ConvOp) and zero and any(op.window().pads):
             left = padded_image(op, emit)
             del properties["pads"]
-        codes, weights = stored_integers(left, emit), stored_integers(right, emit)
+        quantized, weights = stored_integers(left, emit), stored_integers(right, emit)
         if shift:
             wide = i16 if byte_width(element_of(weights)) == 1 else i32
             weights = emit(SubOp, emit(CastOp, weights, to=wide), emit.splat(shift, wide))
-            codes = emit(CastOp, codes, to=wide)
+            quantized = emit(CastOp, quantized, to=wide)
         bias = _with_zero_point(op, weights, zero, emit)
-        sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, codes, weights, bias or op.bias, **properties)
+        sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, quantized, weights, bias or op.bias, **properties)
         if zero and bias is None:
             total = emit(MulOp, _total(op, weights, emit), emit.splat(zero, i32))
             sums = emit(SubOp, sums, total)

@@ -32,7 +32,7 @@ from glow_mlir.quantization.calibration import calibrated
 from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
 from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
-from glow_mlir.quantization.weights import bias_codes, weight_codes
+from glow_mlir.quantization.weights import quantize_bias, quantize_weights
 from glow_mlir.rewriting.kept_operators import kept_operators
 from glow_mlir.rewriting.linear_operators import linear_operator
 from glow_mlir.rewriting.quantization_plan import Plan, floats_of
@@ -167,7 +167,7 @@ class Quantizing:
         assert isinstance(producer, Operation)
         assert producer.next_op is not None
         emit = Emitter(producer.next_op, self.plan.storage, location=producer.location)
-        readers = [use for use in value.uses if self.plan.reads_codes(value, use)]
+        readers = [use for use in value.uses if self.plan.reads_quantized(value, use)]
         result = emit(DequantizeOp, emit(QuantizeOp, value, to=self.uniform(value).type()))
         result.name_hint = value.name_hint
         for use in readers:
@@ -181,15 +181,15 @@ class Quantizing:
         assert weights is not None
         hint = op.operands[1].name_hint or "weights"
         line = channel_line(op) if options.per_channel else ()
-        found = weight_codes(weights, line, options.schema, options.weight_bits)
-        codes, scales = emit.constant(found.codes, hint), emit.constant(found.scales, f"{hint}_scale")
-        op.operands[1] = emit(DequantizeOp, codes, scales)
+        found = quantize_weights(weights, line, options.schema, options.weight_bits)
+        quantized, scales = emit.constant(found.quantized, hint), emit.constant(found.scales, f"{hint}_scale")
+        op.operands[1] = emit(DequantizeOp, quantized, scales)
         bias = None if op.bias is None else storage.value_of(op.bias)
         if bias is not None:
             if options.bias_correction:
                 bias = bias - self._mean_error(op, found.numbers().astype(np.float64) - weights)
             products = found.scales.reshape(-1).astype(np.float64) * _scale_of(op.operands[0])
-            rounded = bias_codes(bias, products, options.schema, BIASES[options.bias]).numbers()
+            rounded = quantize_bias(bias, products, options.schema, BIASES[options.bias]).numbers()
             op.operands[2] = emit.constant(rounded, op.operands[2].name_hint or "bias")
 
     def _mean_error(self, op: Product, errors: np.ndarray) -> np.ndarray | float:
@@ -215,9 +215,9 @@ def _reads_one_channel(form: LinearForm) -> bool:
 def _rounded(value: SSAValue) -> SSAValue:
     """The value in front of the quantization and dequantization."""
     assert isinstance(value.owner, DequantizeOp)
-    codes = value.owner.input.owner
-    assert isinstance(codes, QuantizeOp)
-    return codes.input
+    quantized = value.owner.input.owner
+    assert isinstance(quantized, QuantizeOp)
+    return quantized.input
 
 
 def _scale_of(value: SSAValue) -> float:

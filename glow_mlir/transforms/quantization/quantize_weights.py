@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_codes
+from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_sub_bytes
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, Blockwise, BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -24,7 +24,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.options.compilation import WEIGHTS
-from glow_mlir.quantization.weights import block_codes
+from glow_mlir.quantization.weights import quantize_blocks
 from glow_mlir.rewriting.kept_operators import kept_operators
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
@@ -98,8 +98,8 @@ class QuantizeWeights(Pattern):
         emit, hint = rewriter.emit, value.name_hint or "weights"
         weights = known.T if is_turned else known
         whole = np.pad(weights, ((0, 0), (0, self._missing(weights.shape[1]))))
-        codes, scales = block_codes(whole, self.bits, self.block)
-        operands = emit.constant(pack_codes(codes, self.bits), hint), emit.constant(scales, f"{hint}_scales")
+        quantized, scales = quantize_blocks(whole, self.bits, self.block)
+        operands = emit.constant(pack_sub_bytes(quantized, self.bits), hint), emit.constant(scales, f"{hint}_scales")
         statistics.count("weights quantized")
         return emit(BlockwiseDequantizeOp, *operands, bits=self.bits, block=self.block)
 

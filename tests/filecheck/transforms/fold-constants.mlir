@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s -p fold-constants --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'fold-constants{limit=64}' --split-input-file | filecheck %s --check-prefix=LIMIT
-// RUN: glow-opt %s -p 'fold-constants{codes=true}' --split-input-file | filecheck %s --check-prefix=NUMBERS
+// RUN: glow-opt %s -p 'fold-constants{quantized=true}' --split-input-file | filecheck %s --check-prefix=NUMBERS
 // RUN: not glow-opt %s -p 'fold-constants{limit=much}' 2>&1 | filecheck %s --check-prefix=OPTION
 
 // A chain of operators folds as a whole; what depends on an input stays.

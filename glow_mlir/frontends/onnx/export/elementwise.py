@@ -13,7 +13,7 @@ from glow_mlir.dialects.element_types import expressed_of, is_integer, is_narrow
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
-from glow_mlir.dialects.glow_high import quantization as codes
+from glow_mlir.dialects.glow_high import quantization as quantization_ops
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.narrow_floats import is_power_of_two
@@ -94,12 +94,14 @@ def splat(writer: Writer, op: SplatOp) -> str:
     return writer.emit("ConstantOfShape", writer.sizes(sizes_of(op.result)), value=value)
 
 
-# ---- codes
+# ---- quantized values
 
 
-def _parameters(writer: Writer, op: codes.QuantizeOp | codes.DequantizeOp) -> tuple[str, str, int | None]:
+def _parameters(
+    writer: Writer, op: quantization_ops.QuantizeOp | quantization_ops.DequantizeOp
+) -> tuple[str, str, int | None]:
     """Scale and zero point as ONNX takes them, and the axis along which they differ."""
-    element = op.to if isinstance(op, codes.QuantizeOp) else element_of(op.input)
+    element = op.to if isinstance(op, quantization_ops.QuantizeOp) else element_of(op.input)
     static = parameters_of(element)
     storage = storage_of(element)
     dtype = numpy_dtype(storage)
@@ -122,21 +124,21 @@ def _parameters(writer: Writer, op: codes.QuantizeOp | codes.DequantizeOp) -> tu
     return scale, writer.reshaped(zero_point, sizes), axis
 
 
-@onnx_export(codes.QuantizeOp)
-def quantize(writer: Writer, op: codes.QuantizeOp) -> str:
-    """The codes of numbers."""
+@onnx_export(quantization_ops.QuantizeOp)
+def quantize(writer: Writer, op: quantization_ops.QuantizeOp) -> str:
+    """The quantized numbers."""
     scale, zero_point, axis = _parameters(writer, op)
     return writer.emit("QuantizeLinear", op.input, scale, zero_point, axis=axis)
 
 
-@onnx_export(codes.DequantizeOp)
-def dequantize(writer: Writer, op: codes.DequantizeOp) -> str:
-    """The numbers that codes stand for."""
+@onnx_export(quantization_ops.DequantizeOp)
+def dequantize(writer: Writer, op: quantization_ops.DequantizeOp) -> str:
+    """The dequantized numbers."""
     scale, zero_point, axis = _parameters(writer, op)
     return writer.emit("DequantizeLinear", op.input, scale, zero_point, axis=axis)
 
 
-@onnx_export(codes.StorageCastOp)
-def storage_cast(writer: Writer, op: codes.StorageCastOp) -> str:
+@onnx_export(quantization_ops.StorageCastOp)
+def storage_cast(writer: Writer, op: quantization_ops.StorageCastOp) -> str:
     """The same integers, of which ONNX does not know what they stand for."""
     return writer.name(op.input)

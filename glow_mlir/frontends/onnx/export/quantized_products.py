@@ -1,4 +1,4 @@
-"""Products of codes, and what follows them, in the words of ONNX."""
+"""Products of quantized values, and what follows them, in the words of ONNX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_float, numpy_dtype, storage_of
-from glow_mlir.dialects.glow_high import quantization as codes
+from glow_mlir.dialects.glow_high import quantization as quantization_ops
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of
@@ -17,11 +17,11 @@ from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
 INTEGER_PRODUCTS = {"Conv": "ConvInteger", "MatMul": "MatMulInteger"}
-"""Product → the one of codes of 8 bits, whose sums are of i32."""
+"""Product → the one of 8-bit quantized values, whose sums are of i32."""
 
 
 def zero_point_name(writer: Writer, value: SSAValue) -> str:
-    """The zero point of codes; absent for plain integers."""
+    """The zero point of quantized values; absent for plain integers."""
     element = element_of(value)
     found = parameters_of(element)
     return "" if found is None else writer.constant(found[1], numpy_dtype(storage_of(element)))
@@ -33,8 +33,8 @@ def product(
     """
     A product of the first two operands of an operator, by their names, with a bias of their type.
 
-    Narrow floats whose product is a wide one are made wide before it. Raises `UnsupportedError` for products of codes
-    that ONNX does not have, and for a bias of these.
+    Narrow floats whose product is a wide one are made wide before it. Raises `UnsupportedError` for products of
+    quantized values that ONNX does not have, and for a bias of these.
     """
     elements = [element_of(value) for value in op.operands[:2]]
     result = element_of(op.results[0])
@@ -49,9 +49,9 @@ def product(
     return writer.emit(INTEGER_PRODUCTS[kind], left, right, *zero_points, **attributes)
 
 
-@onnx_export(codes.RescaleOp)
-def rescale(writer: Writer, op: codes.RescaleOp) -> str:
-    """A product and a sum in f32, and codes of these as they are."""
+@onnx_export(quantization_ops.RescaleOp)
+def rescale(writer: Writer, op: quantization_ops.RescaleOp) -> str:
+    """A product and a sum in f32, and quantized values of these as they are."""
     number = writer.emit("Cast", op.input, to=onnx.TensorProto.FLOAT)
     scaled = writer.emit("Mul", number, op.multiplier)
     moved = scaled if op.offset is None else writer.emit("Add", scaled, op.offset)
@@ -60,7 +60,7 @@ def rescale(writer: Writer, op: codes.RescaleOp) -> str:
     return writer.emit("QuantizeLinear", moved, writer.constant(1.0, np.float32), zero_point)
 
 
-@onnx_export(codes.LookupOp)
-def lookup(writer: Writer, op: codes.LookupOp) -> str:
+@onnx_export(quantization_ops.LookupOp)
+def lookup(writer: Writer, op: quantization_ops.LookupOp) -> str:
     """An entry of the table for each code; those below 0 count from its end."""
     return writer.emit("Gather", op.table, writer.emit("Cast", op.input, to=onnx.TensorProto.INT64))

@@ -43,7 +43,7 @@ def channels_back(writer: Writer, name: str, rank: int, layout: str) -> str:
 
 @onnx_export(convolution.ConvOp)
 def conv(writer: Writer, op: convolution.ConvOp) -> str:
-    """A convolution of images with channels in front; a bias of sums of codes is added."""
+    """A convolution of images with channels in front; a bias of sums of quantized values is added."""
     layout = text(op.layout)
     image, weights = (channels_first(writer, value, layout) for value in (op.input, op.filter))
     is_plain = op.bias is None or element_of(op.bias) == element_of(op.input)
@@ -122,7 +122,7 @@ onnx_export(pooling.LpPoolOp)(_pool("LpPool", lambda op: {"p": integer(op.p)}))
 
 @onnx_export(pooling.SumPoolOp)
 def sum_pool(writer: Writer, op: pooling.SumPoolOp) -> str:
-    """A convolution of codes of 8 bits with ones, channel by channel, whose padding adds nothing either."""
+    """A convolution of 8-bit quantized values with ones, channel by channel, whose padding adds nothing either."""
     layout, rank = text(op.layout), rank_of(op.result)
     attributes = pool_attributes(op)
     is_wide = numpy_dtype(storage_of(element_of(op.input))).itemsize > 1

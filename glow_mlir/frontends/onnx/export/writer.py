@@ -32,7 +32,7 @@ FIRST = -(1 << 63) + 1
 
 
 def onnx_element(value: SSAValue) -> int:
-    """The element type of a value, of quantized ones that of their codes, as ONNX's data type."""
+    """The element type of a value, of quantized ones that of their quantized values, as ONNX's data type."""
     return helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(element_of(value))))
 
 

@@ -1,4 +1,4 @@
-"""onnxruntime's mixtures of experts whose weights are codes."""
+"""onnxruntime's mixtures of experts whose weights are quantized."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.sub_byte_values import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_sub_bytes
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.experts import Routing, mixture
@@ -20,19 +20,21 @@ from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dataclass import dataclass
 
 FIRST, SECOND, THIRD = 2, 5, 8
-"""Positions of the codes of weights; their scales and biases follow."""
+"""Positions of the quantized values of weights; their scales and biases follow."""
 
 ZERO_POINTS = {FIRST: 11, SECOND: 12, THIRD: 13}
-"""Position of codes → that of their zero points."""
+"""Position of quantized values → that of their zero points."""
 
 BITS = {FIRST: "fc1_expert_weight_bits", SECOND: "fc2_expert_weight_bits", THIRD: "fc3_expert_weight_bits"}
-"""Position of codes → the attribute that says of how many bits they are, where they are not as the others."""
+"""
+Position of quantized values → the attribute that says of how many bits they are, where they are not as the others.
+"""
 
 SHARES = 14
 """The position of the shares of experts, where the scores only choose them."""
 
 LONGEST = 128
-"""Into blocks of how many codes rows of one scale are cut, at most."""
+"""Into blocks of how many quantized values rows of one scale are cut, at most."""
 
 
 @onnx_operator("QMoE", domain=ONNXRUNTIME)
@@ -60,14 +62,14 @@ def qmoe(node: Node) -> SSAValue:
     def all_results(rows: SSAValue, routing: Routing, width: int) -> SSAValue:
         return mixture(node, rows, routing, expert, width)
 
-    return mixed(node, all_results, len(products[FIRST].codes), node.optional(SHARES), is_normalized=True)
+    return mixed(node, all_results, len(products[FIRST].quantized), node.optional(SHARES), is_normalized=True)
 
 
 @dataclass(frozen=True)
 class _Product:
     """The weights of a product of each expert."""
 
-    codes: np.ndarray
+    quantized: np.ndarray
     """[experts, columns, bytes]"""
     scales: np.ndarray
     """[experts, columns, blocks]"""
@@ -79,16 +81,16 @@ class _Product:
 
     @staticmethod
     def of(node: Node, position: int) -> _Product:
-        """Those of the codes at a position."""
+        """Those of the quantized values at a position."""
         bits = node.int(BITS[position], node.int("expert_weight_bits", 4))
         for place, ranks in ((position, (3,)), (position + 1, (2, 3)), (position + 2, (2,))):
-            node.check_rank(place, ranks, "codes are [experts, columns, bytes], scales [experts, columns, blocks]")
-        codes, scales = node.content(position, "the weights"), node.content(position + 1, "the scales")
-        experts, columns, width = codes.shape
+            node.check_rank(place, ranks, "weights are [experts, columns, bytes], scales [experts, columns, blocks]")
+        quantized, scales = node.content(position, "the weights"), node.content(position + 1, "the scales")
+        experts, columns, width = quantized.shape
         depth, given = width * 8 // max(bits, 1), node.int("block_size", 0)
         block = given if given > 0 else math.gcd(depth, LONGEST)
-        if (reason := fault_of_blocks(bits, max(block, 1))) is not None or codes.dtype != np.uint8:
-            raise node.unsupported(reason or f"weights of {codes.dtype} are not supported")
+        if (reason := fault_of_blocks(bits, max(block, 1))) is not None or quantized.dtype != np.uint8:
+            raise node.unsupported(reason or f"weights of {quantized.dtype} are not supported")
         blocks = -(-depth // block)
         scales = scales[..., None] if scales.ndim == 2 else scales
         expected = (experts, columns, blocks if given > 0 else 1)
@@ -98,11 +100,11 @@ class _Product:
         if given <= 0:
             scales = np.repeat(scales, blocks, 2)
             points = None if points is None else np.repeat(points, blocks, 2)
-        return _Product(codes, scales, points, node.optional(position + 2), bits, block)
+        return _Product(quantized, scales, points, node.optional(position + 2), bits, block)
 
     def emit(self, node: Node, number: int, rows: SSAValue) -> SSAValue:
         """The product of rows and the weights of an expert."""
-        arrays = [self.codes, self.scales, *([] if self.zero_points is None else [self.zero_points])]
+        arrays = [self.quantized, self.scales, *([] if self.zero_points is None else [self.zero_points])]
         operands: list[SSAValue | None] = [node.constant(np.ascontiguousarray(array[number])) for array in arrays]
         operands += [None] * (3 - len(operands))
         bias = None if self.bias is None else node.cast(part_of(node, self.bias, number), f32)
@@ -122,5 +124,5 @@ def _zero_points(node: Node, position: int, shape: tuple[int, ...], bits: int) -
     leading = (experts,) if packed.ndim == 2 else (experts, columns)
     if packed.shape != (*leading, -(-count * bits // 8)) or packed.dtype != np.uint8:
         raise ModelError(f"{node.kind}: zero points {packed.shape} do not fit scales {shape}", node=node.name)
-    found = unpack_codes(packed, bits)[..., :count]
+    found = unpack_sub_bytes(packed, bits)[..., :count]
     return np.ascontiguousarray(found.reshape(shape))

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.sub_byte_values import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_sub_bytes
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import SqrtOp
@@ -110,12 +110,14 @@ _TABLES: Sequence[Sequence[float]] = (
         *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
     ),
 )
-"""What codes stand for: floats of four bits, without the sign, and quantiles of the normal distribution."""
+"""What quantized values stand for: floats of four bits, without the sign, and quantiles of the normal distribution."""
 
 
 @onnx_operator("MatMulBnb4", domain=ONNXRUNTIME)
 def matmul_bnb4(node: Node) -> SSAValue:
-    """A product with weights [N, K] that are codes of four bits, and the largest magnitude of each block of these."""
+    """
+    A product with weights [N, K] that are 4-bit quantized values, and the largest magnitude of each block of these.
+    """
     columns, depth, block = (node.int(name) for name in ("N", "K", "block_size"))
     kind = node.int("quant_type")
     if kind not in (0, 1):
@@ -129,9 +131,9 @@ def matmul_bnb4(node: Node) -> SSAValue:
         raise ModelError(reason, node=node.name, hint="check N, K and block_size")
     table = np.array(_TABLES[kind], np.float32)
     table = table if kind else np.concatenate([table, -table])
-    # Of two codes in a byte, the first is the high one.
-    codes = unpack_codes(packed.view(np.uint8), 4).reshape(-1, 2)[:, ::-1].reshape(-1)[:count]
+    # Of two quantized values in a byte, the first is the high one.
+    quantized = unpack_sub_bytes(packed.view(np.uint8), 4).reshape(-1, 2)[:, ::-1].reshape(-1)[:count]
     scales = np.repeat(largest.astype(np.float32), block)[:count]
-    weights = (table[codes] * scales).reshape(columns, depth).astype(largest.dtype)
+    weights = (table[quantized] * scales).reshape(columns, depth).astype(largest.dtype)
     weights = weights.T if node.flag("transB", True) else weights
     return numpy_product(node, node.input(), node.constant(np.ascontiguousarray(weights)))
