@@ -18,6 +18,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
 from glow_mlir.dialects.folds import fold_of
+from glow_mlir.dialects.scalar_functions import *
 from glow_mlir.dialects.stages import index_type
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
@@ -282,21 +283,6 @@ def reduce_mean(x: Tensor, along: str | Sequence[str]) -> Tensor:
     if not is_float(_element("mean", (x,))):
         raise OptionError(f"a mean of {x.element}", hint='convert it: reduce_mean(cast(x, "float32"), …)')
     return fold("add", x, along) / size_along(x, along)
-
-
-def _function(name: str) -> Callable[[Tensor], Tensor]:
-    def function(x: Tensor) -> Tensor:
-        return unary(name, x)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The function `{name}` of a float, as the operator of `glow_high` of that name."
-    return function
-
-
-acos, acosh, asin, asinh, atan, atanh = map(_function, ("acos", "acosh", "asin", "asinh", "atan", "atanh"))
-cos, cosh, sin, sinh, tan, tanh = map(_function, ("cos", "cosh", "sin", "sinh", "tan", "tanh"))
-erf, exp, expm1, log, log1p, sqrt = map(_function, ("erf", "exp", "expm1", "log", "log1p", "sqrt"))
-ceil, floor, round_even, trunc = map(_function, ("ceil", "floor", "round_even", "trunc"))
 
 
 def equal(x: Tensor, y: Tensor | Number) -> Tensor:

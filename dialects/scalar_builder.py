@@ -7,13 +7,14 @@ interpreter evaluates the ops on whole arrays, and the CPU backend in vector reg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
+from glow_mlir.dialects import scalar_functions
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
 from glow_mlir.dialects.element_types import (
@@ -28,6 +29,7 @@ from glow_mlir.dialects.element_types import (
     signless,
     ui8,
 )
+from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.op_creation import created
 
@@ -140,32 +142,10 @@ _COMPARE: dict[str, tuple[str, str, str]] = {
     "ge": ("oge", "sge", "uge"),
 }
 
-UNARY_MATH: dict[str, type[IRDLOperation]] = {
-    "abs": math.AbsFOp,
-    "acos": math.AcosOp,
-    "acosh": math.AcoshOp,
-    "asin": math.AsinOp,
-    "asinh": math.AsinhOp,
-    "atan": math.AtanOp,
-    "atanh": math.AtanhOp,
-    "ceil": math.CeilOp,
-    "cos": math.CosOp,
-    "cosh": math.CoshOp,
-    "erf": math.ErfOp,
-    "exp": math.ExpOp,
-    "expm1": math.ExpM1Op,
-    "floor": math.FloorOp,
-    "log": math.LogOp,
-    "log1p": math.Log1pOp,
-    "round_even": math.RoundEvenOp,
-    "sin": math.SinOp,
-    "sinh": math.SinhOp,
-    "sqrt": math.SqrtOp,
-    "tan": math.TanOp,
-    "tanh": math.TanhOp,
-    "trunc": math.TruncOp,
+FUNCTIONS: Mapping[str, ScalarFunction] = {
+    row.name: row for row in vars(scalar_functions).values() if isinstance(row, ScalarFunction)
 }
-"""Function → its op on floats."""
+"""Word → the function of a float."""
 
 
 def _variant(element: Attribute) -> int:
@@ -243,8 +223,8 @@ class ScalarBuilder:
         return self.minimum(self.maximum(x, low), high)
 
     def unary(self, name: str, x: Scalar) -> Scalar:
-        """A function of `UNARY_MATH` on a float."""
-        return self._build(UNARY_MATH[name], [x], x.element)
+        """A function of `FUNCTIONS` on a float."""
+        return self._build(FUNCTIONS[name].operation, [x], x.element)
 
     def fma(self, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
         """`x * y + z` of floats, rounded once."""

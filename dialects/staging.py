@@ -20,13 +20,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
-from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
+from glow_mlir.dialects.scalar_builder import FALLING, FUNCTIONS, Scalar, ScalarBuilder
 from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, RowType, StageOp, YieldOp
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
-
-CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})
-"""Functions that are an instruction or two."""
 
 
 def postorder(root: Tensor, known: Collection[Tensor] = ()) -> Iterator[Tensor]:
@@ -213,7 +210,7 @@ def _in(part: Tensor, folds: Sequence[Tensor]) -> bool:
 
 def _is_dear(part: Tensor) -> bool:
     """Whether an operation is worth a row to keep its result in."""
-    return part.word == "power" or (part.word in UNARY_MATH and part.word not in CHEAP)
+    return part.word == "power" or (part.word in FUNCTIONS and not FUNCTIONS[part.word].is_exact)
 
 
 def _added(block: Block, op: Operation) -> Operation:
@@ -264,7 +261,7 @@ def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, 
         return builder.power(*scalars)
     if word == "fma":
         return builder.fma(*scalars)
-    if word in UNARY_MATH:
+    if word in FUNCTIONS:
         return builder.unary(word, like)
     if word in COMPARISONS:
         return builder.compare(word, *scalars)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute, TypeAttribute
@@ -18,11 +18,12 @@ from glow_mlir.dialects.element_types import (
     number_width,
 )
 from glow_mlir.dialects.glow_high.elementwise import Unary
-from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, SIGNED_UNIT, Range
+from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range
 from glow_mlir.dialects.narrow_floats import ROUND_MODES, is_power_of_two, narrowed
 from glow_mlir.dialects.operand_types import BOOLS, ELEMENTS, FLOATS, INTEGERS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
-from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.scalar_builder import FUNCTIONS, Scalar, ScalarBuilder
+from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.dialects.shapes import element_of, require
 from glow_mlir.support.op_definition import op_definition
 
@@ -78,191 +79,42 @@ class ReciprocalOp(Unary):
         return 1.0 / x
 
 
-class _FloatFunction(Unary):
-    """A function of `UNARY_MATH` on floats."""
+class FloatFunction(Unary):
+    """A function of the table of scalar functions."""
 
-    FUNCTION: ClassVar[str]
+    FUNCTION: ClassVar[ScalarFunction]
 
     input = operand_def(FLOATS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.unary(self.FUNCTION, x)
-
-
-@op_definition
-class SqrtOp(_FloatFunction):
-    """Square root (ONNX Sqrt); NaN below zero."""
-
-    name = "glow_high.sqrt"
-    FUNCTION: ClassVar[str] = "sqrt"
+        return b.unary(self.FUNCTION.name, x)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
-        return POSITIVE
-
-
-@op_definition
-class ExpOp(_FloatFunction):
-    """Natural exponential (ONNX Exp)."""
-
-    name = "glow_high.exp"
-    FUNCTION: ClassVar[str] = "exp"
-
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return POSITIVE
-
-
-@op_definition
-class LogOp(_FloatFunction):
-    """Natural logarithm (ONNX Log)."""
-
-    name = "glow_high.log"
-    FUNCTION: ClassVar[str] = "log"
-
-
-@op_definition
-class Expm1Op(_FloatFunction):
-    """exp(x) - 1, without cancellation for small x."""
-
-    name = "glow_high.expm1"
-    FUNCTION: ClassVar[str] = "expm1"
-
-
-@op_definition
-class Log1pOp(_FloatFunction):
-    """log(1 + x), without cancellation for small x."""
-
-    name = "glow_high.log1p"
-    FUNCTION: ClassVar[str] = "log1p"
-
-
-@op_definition
-class ErfOp(_FloatFunction):
-    """Gauss's error function (ONNX Erf)."""
-
-    name = "glow_high.erf"
-    FUNCTION: ClassVar[str] = "erf"
-
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return SIGNED_UNIT
-
-
-class _Rounding(_FloatFunction):
-    """A whole number beside a float."""
+        return Range(*self.FUNCTION.bounds)
 
     def is_discontinuous(self) -> bool:
-        return True
+        return self.FUNCTION.is_step
 
 
-@op_definition
-class CeilOp(_Rounding):
-    """Smallest integer not below x (ONNX Ceil)."""
-
-    name = "glow_high.ceil"
-    FUNCTION: ClassVar[str] = "ceil"
-
-
-@op_definition
-class FloorOp(_Rounding):
-    """Largest integer not above x (ONNX Floor)."""
-
-    name = "glow_high.floor"
-    FUNCTION: ClassVar[str] = "floor"
+def _operator(function: ScalarFunction) -> type[FloatFunction]:
+    """The operator of a function."""
+    name = function.operator or function.name
+    meaning = f"{function.meaning[:-1]} (ONNX {function.onnx})." if function.onnx else function.meaning
+    constant = {"FUNCTION": function, "__annotations__": {"FUNCTION": ClassVar[ScalarFunction]}}
+    members = {"__module__": __name__, "__doc__": meaning, "name": f"glow_high.{name}", **constant}
+    return op_definition(type(f"{name.capitalize()}Op", (FloatFunction,), members))
 
 
-@op_definition
-class RoundOp(_Rounding):
-    """Nearest integer, halves to the even one (ONNX Round)."""
+FLOAT_FUNCTIONS: Mapping[str, type[FloatFunction]] = {
+    function.name: _operator(function) for function in FUNCTIONS.values() if function.operator != ""
+}
+"""Word → the operator of the function, which is a member of this module as if it were written here: `ErfOp`."""
 
-    name = "glow_high.round"
-    FUNCTION: ClassVar[str] = "round_even"
-
-
-@op_definition
-class SinOp(_FloatFunction):
-    """Sine of radians (ONNX Sin)."""
-
-    name = "glow_high.sin"
-    FUNCTION: ClassVar[str] = "sin"
+globals().update({operator.__name__: operator for operator in FLOAT_FUNCTIONS.values()})
 
 
-@op_definition
-class CosOp(_FloatFunction):
-    """Cosine of radians (ONNX Cos)."""
-
-    name = "glow_high.cos"
-    FUNCTION: ClassVar[str] = "cos"
-
-
-@op_definition
-class TanOp(_FloatFunction):
-    """Tangent of radians (ONNX Tan)."""
-
-    name = "glow_high.tan"
-    FUNCTION: ClassVar[str] = "tan"
-
-
-@op_definition
-class AsinOp(_FloatFunction):
-    """Inverse sine (ONNX Asin)."""
-
-    name = "glow_high.asin"
-    FUNCTION: ClassVar[str] = "asin"
-
-
-@op_definition
-class AcosOp(_FloatFunction):
-    """Inverse cosine (ONNX Acos)."""
-
-    name = "glow_high.acos"
-    FUNCTION: ClassVar[str] = "acos"
-
-
-@op_definition
-class AtanOp(_FloatFunction):
-    """Inverse tangent (ONNX Atan)."""
-
-    name = "glow_high.atan"
-    FUNCTION: ClassVar[str] = "atan"
-
-
-@op_definition
-class SinhOp(_FloatFunction):
-    """Hyperbolic sine (ONNX Sinh)."""
-
-    name = "glow_high.sinh"
-    FUNCTION: ClassVar[str] = "sinh"
-
-
-@op_definition
-class CoshOp(_FloatFunction):
-    """Hyperbolic cosine (ONNX Cosh)."""
-
-    name = "glow_high.cosh"
-    FUNCTION: ClassVar[str] = "cosh"
-
-
-@op_definition
-class AsinhOp(_FloatFunction):
-    """Inverse hyperbolic sine (ONNX Asinh)."""
-
-    name = "glow_high.asinh"
-    FUNCTION: ClassVar[str] = "asinh"
-
-
-@op_definition
-class AcoshOp(_FloatFunction):
-    """Inverse hyperbolic cosine (ONNX Acosh)."""
-
-    name = "glow_high.acosh"
-    FUNCTION: ClassVar[str] = "acosh"
-
-
-@op_definition
-class AtanhOp(_FloatFunction):
-    """Inverse hyperbolic tangent (ONNX Atanh)."""
-
-    name = "glow_high.atanh"
-    FUNCTION: ClassVar[str] = "atanh"
+def __getattr__(name: str) -> type[FloatFunction]:
+    raise AttributeError(f"there is no operator {name}")
 
 
 @op_definition

@@ -14,7 +14,7 @@ from glow_mlir.dialects.element_types import is_integer, number_width
 from glow_mlir.dialects.expressions import Number, Tensor, converted
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.index_notation import Access
-from glow_mlir.dialects.scalar_builder import BINARY, UNARY_MATH
+from glow_mlir.dialects.scalar_builder import BINARY, FUNCTIONS
 from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, StageOp, YieldOp, element_at
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
@@ -28,7 +28,7 @@ _WORDS: dict[type[Operation], str] = {
     math.PowFOp: "power",
     math.IPowIOp: "power",
     math.FmaOp: "fma",
-    **{kind: word for word, kind in UNARY_MATH.items()},
+    **{function.operation: word for word, function in FUNCTIONS.items()},
 }
 """Op → the word that expressions have for it."""
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from glow_mlir.dialects import expressions as ex
 from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.scalar_builder import FUNCTIONS
+from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.differentiation.derivative_values import Value, choice, times
 
 Part = Tensor | Number
@@ -70,45 +72,23 @@ def _fused(_: Tensor, x: Part, y: Part, _z: Part) -> Partials:
     return y, x, 1
 
 
-def _sign(x: Tensor) -> Value:
-    return choice(x > 0, 1, choice(x < 0, -1, 0))
+def _negative(_result: Tensor, _x: Part) -> Partials:
+    return (-1,)
 
 
-def _of_one(partial: Callable[[Tensor, Tensor], Value]) -> Rule:
-    """The rule of a function of one argument, from its derivative."""
+def _magnitude(_: Tensor, x: Tensor) -> Partials:
+    return (choice(x > 0, 1, choice(x < 0, -1, 0)),)
+
+
+def _of_function(function: ScalarFunction) -> Rule:
+    """The rule of a function of one float, from its derivative."""
 
     def rule(result: Tensor, x: Tensor) -> Partials:
-        return (partial(result, x),)
+        assert function.derivative is not None
+        return (function.derivative(x, result),)
 
     return rule
 
-
-_OF_ONE: dict[str, Callable[[Tensor, Tensor], Value]] = {
-    "abs": lambda y, x: _sign(x),
-    "acos": lambda y, x: -1 / ex.sqrt(1 - x * x),
-    "acosh": lambda y, x: 1 / ex.sqrt(x * x - 1),
-    "asin": lambda y, x: 1 / ex.sqrt(1 - x * x),
-    "asinh": lambda y, x: 1 / ex.sqrt(x * x + 1),
-    "atan": lambda y, x: 1 / (x * x + 1),
-    "atanh": lambda y, x: 1 / (1 - x * x),
-    "ceil": lambda y, x: 0,
-    "cos": lambda y, x: -ex.sin(x),
-    "cosh": lambda y, x: ex.sinh(x),
-    "erf": lambda y, x: ex.exp(-(x * x)) * (2 / math.sqrt(math.pi)),
-    "exp": lambda y, x: y,
-    "expm1": lambda y, x: y + 1,
-    "floor": lambda y, x: 0,
-    "log": lambda y, x: 1 / x,
-    "log1p": lambda y, x: 1 / (x + 1),
-    "negate": lambda y, x: -1,
-    "round_even": lambda y, x: 0,
-    "sin": lambda y, x: ex.cos(x),
-    "sinh": lambda y, x: ex.cosh(x),
-    "sqrt": lambda y, x: 0.5 / y,
-    "tan": lambda y, x: y * y + 1,
-    "tanh": lambda y, x: 1 - y * y,
-    "trunc": lambda y, x: 0,
-}
 
 PARTIALS: Mapping[str, Rule] = {
     "add": _sum,
@@ -120,7 +100,9 @@ PARTIALS: Mapping[str, Rule] = {
     "min": _extreme("lt"),
     "power": _power,
     "fma": _fused,
-    **{word: _of_one(partial) for word, partial in _OF_ONE.items()},
+    **{word: _of_function(function) for word, function in FUNCTIONS.items()},
+    "abs": _magnitude,
+    "negate": _negative,
 }
 """
 Word of an operation on floats → its derivatives.

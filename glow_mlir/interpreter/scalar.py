@@ -6,7 +6,6 @@ Transcendental functions are computed in f64 and rounded once. Integers wrap; di
 
 from __future__ import annotations
 
-import math as libm
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -19,6 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.scalar_builder import FUNCTIONS as SCALAR_FUNCTIONS
+from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.dataclass import dataclass
@@ -57,14 +58,21 @@ def _integer_power(x: Array, y: Array) -> Array:
     return np.where(y < 0, negative, result)
 
 
-def _erf(x: Array) -> Array:
-    flat = np.asarray(x, np.float64).reshape(-1)
-    return np.fromiter(map(libm.erf, flat.tolist()), np.float64, flat.size).reshape(np.shape(x))
-
-
 def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
     """Compute `function` in f64, and round to the operands' type."""
     return lambda *arrays: function(*(a.astype(np.float64) for a in arrays)).astype(arrays[0].dtype)
+
+
+def _each(function: Callable[[float], float], x: Array) -> Array:
+    """A function of one number, of each of an array."""
+    return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)
+
+
+def _of_function(function: ScalarFunction) -> Callable[..., Array]:
+    """What a scalar function is on arrays."""
+    reference = function.reference or function.name
+    known = getattr(np, reference) if isinstance(reference, str) else partial(_each, reference)
+    return known if function.is_exact else _wide(known)
 
 
 def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
@@ -196,12 +204,6 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     arith.ShRSIOp: np.right_shift,
     arith.ShRUIOp: _on_unsigned(np.right_shift),
     arith.SelectOp: np.where,
-    math.AbsFOp: np.abs,
-    math.CeilOp: np.ceil,
-    math.FloorOp: np.floor,
-    math.RoundEvenOp: np.round,
-    math.TruncOp: np.trunc,
-    math.SqrtOp: np.sqrt,
     math.AbsIOp: np.abs,
     math.CopySignOp: np.copysign,
     math.CtPopOp: _count_ones,
@@ -214,25 +216,9 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     math.Log2Op: _wide(np.log2),
     math.RsqrtOp: _wide(_reciprocal_root),
     math.FmaOp: _fma,
-    math.AcosOp: _wide(np.arccos),
-    math.AcoshOp: _wide(np.arccosh),
-    math.AsinOp: _wide(np.arcsin),
-    math.AsinhOp: _wide(np.arcsinh),
-    math.AtanOp: _wide(np.arctan),
-    math.AtanhOp: _wide(np.arctanh),
-    math.CosOp: _wide(np.cos),
-    math.CoshOp: _wide(np.cosh),
-    math.ErfOp: _wide(_erf),
-    math.ExpOp: _wide(np.exp),
-    math.ExpM1Op: _wide(np.expm1),
-    math.LogOp: _wide(np.log),
-    math.Log1pOp: _wide(np.log1p),
-    math.PowFOp: _wide(np.power),
-    math.SinOp: _wide(np.sin),
-    math.SinhOp: _wide(np.sinh),
-    math.TanOp: _wide(np.tan),
-    math.TanhOp: _wide(np.tanh),
     math.IPowIOp: _integer_power,
+    math.PowFOp: _wide(np.power),
+    **{function.operation: _of_function(function) for function in SCALAR_FUNCTIONS.values()},
 }
 """Op → its function on arrays."""
 

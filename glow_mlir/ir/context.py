@@ -16,7 +16,7 @@ def _completed(name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(f"glow_mlir.dialects.{name}"), name.upper())
 
 
-COMPLETED: Mapping[str, Callable[[], Dialect]] = {name: _completed(name) for name in ("arith", "llvm")}
+COMPLETED: Mapping[str, Callable[[], Dialect]] = {name: _completed(name) for name in ("arith", "llvm", "math")}
 """xDSL dialects extended by missing upstream ops: they replace its own."""
 
 

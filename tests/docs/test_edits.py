@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from checkout import ROOT
@@ -39,6 +40,41 @@ check_gradients(lambda emit, values: emit(ReduceL3Op, values["x"], axes=(1,)), {
 """A program with a model of the reduction: machine code, interpreter, threads, run-time sizes, and its gradient."""
 
 
+FUNCTION = """
+import math
+
+import numpy as np
+import onnx
+from gradients import check_gradients
+from onnx import helper
+
+import glow_mlir
+from glow_mlir.dialects.glow_high.elementwise_math import Erf2Op
+from glow_mlir.dialects.math import MATH
+from glow_mlir.kernels import erf2
+
+x = np.random.default_rng(0).standard_normal((3, 40), np.float32)
+expected = np.vectorize(math.erf)(x)
+node = helper.make_node("Erf2", ["x"], ["y"])
+x_type = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 40])
+y_type = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+graph = helper.make_graph([node], "g", [x_type], [y_type])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+for options in ({}, {"backend": "interpreter"}, {"threads": 2, "dimensions": {"n": (1, 8)}}):
+    (y,) = glow_mlir.InferenceSession(model, cache=False, **options).run(None, {"x": x})
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+
+@glow_mlir.kernel("x[i, j] -> y[i, j]")
+def doubled(x):
+    return erf2(x) * 2.0
+
+np.testing.assert_allclose(doubled(x), 2 * expected, rtol=1e-6)
+assert "math.erf2" in {op.name for op in MATH.operations}
+check_gradients(lambda emit, values: emit(Erf2Op, values["x"]), {"x": x[:, :5].astype(np.float64)})
+"""
+"""A program with a function of one float: as an operator of ONNX, as a word of kernels, and its gradient."""
+
+
 def blocks(name: str) -> list[tuple[Path, str]]:
     """The blocks of the page that have a name, and the files that they are lines of."""
     found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
@@ -50,22 +86,34 @@ def lines_of(text: str) -> int:
     return len([line for line in text.splitlines() if line.strip()])
 
 
-def copy_with(edits: list[tuple[Path, str]], old: str, new: str, folder: Path) -> None:
+def copy_with(edits: list[tuple[Path, str]], renamed: Callable[[str], str], folder: Path) -> None:
     """A copy of the repository with each block once more, below itself, for an operator of another name."""
     for room in ("dialects", "glow_mlir"):
         shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for path, text in edits:
         source = (folder / path).read_text(encoding="utf-8")
         assert source.count(text) == 1
-        renamed = text.replace(old, new).replace(old.lower(), new.lower())
-        (folder / path).write_text(source.replace(text, f"{text}\n\n{renamed}" if "class" in text else text + renamed))
+        between = "\n\n" if re.search("^(class|def) ", text, re.MULTILINE) else ""
+        (folder / path).write_text(source.replace(text, f"{text}{between}{renamed(text)}"), encoding="utf-8")
+
+
+def run_in(folder: Path, program: str) -> None:
+    """Run a program with a copy of the repository."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "tests" / "support")])}
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_reduction_is_an_edit_of_two_files(tmp_path: Path) -> None:
     edits = blocks("ReduceL1Op")
     assert (len(edits), sum(lines_of(text) for _, text in edits)) == (2, 9)
-    copy_with(edits, "L1", "L3", tmp_path)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "tests" / "support")])}
-    command = [sys.executable, "-P", "-c", REDUCTION]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    copy_with(edits, lambda text: text.replace("L1", "L3").replace("l1", "l3"), tmp_path)
+    run_in(tmp_path, REDUCTION)
+
+
+def test_a_function_of_one_float_is_an_edit_of_two_files(tmp_path: Path) -> None:
+    edits = blocks("erf")
+    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (2, 17)
+    copy_with(edits, lambda text: re.sub("(?<!_math.)(erf)", r"\g<1>2", text, flags=re.IGNORECASE), tmp_path)
+    run_in(tmp_path, FUNCTION)

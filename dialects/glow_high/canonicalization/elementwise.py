@@ -69,11 +69,11 @@ CONVERTING: tuple[type[Elementwise], ...] = (math.CastOp, StorageCastOp)
 INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, math.NotOp)
 """Operators that undo themselves."""
 
-IDEMPOTENT: tuple[type[Elementwise], ...] = (math.AbsOp, math.CeilOp, math.FloorOp, math.RoundOp, math.SignOp)
-"""Operators that change nothing when applied again."""
-
-INTEGRAL: tuple[type[Elementwise], ...] = (math.CeilOp, math.FloorOp, math.RoundOp)
+INTEGRAL = tuple(operator for operator in math.FLOAT_FUNCTIONS.values() if operator.FUNCTION.is_step)
 """Operators that leave whole numbers as they are, which each of them gives."""
+
+IDEMPOTENT: tuple[type[Elementwise], ...] = (math.AbsOp, math.SignOp)
+"""Operators that change nothing when applied again."""
 
 
 def fold_elementwise(op: Elementwise) -> Sequence[SSAValue] | None:

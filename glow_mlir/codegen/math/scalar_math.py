@@ -17,6 +17,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math import exponentials, logarithms, special_functions, trigonometry
 from glow_mlir.codegen.math.fused import fma
 from glow_mlir.codegen.math.roots import square_root
+from glow_mlir.dialects import math
 
 MathFunction = Callable[..., Value]
 """Takes the builder and one to three values, and gives one value."""
@@ -84,45 +85,32 @@ def ctpop(b: Builder, x: Value) -> Value:
     return b.intrinsic("llvm.ctpop", (x,), x.type)
 
 
+_APPROXIMATIONS: dict[str, MathFunction] = {
+    name: function
+    for module in (exponentials, logarithms, special_functions, trigonometry)
+    for name in (op.name.removeprefix("math.") for op in math.MATH.operations)
+    if (function := vars(module).get(name)) is not None
+}
+"""The functions of these modules, by name."""
+
 _FUNCTIONS: dict[str, MathFunction] = {
+    **_APPROXIMATIONS,
     "absf": Builder.fabs,
     "absi": absi,
-    "acos": trigonometry.acos,
-    "acosh": logarithms.acosh,
-    "asin": trigonometry.asin,
-    "asinh": logarithms.asinh,
-    "atan": trigonometry.atan,
-    "atan2": trigonometry.atan2,
-    "atanh": logarithms.atanh,
     "ceil": Builder.ceil,
     "clampf": clampf,
     "copysign": Builder.copysign,
-    "cos": trigonometry.cos,
-    "cosh": exponentials.cosh,
     "ctpop": ctpop,
-    "erf": special_functions.erf,
-    "exp": exponentials.exp,
-    "exp2": exponentials.exp2,
-    "expm1": exponentials.expm1,
     "floor": Builder.floor,
     "fma": fma,
     "fpowi": fpowi,
     "isfinite": isfinite,
     "isinf": isinf,
     "isnan": isnan,
-    "log": logarithms.log,
-    "log10": logarithms.log10,
-    "log1p": logarithms.log1p,
-    "log2": logarithms.log2,
-    "powf": logarithms.powf,
     "round": round_half_away,
     "roundeven": Builder.round_even,
     "rsqrt": rsqrt,
-    "sin": trigonometry.sin,
-    "sinh": exponentials.sinh,
     "sqrt": square_root,
-    "tan": trigonometry.tan,
-    "tanh": exponentials.tanh,
     "trunc": Builder.truncate,
     # Not in the math dialect: `arith.remf`.
     "remf": special_functions.remf,
@@ -131,9 +119,7 @@ _FUNCTIONS: dict[str, MathFunction] = {
 MATH: dict[str, MathFunction] = {name: _through_f32(function) for name, function in _FUNCTIONS.items()}
 """The functions by the names of MLIR's `math` operations, without the prefix."""
 
-CHAINS = frozenset(
-    name for name, function in _FUNCTIONS.items() if function.__module__ == exponentials.__name__ or name == "erf"
-)
+CHAINS = frozenset({*vars(exponentials), *vars(special_functions)} & _APPROXIMATIONS.keys())
 """
 The functions that are one long chain of operations, each waiting for the one before.
 

@@ -48,31 +48,7 @@ _BINARY: dict[str, type[HighOp]] = {
     "ge": binary.GreaterOrEqualOp,
 }
 
-_UNARY: dict[str, type[HighOp]] = {
-    "abs": unary.AbsOp,
-    "acos": unary.AcosOp,
-    "acosh": unary.AcoshOp,
-    "asin": unary.AsinOp,
-    "asinh": unary.AsinhOp,
-    "atan": unary.AtanOp,
-    "atanh": unary.AtanhOp,
-    "ceil": unary.CeilOp,
-    "cos": unary.CosOp,
-    "cosh": unary.CoshOp,
-    "erf": unary.ErfOp,
-    "exp": unary.ExpOp,
-    "expm1": unary.Expm1Op,
-    "floor": unary.FloorOp,
-    "log": unary.LogOp,
-    "log1p": unary.Log1pOp,
-    "negate": unary.NegOp,
-    "round_even": unary.RoundOp,
-    "sin": unary.SinOp,
-    "sinh": unary.SinhOp,
-    "sqrt": unary.SqrtOp,
-    "tan": unary.TanOp,
-    "tanh": TanhOp,
-}
+_UNARY: dict[str, type[HighOp]] = {**unary.FLOAT_FUNCTIONS, "abs": unary.AbsOp, "negate": unary.NegOp, "tanh": TanhOp}
 
 _BITS: dict[str, tuple[type[HighOp], type[HighOp]]] = {
     "and": (binary.AndOp, binary.BitwiseAndOp),

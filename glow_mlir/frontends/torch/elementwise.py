@@ -22,30 +22,16 @@ from glow_mlir.frontends.torch.functions import plain, torch_operator
 from glow_mlir.frontends.torch.logic import truth
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
+_FUNCTIONS = {kind.FUNCTION.aten: kind for kind in math.FLOAT_FUNCTIONS.values() if kind.FUNCTION.aten}
+
 UNARY: Mapping[str, type[HighOp]] = {
+    **{name: kind for name, kind in _FUNCTIONS.items() if not kind.FUNCTION.is_step},
     "abs": math.AbsOp,
-    "acos": math.AcosOp,
-    "acosh": math.AcoshOp,
-    "asin": math.AsinOp,
-    "asinh": math.AsinhOp,
-    "atan": math.AtanOp,
-    "atanh": math.AtanhOp,
-    "cos": math.CosOp,
-    "cosh": math.CoshOp,
-    "erf": math.ErfOp,
-    "exp": math.ExpOp,
-    "expm1": math.Expm1Op,
-    "log": math.LogOp,
-    "log1p": math.Log1pOp,
     "mish": MishOp,
     "neg": math.NegOp,
     "reciprocal": math.ReciprocalOp,
     "relu": ReluOp,
     "sigmoid": SigmoidOp,
-    "sin": math.SinOp,
-    "sinh": math.SinhOp,
-    "sqrt": math.SqrtOp,
-    "tan": math.TanOp,
     "tanh": TanhOp,
 }
 """Name → the operator that computes it in the element type of the result."""
@@ -53,7 +39,7 @@ UNARY: Mapping[str, type[HighOp]] = {
 for _name, _operator in UNARY.items():
     torch_operator(f"{_name}.default")(plain(_operator))
 
-ROUNDING: Mapping[str, type[HighOp]] = {"ceil": math.CeilOp, "floor": math.FloorOp, "round": math.RoundOp}
+ROUNDING: Mapping[str, type[HighOp]] = {name: kind for name, kind in _FUNCTIONS.items() if kind.FUNCTION.is_step}
 """What leaves integers as they are."""
 
 
