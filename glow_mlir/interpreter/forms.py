@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, StageOp, element_at
-from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
+from glow_mlir.interpreter.index_space import as_stored, signless_array, windows
 from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op, round_float
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dtypes import unsigned_dtype
@@ -55,8 +56,12 @@ def _function(fold: Fold) -> np.ufunc:
     return cast(np.ufunc, FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation])
 
 
-def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
-    """Fold an array along axes, which keep size 1; sums and products of floats in f64, rounded once."""
+def _folded(word: str, element: Attribute, x: Array, along: Shape, is_there: Array | bool) -> Array:
+    """
+    Fold the elements of an array that are there along axes, which keep size 1.
+
+    Sums and products of floats are in f64, rounded once.
+    """
     if word in POSITION_FOLDS:
         return _position(word, element, x, along[0])
     if word in RUNNING_FOLDS:
@@ -65,6 +70,8 @@ def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
     if fold.name in ("add", "mul") and x.dtype.kind == "f":
         x = x.astype(np.float64)
     initial = np.asarray(fold.neutral(element)).astype(x.dtype)
+    if is_there is not True:
+        x = np.where(is_there, x, initial)
     found = _function(fold).reduce(_read(x, fold), axis=along, keepdims=True, initial=_read(initial, fold)[()])
     return found.view(x.dtype) if fold.variant == UNSIGNED else found
 
@@ -77,11 +84,14 @@ def _read(x: Array, fold: Fold) -> Array:
 def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     """Evaluate a chain of stages on operands; f32 sums are accumulated in numpy's order."""
     extents = cast(Shape, form.space([array.shape for array in arrays]))
-    seen = [signless_array(index_array(array, affine)) for array, affine in zip(arrays, form.maps, strict=False)]
-    values: dict[SSAValue, Any] = dict(zip(form.block.args, seen, strict=True))
+    borders = form.borders or [()] * len(arrays)
+    seen = [windows(*read) for read in zip(arrays, form.maps[:-1], [extents] * len(arrays), borders, strict=True)]
+    values: dict[SSAValue, Any] = dict(zip(form.block.args, [signless_array(array) for array, _ in seen], strict=True))
+    masks = {value: mask for value, (_, mask) in zip(form.block.args, seen, strict=True) if mask is not True}
     for inner in own_operations(form.block):
         if isinstance(inner, StageOp):
-            _run_stage(inner, values, extents)
+            known = [mask for value, mask in masks.items() if value in inner.inputs]
+            _run_stage(inner, values, extents, reduce(np.logical_and, known) if known else True)
         elif isinstance(inner, IndicesOp):
             shape = [size if d == inner.dimension else 1 for d, size in enumerate(extents)]
             values[inner.row] = np.arange(
@@ -98,8 +108,8 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     return as_stored(stored, numpy_dtype(form.element), shape)
 
 
-def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> None:
-    """Add the results of a stage to the known values."""
+def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape, is_there: Array | bool) -> None:
+    """Add the results of a stage, whose folds take the elements that are there, to the known values."""
     yielded = evaluate(stage.body.block, [values[value] for value in stage.inputs], stage.yielded, values)
     words, along = stage.words, stage.folded
     for place, (array, result) in enumerate(zip(yielded, stage.results, strict=True)):
@@ -108,5 +118,6 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
             continue
         shape = np.broadcast_shapes(array.shape, [extents[d] if d in along else 1 for d in range(len(extents))])
         with np.errstate(all="ignore"):
-            folded = _folded(words[place], stage.yielded[place].type, np.broadcast_to(array, shape), along)
+            spread = np.broadcast_to(array, shape)
+            folded = _folded(words[place], stage.yielded[place].type, spread, along, is_there)
         values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy widens sums of integers.
