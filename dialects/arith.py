@@ -7,7 +7,7 @@ from xdsl.irdl import traits_def
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.completion import completed
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

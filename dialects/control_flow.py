@@ -10,11 +10,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, has_one_element, require
 from glow_mlir.dialects.sizes import SizesAttr, smallest
 from glow_mlir.support.symbols import Size
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 class ControlFlowOp(LeanOperation, ABC):

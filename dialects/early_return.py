@@ -6,8 +6,8 @@ from xdsl.dialects.builtin import i1
 from xdsl.irdl import AnyAttr, operand_def, traits_def, var_operand_def
 
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 @op_definition

@@ -31,7 +31,7 @@ from glow_mlir.dialects.element_types import (
 )
 from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.op_creation import created
+from glow_mlir.xdsl_patches.creation import created
 
 Number = int | float
 

@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.traits import Pure
 
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 if TYPE_CHECKING:
     from glow_mlir.dialects.expressions import Tensor

@@ -35,11 +35,11 @@ from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, 
 from glow_mlir.dialects.folds import FLOAT_FOLDS, INTEGER_FOLDS
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import Shape, require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 POSITION_FOLDS = {
     f"{which}_{extreme}": (extreme, which == "last")

@@ -10,10 +10,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.control_flow import verify_scalar
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, require, sizes_of
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, symbols_of
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 Kinds = type[Operation] | tuple[type[Operation], ...]
 """Classes of ops, as `isinstance` takes them."""

@@ -63,6 +63,7 @@ ROWS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("ir", "text, walks, patterns"),
         ("constants", "weights, packing"),
         ("options", "declared once"),
+        ("xdsl_patches", "xDSL, faster"),
         ("support", "no compiler at all"),
         ("errors", "one line each"),
     ],

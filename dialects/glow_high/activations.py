@@ -19,7 +19,7 @@ from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Activation(Unary):

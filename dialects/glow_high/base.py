@@ -42,13 +42,13 @@ from glow_mlir.dialects.glow_high.rows import over_rows
 from glow_mlir.dialects.glow_high.samples import Samples, mapped_samples
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, changed, untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
 from glow_mlir.dialects.sizes import static
 from glow_mlir.support.identity import MAX_KEPT, kept_by_identity, number_of
 from glow_mlir.support.symbols import Size
+from glow_mlir.xdsl_patches.operations import LeanOperation, Values, operands_of
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 """`irdl_options` of an operator with more than one optional or variadic operand."""

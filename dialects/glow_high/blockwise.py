@@ -31,7 +31,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 WIDTHS = (2, 4, 8)
 """Bits that a code may have."""

@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, PlaceholderO
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class _CallEffect(MemoryEffect):

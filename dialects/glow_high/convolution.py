@@ -49,8 +49,8 @@ from glow_mlir.dialects.windows import (
     split_image,
     split_sizes,
 )
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes, quotient
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

@@ -57,8 +57,8 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest, static
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, product_of
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):

@@ -15,8 +15,8 @@ from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, require_equal, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 Labels = tuple[str, ...]
 """The label of each axis: a letter, or for an axis of `...` its distance from the last of them."""

@@ -18,7 +18,7 @@ from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

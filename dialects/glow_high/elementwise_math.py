@@ -25,7 +25,7 @@ from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import FUNCTIONS, Scalar, ScalarBuilder
 from glow_mlir.dialects.scalar_function import ScalarFunction
 from glow_mlir.dialects.shapes import element_of, require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

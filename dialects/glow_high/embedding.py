@@ -15,7 +15,7 @@ from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, require_equal, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest, static
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 FUSED_BYTES = 8
 """Bytes behind the codes of a fused row: scale and offset in f32."""

@@ -25,8 +25,8 @@ from glow_mlir.dialects.properties import optional_sizes_prop, optional_type_pro
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

@@ -12,7 +12,7 @@ from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

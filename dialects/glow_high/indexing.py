@@ -37,8 +37,8 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest, static
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 OUT_OF_RANGE = "an index is out of range"
 """Why these operators fail."""

@@ -13,8 +13,8 @@ from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import static
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 UPDATE_RULES = ("linear", "gated", "delta", "gated_delta")
 """How a token changes the state."""

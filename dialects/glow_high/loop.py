@@ -26,8 +26,8 @@ from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import ints, optional_ints_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Trips(NamedTuple):

@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import F32, INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import rank_of, require, shape_of, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 CRITERIA = ("TF", "IDF", "TFIDF")
 """What becomes of counts: nothing, the weight of what occurs at all, or the product with the weight."""

@@ -38,7 +38,7 @@ from glow_mlir.dialects.windows import (
     join_image,
     split_sizes,
 )
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Pool(Windowed):

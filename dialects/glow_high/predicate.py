@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import BOOLS, TENSOR
 from glow_mlir.dialects.shapes import element_of, rank_of, require, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

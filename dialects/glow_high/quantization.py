@@ -29,7 +29,7 @@ from glow_mlir.dialects.quant import (
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 CODES_OF_A_BYTE = 256
 """How many codes of 8 bits there are."""

@@ -11,7 +11,7 @@ from glow_mlir.dialects.operand_types import I64
 from glow_mlir.dialects.properties import int_prop, integer
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 ROUNDS = 10
 """As many as the authors recommend, with a margin: they find no fault in seven."""

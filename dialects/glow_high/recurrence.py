@@ -32,8 +32,8 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Recurrence(Gated):

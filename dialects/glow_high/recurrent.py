@@ -23,8 +23,8 @@ from glow_mlir.dialects.glow_high.recurrence import (
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, require_equal, shape_of, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 DIRECTIONS: dict[str, tuple[bool, ...]] = {
     "forward": (False,),

@@ -50,8 +50,8 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:

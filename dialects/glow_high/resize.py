@@ -28,8 +28,8 @@ from glow_mlir.dialects.properties import (
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest, static
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 MODES = ("nearest", "linear", "cubic")
 """How elements between those of the input are made."""

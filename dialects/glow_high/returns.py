@@ -10,9 +10,9 @@ from xdsl.printer import Printer
 
 from glow_mlir.dialects.glow_high.base import parse_operands
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 @op_definition

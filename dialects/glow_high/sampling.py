@@ -28,8 +28,8 @@ from glow_mlir.dialects.properties import (
 from glow_mlir.dialects.shapes import Shape, element_of, require, require_equal, shape_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest, static
 from glow_mlir.dialects.windows import Window
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 MODES = ("linear", "nearest", "cubic")
 """How elements between those of the image are made."""

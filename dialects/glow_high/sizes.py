@@ -18,8 +18,8 @@ from glow_mlir.dialects.properties import sizes, sizes_prop
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Symbol, SymbolicSize
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

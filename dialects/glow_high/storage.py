@@ -53,15 +53,15 @@ from glow_mlir.dialects.glow_high.base import (
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import symbol_reference, word
 from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, symbols_of
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 class StorageOp(LeanOperation):

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import I16, I32, TENSOR, UI8, UI16, WIDE_FLOATS
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 AGGREGATES = ("sum", "min", "max")
 """What becomes of the weights that the trees give to one target."""

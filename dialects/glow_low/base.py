@@ -36,8 +36,8 @@ from glow_mlir.dialects.glow_high.base import (
     visible_properties,
 )
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation, operands_of
 from glow_mlir.dialects.shapes import require
+from glow_mlir.xdsl_patches.operations import LeanOperation, operands_of
 
 BUFFER = base(MemRefType)
 """Constraint of operands: any buffer."""

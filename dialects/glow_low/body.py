@@ -16,12 +16,12 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import element_of, require, sizes_of
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 @op_definition

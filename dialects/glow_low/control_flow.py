@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, FuncOp, WeightOp
 from glow_mlir.dialects.shapes import require
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class RegionOp(QualifiedOp, ControlFlowOp):

@@ -54,10 +54,10 @@ from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, par
 from glow_mlir.dialects.glow_low.body import Body, elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.glow_low.packing import verify_form
-from glow_mlir.dialects.lean_operation import cloned_region, operands_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import cloned_region, operands_of
 
 FURTHER_OPERANDS = {
     "prologue_sources": Qualifier.IN,

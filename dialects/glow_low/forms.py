@@ -9,9 +9,9 @@ from xdsl.ir import Block
 from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import Buffer, buffer_at
-from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.symbol_binding import used_symbols
+from glow_mlir.xdsl_patches.operations import cloned_region
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 

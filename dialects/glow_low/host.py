@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.properties import symbol_reference, word
 from glow_mlir.dialects.shapes import element_of, require, sizes_of
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class QueuedOp(Instruction):

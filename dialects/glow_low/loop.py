@@ -43,8 +43,8 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import ints, ints_prop
 from glow_mlir.dialects.shapes import require
 from glow_mlir.dialects.sizes import SizesAttr, largest, smallest
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

@@ -46,7 +46,6 @@ from glow_mlir.dialects.glow_high.base import visible_properties, with_operand_a
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import symbol_reference
 from glow_mlir.dialects.shapes import (
     NOTHING,
@@ -63,8 +62,9 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
 from glow_mlir.support.identity import kept_by_identity, subclasses_of
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
+from glow_mlir.xdsl_patches.operations import LeanOperation
 
 Buffer = MemRefType[Attribute]
 

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, prop_def, traits_def
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

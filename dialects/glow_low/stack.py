@@ -20,8 +20,8 @@ from glow_mlir.dialects.glow_low.body import elements, verify_body, verify_targe
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
 from glow_mlir.dialects.sizes import static
-from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 PARALLEL = "parallel"
 

@@ -30,7 +30,7 @@ from glow_mlir.dialects.llvm_ops.access import (
     print_syncscope,
 )
 from glow_mlir.dialects.llvm_ops.common import INTEGER
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATOMIC_BINARY = (
     "xchg",

@@ -19,7 +19,7 @@ from glow_mlir.dialects.llvm_ops.common import (
     UnaryIntegerIntrinsic,
     Value,
 )
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 @op_definition

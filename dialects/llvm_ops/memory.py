@@ -46,7 +46,7 @@ from glow_mlir.dialects.llvm_ops.common import (
     Value,
     verify_same_lanes,
 )
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 GEP_FLAGS = {"inbounds": 3, "nusw": 2, "nuw": 4}
 """Upstream's `GEPNoWrapFlags`: bit 0 is the raw in-bounds bit, which implies `nusw`."""

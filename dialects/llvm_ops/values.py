@@ -42,7 +42,7 @@ from glow_mlir.dialects.llvm_ops.common import (
     verify_same_lanes,
     with_lanes,
 )
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 def _parse_comparison(

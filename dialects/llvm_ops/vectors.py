@@ -23,7 +23,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.llvm_ops.common import FLOAT, INTEGER, INTRINSIC_FORMAT, Value, fast_math
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 def _element_type(vector: Value) -> Attribute:

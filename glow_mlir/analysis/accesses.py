@@ -26,10 +26,10 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.xdsl_patches.operations import operands_of
 
 
 @dataclass(eq=False)

@@ -16,10 +16,11 @@ from glow_mlir.api.compiler_process import COMPILE, IDLE, MADE, RAISED, UNABLE, 
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.errors import CancelledError, GlowError
 from glow_mlir.runtime.memory_file import MemoryFile
-from glow_mlir.support import onnx_loader, xdsl_loader
+from glow_mlir.support import onnx_loader
 from glow_mlir.support.activity import relaying, watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
 from glow_mlir.support.child_process import read_parts, write_parts
+from glow_mlir.xdsl_patches import loader as xdsl_loader
 
 REST = 5.0
 """Seconds without a request after which the process ends, and gives its memory back."""

@@ -20,13 +20,14 @@ from glow_mlir.errors import ExecutionError, OptionError
 from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
 from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.memory_file import MemoryFile
-from glow_mlir.support import onnx_loader, xdsl_loader
+from glow_mlir.support import onnx_loader
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.portable_errors import portable
 from glow_mlir.training.batches import Arrays
 from glow_mlir.training.step import LOSS, gradient_states
 from glow_mlir.training.training_module import GRADIENTS, UPDATE, trainable_model
+from glow_mlir.xdsl_patches import loader as xdsl_loader
 
 SERVER = f"{__name__}:serve"
 

@@ -19,7 +19,7 @@ from glow_mlir.driver.pipelines import STAGE
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.op_creation import append, created
+from glow_mlir.xdsl_patches.creation import append, created
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.lean_operation import cloned_operation, cloned_region
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
+from glow_mlir.xdsl_patches.operations import cloned_operation, cloned_region
 
 CHOSEN = ("kernel", "partitions", "tiles", "operandSegmentSizes")
 """Properties of an instruction that its tiles do not have."""

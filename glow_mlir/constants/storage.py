@@ -27,7 +27,6 @@ from glow_mlir.dialects.glow_high.storage import (
     inline_elements,
 )
 from glow_mlir.dialects.glow_low.memory import WeightOp
-from glow_mlir.dialects.lean_operation import next_of
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
@@ -140,7 +139,7 @@ class Storage:
         while op is not None:
             if is_wanted[type(op)]:
                 found.append(cast("StorageT", op))
-            op = next_of(op)
+            op = op.next_op
         return found
 
     @cached_property
@@ -180,7 +179,7 @@ class Storage:
         following = block.first_op if last is None else last.next_op
         is_storage = subclasses_of(StorageOp)
         while following is not None and is_storage[type(following)]:
-            following = next_of(following)
+            following = following.next_op
         if following is None:
             block.add_op(op)
         else:

@@ -45,7 +45,6 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp as LowBindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, largest_shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
@@ -54,6 +53,7 @@ from glow_mlir.ir.traversal import operations, own_operations, subtree
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.operations import cloned_region
 
 
 @dataclass(frozen=True)

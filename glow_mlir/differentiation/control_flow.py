@@ -11,7 +11,6 @@ from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, SubOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.differentiation.contributions import zeros_like
@@ -41,7 +40,7 @@ def _back_through(
     block: Block, arguments: Values, given: Cotangents, sources: Values, emit: Emitter
 ) -> list[SSAValue | None]:
     """Compute a block again; the cotangents of sources, from those of what it yields."""
-    since = previous_of(emit.anchor)
+    since = emit.anchor.prev_op
     copies, yielded = copied(block, arguments)
     for copy in copies:
         emit.insert(copy)

@@ -17,7 +17,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_high.storage import GetOp
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.differentiation.contributions import Contribution
 from glow_mlir.differentiation.elementwise import elementwise
@@ -110,9 +109,9 @@ class Differentiator:
 
 def _backward(anchor: Operation, since: Operation | None) -> Iterator[Operation]:
     """The operations in front of another one in its block, the last one first, up to one without that."""
-    op = previous_of(anchor)
+    op = anchor.prev_op
     while op is not None and op is not since:
-        before = previous_of(op)
+        before = op.prev_op
         yield op
         op = before
 

@@ -8,7 +8,6 @@ from functools import cache, partial
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.differentiation.contributions import Contribution, Contributions
 from glow_mlir.differentiation.differentiator import Differentiator
 from glow_mlir.ir.emitter import Emitter
@@ -42,7 +41,7 @@ def by_composition(
     @cache
     def cotangents() -> dict[SSAValue, SSAValue | None]:
         place = Emitter(op, emit.storage, location=emit.location) if replaces else emit
-        before = previous_of(place.anchor)
+        before = place.anchor.prev_op
         made = composition(op, place)
         results = [made] if isinstance(made, SSAValue) else made
         given = [cotangent] if isinstance(cotangent, SSAValue) else cotangent

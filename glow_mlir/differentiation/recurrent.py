@@ -29,7 +29,6 @@ from glow_mlir.dialects.glow_high.recurrence import (
     RnnRecurrenceWithSumsOp,
 )
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, static
@@ -260,7 +259,7 @@ def lstm_recurrence(op: LstmRecurrenceWithSumsOp, cotangents: Cotangents, emit: 
     peepholes = [] if op.peepholes is None else _parts(sweep.wide(op.peepholes), 3, emit)
 
     def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         gates, c = _parts(rows[0], 4, emit), rows[1]
         h, new = _lstm_cell(op, gates, c, peepholes, emit)
         *by_gates, by_cell = _cotangents({h: states[0], new: states[1]}, [*gates, c], since, emit)
@@ -312,7 +311,7 @@ def _gru_with_reset_product(op: GruRecurrenceWithSumsOp, sweep: Sweep) -> Contri
     candidates = _parts(sweep.inputs, 3, emit)[2]
 
     def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         sums, of_input, h = _parts(rows[0], 3, emit), *rows[1:]
         update, reset = (gated(gate, value, emit) for value in sums[:2])
         total = emit(AddOp, of_input, emit(MulOp, reset, sums[2]))
@@ -341,14 +340,14 @@ def _gru_with_reset_state(op: GruRecurrenceWithSumsOp, sweep: Sweep) -> Contribu
     reset_states = emit(MulOp, gated(gate, _parts(sums, 3, emit)[1], emit), sweep.states)
 
     def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         (at_update, at_reset, total), h = _parts(rows[0], 3, emit), rows[1]
         further = [None] * 3 if by_kept[0] is None else _parts(by_kept[0], 3, emit)
         new = _blend(op, gated(gate, at_update, emit), total, h, emit)
         by_update, by_total, by_state = _cotangents({new: states[0]}, [at_update, total, h], since, emit)
         by_total = _plus(by_total, further[2], emit)
         by_product = _back_by(by_total, last, emit)
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         product = emit(MulOp, gated(gate, at_reset, emit), h)
         by_reset, by_reset_state = _cotangents({product: by_product}, [at_reset, h], since, emit)
         by_gates = [_plus(one, other, emit) for one, other in zip((by_update, by_reset), further, strict=False)]
@@ -372,7 +371,7 @@ def rnn_recurrence(op: RnnRecurrenceWithSumsOp, cotangents: Cotangents, emit: Em
     sweep = Sweep(op, cotangents, emit)
 
     def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         new = gated(op.functions()[0], rows[0], emit)
         (by_sums,) = _cotangents({new: states[0]}, rows, since, emit)
         by_sums = _plus(by_sums, by_kept[0], emit)

@@ -25,7 +25,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, FloorOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.differentiation.contributions import converted_like
@@ -135,7 +134,7 @@ class SampledImage:
             for taps in self._combinations()
         ]
         # Weights once more: behind this operation nothing is computed from places but weights.
-        since = previous_of(emit.anchor)
+        since = emit.anchor.prev_op
         products = [
             emit(MulOp, weight, converted_like(factor, weight, emit))
             for factor, weight in zip(given, map(self._weight, self._combinations()), strict=True)

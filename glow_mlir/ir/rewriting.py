@@ -16,7 +16,6 @@ from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
-from glow_mlir.dialects.lean_operation import next_of
 from glow_mlir.ir.traversal import Scope, operations_backward, own_operations
 from glow_mlir.support.identity import subclasses_of
 
@@ -46,7 +45,7 @@ def _of_kind(module: ModuleOp, kind: type[Op]) -> list[Op]:
     while op is not None:
         if is_wanted[type(op)]:
             found.append(cast("Op", op))
-        op = next_of(op)
+        op = op.next_op
     return found
 
 

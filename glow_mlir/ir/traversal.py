@@ -16,7 +16,6 @@ from xdsl.ir import Block, Operation
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.lean_operation import next_of, previous_of
 from glow_mlir.support.identity import is_kind
 
 Scope = FunctionOp | Block
@@ -44,7 +43,7 @@ def own_operations(scope: Scope) -> Iterator[Operation]:
     """The operations of a block, in order, without nested ones."""
     op = _block_of(scope).first_op
     while op is not None:
-        following = next_of(op)
+        following = op.next_op
         yield op
         op = following
 
@@ -53,7 +52,7 @@ def own_operations_backward(scope: Scope) -> Iterator[Operation]:
     """The operations of a block in reverse, without nested ones."""
     op = _block_of(scope).last_op
     while op is not None:
-        previous = previous_of(op)
+        previous = op.prev_op
         yield op
         op = previous
 
@@ -62,7 +61,7 @@ def operations(scope: Scope) -> Iterator[Operation]:
     """All operations in program order; a branch or loop comes before nested operations."""
     op = _block_of(scope).first_op
     while op is not None:
-        following = next_of(op)
+        following = op.next_op
         yield op
         if op.regions:
             for block in inner_blocks(op):
@@ -84,7 +83,7 @@ def _collect(block: Block, found: list[Operation]) -> None:
         if op.regions:
             for inner in inner_blocks(op):
                 _collect(inner, found)
-        op = next_of(op)
+        op = op.next_op
 
 
 def subtree(op: Operation) -> Iterator[Operation]:
@@ -98,7 +97,7 @@ def operations_backward(scope: Scope) -> Iterator[Operation]:
     """All operations in reverse program order; a branch or loop comes after nested operations."""
     op = _block_of(scope).last_op
     while op is not None:
-        previous = previous_of(op)
+        previous = op.prev_op
         if op.regions:
             for block in reversed(list(inner_blocks(op))):
                 yield from operations_backward(block)

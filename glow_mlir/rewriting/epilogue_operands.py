@@ -9,11 +9,11 @@ from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.lean_operation import cloned_operation
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.rewriting.buffers import hoist_declaration
 from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.xdsl_patches.operations import cloned_operation
 
 
 def reshaped_strides(extents: Sizes, steps: Shape, sizes: Sizes) -> Shape | None:

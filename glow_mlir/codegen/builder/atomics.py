@@ -22,7 +22,7 @@ from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops.access import ordering_attr
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY, AtomicCmpXchgOp, AtomicRMWOp
 from glow_mlir.dialects.llvm_ops.memory import LoadOp, StoreOp
-from glow_mlir.support.op_creation import created
+from glow_mlir.xdsl_patches.creation import created
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 """Architecture → the intrinsic that tells the processor of a waiting loop, and its arguments."""

@@ -28,7 +28,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import NO_FAST_MATH, i32, i32_array
 from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.early_return import ReturnIfOp
-from glow_mlir.support.op_creation import append, created
+from glow_mlir.xdsl_patches.creation import append, created
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

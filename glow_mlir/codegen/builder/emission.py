@@ -32,7 +32,7 @@ from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.identity import MAX_KEPT
-from glow_mlir.support.op_creation import append, created
+from glow_mlir.xdsl_patches.creation import append, created
 
 
 class Emission(Operators):

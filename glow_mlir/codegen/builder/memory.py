@@ -27,7 +27,7 @@ from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.llvm_ops import memory
 from glow_mlir.dialects.llvm_ops.access import present
 from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
-from glow_mlir.support.op_creation import created
+from glow_mlir.xdsl_patches.creation import created
 
 STACK_SPACES: Mapping[str, int] = {"nvptx": 0, "amdgpu": 5, "spirv": 0}
 """Family of devices → the address space of what is on the stack."""

@@ -12,11 +12,11 @@ from glow_mlir.analysis.accesses import is_written
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
-from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.scalar_parameters import number_of_constant
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.identity import number_of
+from glow_mlir.xdsl_patches.operations import operands_of
 
 Answer = TypeVar("Answer")
 

@@ -14,7 +14,6 @@ from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, is_same_buffer, loop_of, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, buffer_type, root_of
 from glow_mlir.dialects.glow_low.packing import PackOp
-from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.shapes import has_static_shape, shape_of
 from glow_mlir.ir.traversal import function_of
 
@@ -55,11 +54,11 @@ def _is_same_in(region: RegionOp, value: SSAValue) -> bool:
 
 def _packed_in_front(loop: LoopOp, value: SSAValue, form: PackedForm) -> SSAValue | None:
     """What instructions right in front of a loop have packed like that already."""
-    before, layout = previous_of(loop), form.described()
+    before, layout = loop.prev_op, form.described()
     while isinstance(before, PackOp | AllocOp | ViewOp | WindowOp):
         if isinstance(before, PackOp) and before.layout == layout and is_same_buffer(before.source, value):
             return before.target
-        before = previous_of(before)
+        before = before.prev_op
     return None
 
 

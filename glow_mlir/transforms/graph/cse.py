@@ -15,10 +15,10 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind, is_si
 from xdsl.transforms.common_subexpression_elimination import has_other_side_effecting_op_in_between
 
 from glow_mlir.dialects.glow_high.storage import StorageOp
-from glow_mlir.dialects.lean_operation import next_of, operands_of
 from glow_mlir.ir.rewriting import is_dead, is_pure
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import is_kind
+from glow_mlir.xdsl_patches.operations import operands_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Elimination:
     def _visit_block(self, block: Block) -> None:
         op = block.first_op
         while op is not None:
-            following = next_of(op)
+            following = op.next_op
             if op.regions:
                 self.visit_regions(op)
             if not is_kind(type(op), StorageOp):

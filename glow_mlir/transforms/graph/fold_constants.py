@@ -19,7 +19,6 @@ from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
-from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -29,6 +28,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.xdsl_patches.operations import operands_of
 
 MAX_GROWTH = 8
 """Maximum growth of all constants in total: chains of operators on weights would multiply them."""

@@ -15,7 +15,6 @@ from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.trees import LINKS, TreeEnsembleOp
-from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.operand_types import WIDE_FLOATS
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import has_one_element, rank_of, sizes_of
@@ -26,6 +25,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.rewriting.policies import is_strict
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.xdsl_patches.operations import operands_of
 
 
 class FoldIntoLeaves(Pattern):

@@ -8,11 +8,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewOp, root_of
-from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, operations_backward, own_operations, subtree
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.xdsl_patches.operations import operands_of
 
 
 @dataclass(frozen=True)

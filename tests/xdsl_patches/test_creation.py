@@ -22,8 +22,8 @@ from xdsl.irdl import (
     var_successor_def,
 )
 
-from glow_mlir.support.op_creation import created
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.creation import created
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Fields(IRDLOperation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checkout import run_python
 
-INSTALL = "from glow_mlir.support import xdsl_loader; xdsl_loader.install()"
+INSTALL = "from glow_mlir.xdsl_patches import loader; loader.install()"
 
 MODULES = (
     "xdsl.dialects.builtin xdsl.dialects.llvm xdsl.dialects.arith xdsl.dialects.math xdsl.printer xdsl.builder "

@@ -86,7 +86,7 @@ class _Definition:
         from xdsl.ir import Operation
         from xdsl.irdl import irdl_op_definition
 
-        from glow_mlir.support.op_creation import created
+        from glow_mlir.xdsl_patches.creation import created
 
         with _TURN:
             if not self._names:

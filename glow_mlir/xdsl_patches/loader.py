@@ -66,7 +66,7 @@ _FLAGS = frozenset({"eq", "frozen", "init", "order", "repr"})
 
 
 def _op_definition(_: Callable[..., Any]) -> Callable[..., Any]:
-    from glow_mlir.support.op_definition import op_definition
+    from glow_mlir.xdsl_patches.definitions import op_definition
 
     return op_definition
 

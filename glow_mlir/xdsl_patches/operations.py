@@ -16,32 +16,21 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues
 from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, UniqueVariadicAccessor, VarIRConstruct
 
-from glow_mlir.support.op_creation import Values, created, give_operands, set_defaults
+from glow_mlir.xdsl_patches.creation import Values, created, give_operands, set_defaults
 
 operands_of: Callable[[Operation], SSAValues] = attrgetter("_operands")
 """The operands of an operation as they are now: not the view through which xDSL changes them."""
-
-
-next_of: Callable[[Operation], Operation | None] = attrgetter("_next_op")
-"""The operation behind another one in its block, which xDSL's property tells in twice the time."""
-previous_of: Callable[[Operation], Operation | None] = attrgetter("_prev_op")
-"""The operation in front of another one in its block."""
 
 
 class OperationKind(ABCMeta):
     """
     The class of classes of operations.
 
-    An operation is of a kind by inheritance alone, which takes a third of the time to ask; and operands and results
-    that no search has to find are read without one.
+    Operands and results at a known position are read without a search.
     """
 
     value_list = Values
     """What holds the operands and the results of such operations."""
-
-    if not TYPE_CHECKING:
-        __instancecheck__ = type.__instancecheck__
-        __subclasscheck__ = type.__subclasscheck__
 
     def __setattr__(cls, name: str, value: object) -> None:
         reader = _READERS.get(type(value))
@@ -121,14 +110,6 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
         operand.add_use(use)
         operands[index] = operand
         self._operands = Values(operands)
-
-    def erase(self, safe_erase: bool = True, drop_references: bool = True) -> None:
-        if any(result.first_use is not None for result in self.results):
-            super().erase(safe_erase, drop_references)
-            return
-        assert self.parent is None, "an operation is detached before it is erased"
-        if drop_references:
-            self.drop_all_references()
 
     if not TYPE_CHECKING:
         operands = property(attrgetter("_view"), _set_operands)

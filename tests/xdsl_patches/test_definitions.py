@@ -26,7 +26,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import PyRDLOpDefinitionError, VerifyException
 
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.xdsl_patches.definitions import op_definition
 
 Decorator = Callable[[Any], Any]
 

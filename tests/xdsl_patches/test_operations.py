@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Operation, SSAValue, SSAValues
 
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
-from glow_mlir.dialects.lean_operation import LeanOperation, cloned_region, operands_of
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_module
+from glow_mlir.xdsl_patches.operations import LeanOperation, cloned_region, operands_of
 
 FILES = sorted(path for folder in ("transforms", "conversion") for path in (FILECHECK_ROOT / folder).glob("*.mlir"))
 

@@ -1,0 +1,1 @@
+"""Replacements of parts of xDSL that cost time. docs/xdsl-patches.md says how much each saves."""
