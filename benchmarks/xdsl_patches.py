@@ -27,7 +27,7 @@ from glow_mlir.tools.bounded_numbers import count
 
 WITHOUT = {
     "none": "",
-    "loader": "loader.install = lambda: None; remove_finders(loader)",
+    "loader": "loader.install = lambda: None",
     "definitions": "from xdsl.irdl import irdl_op_definition; definitions.op_definition = irdl_op_definition",
     "creation": "creation.created = theirs",
     "append": "creation.append = lambda block, op: block.add_op(op)",
@@ -42,9 +42,6 @@ START = """
 import resource, sys
 import glow_mlir
 from glow_mlir.xdsl_patches import creation, definitions, loader
-
-def remove_finders(module):
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != module.__name__]
 
 def theirs(kind, operands=(), result_types=(), properties=None, attributes=None, location=None, *others, **rest):
     from xdsl.ir import Operation
@@ -62,6 +59,7 @@ def operation_clone(op, copies=None):
 if "operations" in sys.argv[1]:
     from glow_mlir.xdsl_patches import operations
 exec(sys.argv[1])
+loader.install()
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 Compilation(import_model(sys.argv[2])).artifact()

@@ -130,6 +130,13 @@ OUT_OF_ROOM = "a loop takes more trips than the capacity of"
 """Why a call fails that a session makes again with a larger capacity; the label of the loop follows in quotes."""
 
 
+def failed_call(reason: str, node: str) -> ExecutionError:
+    """The error of a call that fails on its data at a node."""
+    loop = reason.removeprefix(OUT_OF_ROOM).strip()
+    hint = f"dimensions={{{loop}: N}} reserves memory for N trips" if reason.startswith(OUT_OF_ROOM) else ""
+    return ExecutionError(reason, node=node, hint=hint)
+
+
 class CancelledError(ExecutionError):
     """A call that was ended before it was done: somebody told it to end, or interrupted it."""
 

@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.indexing import (
     ScatterNDOp,
 )
 from glow_mlir.dialects.properties import integer, text
-from glow_mlir.errors import ExecutionError
+from glow_mlir.errors import failed_call
 from glow_mlir.interpreter.scalar import FUNCTIONS
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
@@ -30,7 +30,7 @@ def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF
     """Make negative indices positive; raises `ExecutionError`, with that `failure`, for an index out of range."""
     places = np.where(indices < 0, indices.astype(np.int64) + size, indices)
     if ((places < 0) | (places >= size)).any():
-        raise ExecutionError(failure, node=location_name(op.location))
+        raise failed_call(failure, location_name(op.location))
     return places
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 
-from glow_mlir.errors import OUT_OF_ROOM, ExecutionError
+from glow_mlir.errors import OUT_OF_ROOM, ExecutionError, GlowError
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import Executable
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
 FIRST = 64
@@ -17,94 +20,138 @@ GROWTH = 4
 MAXIMUM = 1 << 24
 """The largest capacity: a loop may never end."""
 
+MAX_KEPT = 1024
+"""The number of assumptions whose capacities are kept."""
+
+Trips = dict[str, int]
+"""Label of a loop → its capacity in trips."""
+
+
+@dataclass
+class _Known:
+    """What is known of the loops under some assumptions."""
+
+    trips: Trips
+    first_bytes: int = 0
+    """The bytes of an executable with the first capacities; 0 where there was none."""
+    accepted: Trips = field(default_factory=dict[str, int])
+    """The capacities that an executable has that serves calls."""
+    refused: list[tuple[Trips, str]] = field(default_factory=list[tuple[Trips, str]])
+    """Capacities that take too much memory, and the reason."""
+
 
 class LoopCapacities:
     """
-    The capacity of each loop that nothing bounds, in trips, by the label of the loop.
+    The capacity of each loop that nothing bounds, in trips, by its label, for each size and value that a call brings.
 
-    A capacity grows when a call needs more trips of that loop; the others stay. It may take `maximum_bytes` of
-    activations and outputs. Methods are called under the lock of the session.
+    A call that needs more trips of a loop grows the capacity of that loop; the others stay. All that lies above the
+    first capacities may take `maximum_bytes` of activations and outputs. Other sizes begin with the capacities that
+    were accepted last, or with the first ones if those take too much. Methods are called under the lock of the session.
     """
 
     def __init__(self, maximum_bytes: int) -> None:
         self._maximum_bytes = maximum_bytes
-        self._trips: dict[str, int] = {}
-        self._growing: dict[Assumptions, tuple[int, set[str]]] = {}
-        """Assumptions but for capacities → the bytes of the executable before, and the loops that have grown since."""
+        self._begin: Trips = {}
+        self._known: OrderedDict[Assumptions, _Known] = OrderedDict()
 
     def __bool__(self) -> bool:
-        return bool(self._trips)
+        return bool(self._begin)
 
     def __contains__(self, label: str) -> bool:
-        return label in self._trips
-
-    def sizes(self) -> Iterable[tuple[str, Dimension]]:
-        """Each loop and its capacity, as a dimension that code is compiled for."""
-        return [(label, (1, trips)) for label, trips in self._trips.items()]
-
-    def hold(self, assumptions: Assumptions) -> bool:
-        """Whether assumptions have the present capacities."""
-        return all(size in assumptions.sizes for size in self.sizes())
+        return label in self._begin
 
     def add(self, labels: Iterable[str]) -> None:
         """Give further loops their first capacity."""
-        self._trips = {**self._trips, **dict.fromkeys(labels, FIRST)}
+        self._begin = {**self._begin, **dict.fromkeys(labels, FIRST)}
+        self._known.clear()
 
-    def grow(self, error: ExecutionError, wanted: Assumptions, executable: Executable) -> bool:
-        """
-        Grow the capacity of the loop that made a call fail, unless another call has grown it by now.
+    def with_capacities(self, others: Assumptions) -> Assumptions:
+        """The assumptions for sizes and values, with the capacities of all loops as dimensions."""
+        if not self._begin:
+            return others
+        sizes: Iterable[tuple[str, Dimension]] = [(label, (1, most)) for label, most in self._of(others).trips.items()]
+        return Assumptions((*others.sizes, *sizes), others.values)
 
-        `wanted` is what `executable` was compiled for. Returns whether the call may be tried again; raises
-        `ExecutionError` where the capacity is the largest.
+    def without(self, wanted: Assumptions) -> Assumptions:
+        """The assumptions without capacities."""
+        return Assumptions(tuple(size for size in wanted.sizes if size[0] not in self._begin), wanted.values)
+
+    def hold(self, wanted: Assumptions) -> bool:
+        """Whether assumptions have the present capacities."""
+        return not self._begin or wanted == self.with_capacities(self.without(wanted))
+
+    def _of(self, others: Assumptions) -> _Known:
+        """What is known under assumptions without capacities."""
+        if (found := self._known.get(others)) is None:
+            found = self._known[others] = _Known(dict(self._begin))
+            if len(self._known) > MAX_KEPT:
+                self._known.popitem(last=False)
+        return found
+
+    def failed_loop(self, error: GlowError) -> str | None:
+        """The label of the loop whose capacity an error is about, if that may grow."""
+        found = re.fullmatch(rf"{re.escape(OUT_OF_ROOM)} '(.*)'", error.reason, re.DOTALL)
+        return found[1] if found and found[1] in self._begin else None
+
+    def grow(self, label: str, error: GlowError, wanted: Assumptions) -> None:
         """
-        label = _failed_loop(error)
-        if label not in self._trips:
-            return False
-        trips = self._trips[label]
+        Grow the capacity of the loop that made a call fail, unless another call has done that.
+
+        `wanted` are the assumptions of the code that failed. Raises `ExecutionError` where the capacity cannot grow.
+        """
+        known = self._of(self.without(wanted))
+        trips = known.trips[label]
         if (label, (1, trips)) not in wanted.sizes:
-            return True
+            return
+        grown = {**known.trips, label: trips * GROWTH}
+        reason = next((reason for refused, reason in known.refused if _reaches(grown, refused)), "")
         if trips * GROWTH > MAXIMUM:
-            raise _full(label, trips, f"the largest capacity is {MAXIMUM}")
-        self._trips = {**self._trips, label: trips * GROWTH}
-        self._growing.setdefault(self._others(wanted), (_bytes(executable), set()))[1].add(label)
+            reason = f"the largest capacity is {MAXIMUM}"
+        if reason:
+            reason, hint = f"{error.reason}: {trips} trips; {reason}", f"it may never end; {error.hint}"
+            raise ExecutionError(reason, file=error.file, node=error.node, hint=hint)
+        known.trips = grown
+
+    def accept(self, wanted: Assumptions, executable: Executable) -> bool:
+        """Whether an executable may serve calls; else its capacities are refused, and smaller ones take their place."""
+        if not self.hold(wanted) or not self._begin:
+            return True  # Another call has grown a capacity meanwhile: that will be looked at.
+        known = self._of(self.without(wanted))
+        outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
+        taken = executable.activation_bytes + outputs
+        if _is_first(known.trips):
+            known.first_bytes = taken
+        elif taken - known.first_bytes > self._maximum_bytes:
+            taken -= known.first_bytes
+            self._refuse(known, f"memory for more takes {taken} bytes, more than {self._maximum_bytes}")
+            return False
+        known.accepted = self._begin = dict(known.trips)
         return True
 
-    def check(self, wanted: Assumptions, executable: Executable) -> None:
-        """
-        Raise `ExecutionError` where loops that have grown take too much memory, and shrink them again.
+    def shrink(self, wanted: Assumptions, error: GlowError) -> bool:
+        """Refuse the capacities of a compilation or call that ran out of memory; false if they are the first ones."""
+        if not self._begin:
+            return False
+        known = self._of(self.without(wanted))
+        if _is_first(known.trips):
+            return False
+        if self.hold(wanted):
+            self._refuse(known, error.reason)
+        return True
 
-        The bytes of a capacity follow from those of the executable before, which had room for fewer trips.
-        """
-        before, grown = self._growing.pop(self._others(wanted), (0, set[str]()))
-        if not grown:
-            return
-        taken = max(0, _bytes(executable) - before) * GROWTH // (GROWTH - 1)
-        if taken <= self._maximum_bytes:
-            return
-        self._trips = {label: trips // GROWTH if label in grown else trips for label, trips in self._trips.items()}
-        label = max(grown)
-        trips = self._trips[label]
-        reason = f"memory for {trips * GROWTH} takes {taken} bytes, more than {self._maximum_bytes}"
-        raise _full(label, trips, reason)
-
-    def _others(self, assumptions: Assumptions) -> Assumptions:
-        """Assumptions without capacities."""
-        return Assumptions(tuple(size for size in assumptions.sizes if size[0] not in self._trips), assumptions.values)
+    def _refuse(self, known: _Known, reason: str) -> None:
+        """Go back to the capacities that were accepted before."""
+        known.refused.append((known.trips, reason))
+        first = dict.fromkeys(known.trips, FIRST)
+        known.trips = first if known.accepted in ({}, known.trips) else dict(known.accepted)
+        self._begin = dict.fromkeys(self._begin, FIRST)
 
 
-def _bytes(executable: Executable) -> int:
-    """The bytes of activations and outputs."""
-    outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
-    return executable.activation_bytes + outputs
+def _is_first(trips: Trips) -> bool:
+    """Whether no capacity has grown."""
+    return max(trips.values()) == FIRST
 
 
-def _failed_loop(error: ExecutionError) -> str:
-    """The label of the loop that an error is about."""
-    found = re.fullmatch(rf"{re.escape(OUT_OF_ROOM)} '(.*)'", error.reason, re.DOTALL)
-    return found[1] if found else ""
-
-
-def _full(label: str, trips: int, reason: str) -> ExecutionError:
-    """The error for a loop whose capacity does not grow any more."""
-    hint = f"it may never end; dimensions={{'{label}': N}} reserves memory for N trips, limits= limits it"
-    return ExecutionError(f"{OUT_OF_ROOM} '{label}': {trips} trips; {reason}", node=label.rpartition(".")[0], hint=hint)
+def _reaches(trips: Mapping[str, int], refused: Mapping[str, int]) -> bool:
+    """Whether capacities are at least those that were refused."""
+    return all(trips[label] >= most for label, most in refused.items())

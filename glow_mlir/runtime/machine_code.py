@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError
+from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.host import lacks
@@ -347,7 +347,7 @@ def _error_of(entry: Entry, status: int) -> ExecutionError:
     if not 0 < status <= len(entry.failures):
         return ExecutionError(f"@{entry.name} returned the status {status}")
     failure = entry.failures[status - 1]
-    return ExecutionError(failure.reason, node=failure.location)
+    return failed_call(failure.reason, failure.location)
 
 
 def load(artifact: Artifact, threads: int) -> MachineCode:

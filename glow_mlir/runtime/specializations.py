@@ -14,11 +14,11 @@ import numpy as np
 
 from glow_mlir.errors import (
     CancelledError,
-    ExecutionError,
     GlowError,
     InputError,
     InputValuesError,
     OptionError,
+    OutOfMemoryError,
 )
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.background_compilation import start
@@ -177,30 +177,33 @@ class Specializations(Executable):
         What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
 
         Where code for a range of sizes fails, code for these sizes runs. Where a loop exceeds its capacity, code with a
-        larger one runs.
+        larger one runs, and where that takes too much memory for a call that needs less, code with a smaller one.
         """
-        wanted, found = self._serving(inputs)
-        try:
-            return call(found)
-        except CancelledError:
-            raise
-        except GlowError as error:
-            if self._has_grown(error, wanted, found):
-                pass
-            elif not found.is_range:
+        has_grown = False
+        while True:
+            wanted, found = self._serving(inputs, has_grown)
+            try:
+                return call(found)
+            except CancelledError:
                 raise
-            else:
-                self._general.withdrawn.add(wanted)
-        finally:
-            self._begin_due()
-        return self.serve(inputs, call)
+            except GlowError as error:
+                if (loop := self._capacities.failed_loop(error)) is not None:
+                    with self._looking:
+                        self._capacities.grow(loop, error, wanted)
+                    has_grown = True
+                elif found.is_range:
+                    self._general.withdrawn.add(wanted)
+                elif not self._has_shrunk(error, wanted) or has_grown:
+                    raise
+            finally:
+                self._begin_due()
 
-    def _has_grown(self, error: GlowError, wanted: Assumptions, found: Specialization) -> bool:
-        """Whether the loop that made a call fail has a larger capacity by now."""
-        if not isinstance(error, ExecutionError):
+    def _has_shrunk(self, error: GlowError, wanted: Assumptions) -> bool:
+        """Whether loops have smaller capacities than what ran out of memory."""
+        if not isinstance(error, OutOfMemoryError):
             return False
         with self._looking:
-            return self._capacities.grow(error, wanted, found.executable)
+            return self._capacities.shrink(wanted, error)
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -227,8 +230,8 @@ class Specializations(Executable):
 
         return call
 
-    def _serving(self, inputs: Mapping[str, Tensor]) -> tuple[Assumptions, Specialization]:
-        """What a call wants, and what serves it."""
+    def _serving(self, inputs: Mapping[str, Tensor], has_grown: bool = False) -> tuple[Assumptions, Specialization]:
+        """What a call wants, and what serves it; `has_grown` says that the call needs the capacities of its loops."""
         while True:
             names = self._names
             wanted = self._wanted(inputs, names)
@@ -237,7 +240,11 @@ class Specializations(Executable):
                     found.calls += 1
                     self._latest = found
                     return wanted, found
-            self._make(wanted, names)
+            try:
+                self._make(wanted, names)
+            except OutOfMemoryError as error:
+                if not self._has_shrunk(error, wanted) or has_grown:
+                    raise
 
     def _wanted(self, inputs: Mapping[str, Tensor], names: Sequence[str]) -> Assumptions:
         """What a call with those inputs wants, where those with `names` fix shapes."""
@@ -248,8 +255,11 @@ class Specializations(Executable):
         )
         if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
             return known
-        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *self._capacities.sizes())
+        sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
+        if self._capacities:
+            with self._looking:
+                wanted = self._capacities.with_capacities(wanted)
         if shapes is not None:
             if len(self._by_shapes) >= _MAX_SHAPES:
                 self._by_shapes.clear()
@@ -340,7 +350,8 @@ class Specializations(Executable):
                 self._learn(error)
                 return
             with self._looking:
-                self._capacities.check(wanted, loaded.executable)
+                if not self._capacities.accept(wanted, loaded.executable):
+                    return
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
@@ -402,12 +413,15 @@ class Specializations(Executable):
             self._due.append(partial(self._beside, make, _take_general, self._general.unplan))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
-        """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
-        grown = ((label, size[1]) for label, size in assumptions.sizes if isinstance(size, tuple))
+        """Plan for the largest sizes of assumptions, and give up what no call asks for any more."""
+        own = self._capacities.without(assumptions)
+        grown = ((label, size[1]) for label, size in own.sizes if isinstance(size, tuple))
         most = {label: size for label, size in grown if size is not None}
         self._planned |= most
         for other in list(self._known):
-            if any(isinstance(size, tuple) and size[1] != most.get(label) for label, size in other.sizes):
+            sizes = self._capacities.without(other)
+            is_smaller = any(isinstance(size, tuple) and size[1] != most.get(label) for label, size in sizes.sizes)
+            if is_smaller or (sizes == own and other != assumptions):
                 del self._known[other]
                 self._removals += 1
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.backends.cuda.device import CudaBuffer, CudaDevice, CudaEvent
 from glow_mlir.backends.cuda.driver import Grid, Handle
-from glow_mlir.errors import ExecutionError, GlowError
+from glow_mlir.errors import GlowError, failed_call
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.device_entry import DeviceEntry
 from glow_mlir.runtime.devices import Buffer, DeviceState, Event
@@ -119,7 +119,7 @@ class CudaEntry(DeviceEntry):
         failed = [number for number, word in enumerate(status.tolist()) if word]
         if failed:
             failure = self._entry.failures[failed[0]]
-            raise ExecutionError(failure.reason, node=failure.location)
+            raise failed_call(failure.reason, failure.location)
 
 
 class CudaExecutable(Executable):

@@ -12,7 +12,7 @@ import numpy as np
 from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent, told
 from glow_mlir.backends.opencl.library import opencl
 from glow_mlir.backends.opencl.programs import BuiltProgram
-from glow_mlir.errors import ExecutionError, OutOfMemoryError
+from glow_mlir.errors import OutOfMemoryError, failed_call
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.device_entry import DeviceEntry
 from glow_mlir.runtime.devices import Buffer, DeviceState, Event
@@ -88,7 +88,7 @@ class CallEvent(OpenCLEvent):
             keep()
         if self._statuses.any():
             failure = self._failures[int(np.flatnonzero(self._statuses)[0])]
-            raise ExecutionError(failure.reason, node=failure.location)
+            raise failed_call(failure.reason, failure.location)
 
 
 class OpenCLEntry(DeviceEntry):
