@@ -108,7 +108,10 @@ class LoopCapacities:
         if trips * GROWTH > MAXIMUM:
             reason = f"the largest capacity is {MAXIMUM}"
         if reason:
-            reason, hint = f"{error.reason}: {trips} trips; {reason}", f"it may never end; {error.hint}"
+            reason, hint = (
+                f"{error.reason}: {trips} trips; {reason}",
+                f"it may never end; {error.hint}, limits= raises limits",
+            )
             raise ExecutionError(reason, file=error.file, node=error.node, hint=hint)
         known.trips = grown
 
@@ -133,10 +136,11 @@ class LoopCapacities:
         if not self._begin:
             return False
         known = self._of(self.without(wanted))
+        if not self.hold(wanted):
+            return True  # Another call has changed them meanwhile.
         if _is_first(known.trips):
             return False
-        if self.hold(wanted):
-            self._refuse(known, error.reason)
+        self._refuse(known, error.reason)
         return True
 
     def _refuse(self, known: _Known, reason: str) -> None:

@@ -498,6 +498,36 @@ def test_a_loop_that_runs_long_takes_no_memory_for_others() -> None:
     assert session.run(None, given)[0] == 901
 
 
+def test_a_long_loop_takes_nothing_from_calls_with_other_sizes() -> None:
+    """Code for its capacity would take too much memory for larger rows, which then begin with the first capacity."""
+    source = model(
+        "(float x, float last, float[N] w) => (float y, float[n, N] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = wide (int64 i, bool c, float before) => (bool go, float after, float[N] row) {
+                one = Constant <value_float = 1.0> ()
+                after = Add (before, one)
+                go = Less (before, last)
+                row = Add (w, before)
+            }
+        >
+        """,
+    )
+    session = InferenceSession(source, cache=False, limits=SpecializationLimits(memory=300_000))
+
+    def rows(width: int, last: float) -> int:
+        given = {"x": np.array(0, np.float32), "last": np.array(last, np.float32), "w": np.ones(width, np.float32)}
+        return len(session.run(None, given)[1])
+
+    for width, last, capacity in [(1, 9000, 16384), (1000, 5, 64), (1, 9000, 16384)]:
+        assert rows(width, last) == last + 1
+        assert session.specializations[-1].sizes["y.trips"] == (1, capacity)
+    for _ in range(2):
+        with pytest.raises(ExecutionError, match="memory for more takes"):
+            rows(1000, 5000)
+        assert rows(1000, 5) == 6
+
+
 def test_room_is_kept_between_calls() -> None:
     session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
     for _ in range(2):
