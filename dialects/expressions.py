@@ -9,7 +9,7 @@ y = e / reduce_sum(e, "j")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
+from glow_mlir.dialects.fold_kinds import *
 from glow_mlir.dialects.folds import fold_of
 from glow_mlir.dialects.scalar_functions import *
 from glow_mlir.dialects.stages import index_type
@@ -314,23 +315,6 @@ def not_equal(x: Tensor, y: Tensor | Number) -> Tensor:
 def power(x: Tensor, y: Tensor | Number) -> Tensor:
     """`x` to the power `y`."""
     return binary("power", x, y)
-
-
-def _reduction(name: str, word: str, meaning: str) -> Callable[[Tensor, str | Sequence[str]], Tensor]:
-    def reduction(x: Tensor, along: str | Sequence[str]) -> Tensor:
-        return fold(word, x, along)
-
-    reduction.__name__ = reduction.__qualname__ = name
-    reduction.__doc__ = f"{meaning}."
-    return reduction
-
-
-reduce_sum = _reduction("reduce_sum", "add", "The sum along dimensions, of f16 and bf16 in f32")
-reduce_prod = _reduction("reduce_prod", "mul", "The product along dimensions")
-reduce_max = _reduction("reduce_max", "max", "The largest element along dimensions; NaN if one is")
-reduce_min = _reduction("reduce_min", "min", "The smallest element along dimensions; NaN if one is")
-reduce_fmax = _reduction("reduce_fmax", "maxnum", "The largest element that is a number; minus infinity if none is")
-reduce_fmin = _reduction("reduce_fmin", "minnum", "The smallest element that is a number; infinity if none is")
 
 
 def fma(x: Tensor, y: Tensor | Number, z: Tensor | Number) -> Tensor:

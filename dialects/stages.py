@@ -32,7 +32,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, number_width, signless
-from glow_mlir.dialects.folds import FLOAT_FOLDS, INTEGER_FOLDS
+from glow_mlir.dialects.folds import FLOAT_FOLDS, FOLDS, INTEGER_FOLDS, KINDS
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import ints
@@ -44,7 +44,7 @@ from glow_mlir.xdsl_patches.operations import LeanOperation
 POSITION_FOLDS = {
     f"{which}_{extreme}": (extreme, which == "last")
     for which in ("first", "last")
-    for extreme in ("maximumf", "minimumf", "maxsi", "maxui", "minsi", "minui")
+    for extreme in (fold.word for fold in FOLDS.values() if fold.kind.better)
 }
 """
 Folds of elements into the index of the first or last extreme along one dimension, NaN before each number, 0 of nothing
@@ -54,7 +54,7 @@ Folds of elements into the index of the first or last extreme along one dimensio
 
 RUNNING_FOLDS = {
     f"{'before' if exclusive else 'running'}_{word}{'_back' if reverse else ''}": (word, exclusive, reverse)
-    for word in ("add", "mul")
+    for word in (kind.name for kind in KINDS.values() if kind.is_running)
     for exclusive in (False, True)
     for reverse in (False, True)
 }

@@ -30,7 +30,7 @@ from glow_mlir.dialects.expressions import (
     sqrt,
     where,
 )
-from glow_mlir.dialects.folds import NEUTRAL
+from glow_mlir.dialects.folds import KINDS
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
@@ -359,7 +359,7 @@ class _Running(Expressed):
         x = x.parts[0] if x.word == "convert" else x  # Half floats are carried in f64, and rounded once, as all are.
         names, exclusive = axis_names(rank_of(self.input)), flag(self.exclusive)
         if not names:
-            return converted(equal(x, x), x.element) * 0 + NEUTRAL[self.FOLD] if exclusive else x
+            return converted(equal(x, x), x.element) * 0 + KINDS[self.FOLD].neutral if exclusive else x
         axis = names[normalize_axis(integer(self.axis), len(names))]
         return running(self.FOLD, x, axis, exclusive, flag(self.reverse))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from glow_mlir.dialects import expressions as ex
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.folds import FOLDS
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.differentiation.derivative_values import Choice, Value, choice, plus, tensor_of, times
 from glow_mlir.differentiation.derivatives import PARTIALS
@@ -100,25 +101,12 @@ def _shares(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> tuple
 
 
 def _of_fold(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> Value:
-    """
-    The cotangent of what is folded: a sum hands on its own, the largest elements share theirs alike.
-
-    A product hands on the product of the other factors, also where one or two of these are 0.
-    """
+    """The cotangent of what is folded; raises `UnsupportedError` where the fold has none."""
     (x,) = (names.get(item, item) for item in part.parts)
-    result = names.get(part, part)
-    if part.word == "add":
-        return total
-    if part.word == "mul":
-        is_zero = ex.equal(x, 0)
-        zeros = ex.reduce_sum(ex.converted(is_zero, part.element), sorted(part.along))
-        others = ex.reduce_prod(ex.where(is_zero, 1.0, x), sorted(part.along))
-        alone = choice(is_zero & ex.equal(zeros, 1), others, 0)
-        return times(total, choice(ex.equal(zeros, 0), result / x, alone))
-    is_chosen = ex.equal(x, result)
-    count = ex.reduce_sum(ex.converted(is_chosen, part.element), sorted(part.along))
-    shared = tensor_of(total, part)
-    return choice(is_chosen, shared / count, 0)
+    fold, cotangent = FOLDS.get((part.word, False)), tensor_of(total, part)
+    if fold is None or fold.kind.adjoint is None or not isinstance(cotangent, Tensor):
+        raise UnsupportedError(f"'{part.word}' has no derivative")
+    return fold.kind.adjoint(cotangent, x, names.get(part, part), sorted(part.along))
 
 
 def _gathered(share: Value, part: Tensor, argument: Tensor) -> Value:

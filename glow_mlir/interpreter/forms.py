@@ -30,7 +30,7 @@ def _position(word: str, element: Attribute, x: Array, along: int) -> Array:
     """The index of an extreme along an axis, which keeps size 1; 0 for an empty axis."""
     extreme, is_last = POSITION_FOLDS[word]
     fold = known_fold(extreme, element)
-    find: Callable[..., Any] = np.argmax if fold.name == "max" else np.argmin
+    find: Callable[..., Any] = np.argmax if fold.kind.better == "gt" else np.argmin
     if not x.shape[along]:
         return np.zeros([1 if axis == along else size for axis, size in enumerate(x.shape)], np.int64)
     found = find(np.flip(_read(x, fold), along) if is_last else _read(x, fold), axis=along, keepdims=True)
@@ -67,7 +67,7 @@ def _folded(word: str, element: Attribute, x: Array, along: Shape, is_there: Arr
     if word in RUNNING_FOLDS:
         return _running(word, element, x, along[0])
     fold = known_fold(word, element)
-    if fold.name in ("add", "mul") and x.dtype.kind == "f":
+    if fold.kind.is_running and x.dtype.kind == "f":
         x = x.astype(np.float64)
     initial = np.asarray(fold.neutral(element)).astype(x.dtype)
     if is_there is not True:

@@ -25,14 +25,9 @@ from glow_mlir.dialects.expressions import (
     not_equal as not_equal,
     position as position,
     power as power,
-    reduce_fmax as reduce_fmax,
-    reduce_fmin as reduce_fmin,
-    reduce_max as reduce_max,
     reduce_mean as reduce_mean,
-    reduce_min as reduce_min,
-    reduce_prod as reduce_prod,
-    reduce_sum as reduce_sum,
     size_along as size_along,
     where as where,
 )
+from glow_mlir.dialects.fold_kinds import *
 from glow_mlir.dialects.scalar_functions import *

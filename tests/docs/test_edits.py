@@ -75,6 +75,35 @@ check_gradients(lambda emit, values: emit(Erf2Op, values["x"]), {"x": x[:, :5].a
 """A program with a function of one float: as an operator of ONNX, as a word of kernels, and its gradient."""
 
 
+FOLD = """
+import numpy as np
+from gradients import check_gradients
+from xdsl.dialects.builtin import f32
+
+import glow_mlir
+from glow_mlir.dialects.shapes import tensor
+from glow_mlir.kernels import reduce_fmax2
+from glow_mlir.support.symbols import Symbol, SymbolicSize
+
+@glow_mlir.kernel("x[i, j] -> y[i]")
+def largest(x):
+    return reduce_fmax2(x, "j") * 2.0
+
+x = np.random.default_rng(0).standard_normal((3, 40), np.float32)
+gaps = np.where(x > 1, np.nan, x)
+rows = SymbolicSize.of(Symbol("rows", 0, 8))
+module = largest.module(tensor((rows, 40), f32))
+assert "fold [maxnumf2]" in str(module)
+for options in ({}, {"backend": "interpreter"}, {"threads": 2}):
+    (y,) = glow_mlir.InferenceSession(module.clone(), **options).run(None, {"x": gaps})
+    np.testing.assert_array_equal(y, np.fmax.reduce(gaps, axis=1) * 2)
+check_gradients(
+    lambda emit, values: emit.insert(largest.operator(values["x"])).results[0], {"x": x[:, :5].astype(np.float64)}
+)
+"""
+"""A program with a fold: as a word of kernels, in machine code and in the interpreter, and its gradient."""
+
+
 def blocks(name: str) -> list[tuple[Path, str]]:
     """The blocks of the page that have a name, and the files that they are lines of."""
     found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
@@ -117,3 +146,10 @@ def test_a_function_of_one_float_is_an_edit_of_two_files(tmp_path: Path) -> None
     assert (len(edits), sum(lines_of(text) for _, text in edits)) == (2, 17)
     copy_with(edits, lambda text: re.sub("(?<!_math.)(erf)", r"\g<1>2", text, flags=re.IGNORECASE), tmp_path)
     run_in(tmp_path, FUNCTION)
+
+
+def test_a_fold_is_an_edit_of_one_file(tmp_path: Path) -> None:
+    edits = blocks("reduce_fmax =")
+    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (1, 10)
+    copy_with(edits, lambda text: re.sub('(reduce_fmax|"maxnumf?)', r"\g<1>2", text), tmp_path)
+    run_in(tmp_path, FOLD)

@@ -94,16 +94,13 @@ class Position(Fold):
         return b.select(place < 0, 0, place) if may_be_empty else place
 
 
-_PREDICATES = {"maximumf": "ugt", "minimumf": "ult", "maxsi": "sgt", "minsi": "slt", "maxui": "ugt", "minui": "ult"}
-"""How an extreme is folded → the comparison by which an element is better."""
-
-
 def fold_for(word: str, element: Attribute) -> Fold:
     """How machine code folds elements of a type in a way."""
     if word not in POSITION_FOLDS:
         return Combined(folds.known_fold(word, element))
     extreme, is_last = POSITION_FOLDS[word]
-    return Position(_PREDICATES[extreme], is_last)
+    fold = folds.known_fold(extreme, element)
+    return Position(f"{'s' if fold.variant == folds.SIGNED else 'u'}{fold.kind.better}", is_last)
 
 
 def combined(name: str, element: Attribute) -> Combined:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
 from glow_mlir.dialects.expressions import where
+from glow_mlir.dialects.folds import KINDS
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MaxOp, OrOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.reductions import CumSumOp
@@ -156,14 +157,13 @@ REDUCTIONS: Mapping[str, str] = {
 
 def identity_of(reduction: str, element: Attribute) -> float:
     """The number that changes nothing in a reduction of ours."""
-    if reduction in ("add", "mul"):
-        return 0 if reduction == "add" else 1
-    if is_float(element):
-        return -math.inf if reduction == "max" else math.inf
+    number = KINDS[reduction].neutral
+    if is_float(element) or not math.isinf(number):
+        return number
     if is_bool(element):
-        return reduction == "min"
+        return number > 0
     limits = np.iinfo(numpy_dtype(element))
-    return int(limits.min if reduction == "max" else limits.max)
+    return int(limits.min if number < 0 else limits.max)
 
 
 def reduced_at(
