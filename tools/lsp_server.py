@@ -88,7 +88,7 @@ class GlowLanguageServer(LanguageServer):
     def range(self, uri: str, start: int, end: int) -> types.Range:
         """The range of offsets, as editors count."""
         document, codec = self.document(uri), self.workspace.position_codec
-        places = [ServerTextPosition(*document.place(offset)) for offset in (start, end)]
+        places = [ServerTextPosition(*document.location(offset)) for offset in (start, end)]
         return types.Range(*(codec.position_to_client_units(document.lines, place) for place in places))
 
     def token_range(self, uri: str, token: Token) -> types.Range:

@@ -37,7 +37,7 @@ def add_options(
         if flag is None or (only and item.name not in only):
             continue
         words = ", ".join(filter(None, (flag.opposite or item.option.help, flag.also)))
-        settings: dict[str, Any] = {"help": f"{words} (default: {flag.unsaid})" if flag.unsaid else words}
+        settings: dict[str, Any] = {"help": f"{words} (default: {flag.default_text})" if flag.default_text else words}
         if item.words:
             settings["choices"] = item.words
         elif flag.what:

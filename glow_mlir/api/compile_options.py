@@ -73,15 +73,15 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     )
 
     @classmethod
-    def told(cls, given: Mapping[str, Any]) -> CompileOptions:
+    def from_keywords(cls, given: Mapping[str, Any]) -> CompileOptions:
         """
         The options among keywords of a session, of which `None` says nothing.
 
         Raises `OptionError` for a value that one cannot have, and for those that contradict each other.
         """
-        said = {name: value for name, value in given.items() if value is not None}
-        own = {name: value for name, value in said.items() if name in declared(cls)}
-        fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        own = {name: value for name, value in chosen.items() if name in declared(cls)}
+        fields = {name: plain_numbers(value) for name, value in chosen.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
         for name, value in fields.items():
@@ -160,8 +160,8 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     @property
     def _says_placement(self) -> bool:
         """Whether the options say something of devices, fields of their targets among it."""
-        said = any(getattr(self, name) for name in declared(PlacementOptions))
-        return said or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
+        chosen = any(getattr(self, name) for name in declared(PlacementOptions))
+        return chosen or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
 
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
         """A pipeline, or in the place of none that of the backend, with what the options say of devices."""
@@ -239,14 +239,14 @@ def _content_of(path: str) -> str:
 
 def _check_devices(own: Mapping[str, Any]) -> None:
     """Raise `OptionError` for devices beside a backend for one, or a pipeline, and for what is said of none."""
-    said = [name for name in declared(PlacementOptions) if own.get(name)]
-    if not said:
+    chosen = [name for name in declared(PlacementOptions) if own.get(name)]
+    if not chosen:
         return
     if own.get("pipeline") is not None:
-        raise OptionError(f"{said[0]} configures the passes of a backend, which the pipeline replaces")
+        raise OptionError(f"{chosen[0]} configures the passes of a backend, which the pipeline replaces")
     if own.get("backend") != SEVERAL_BACKENDS:
         hint = "omit the backend" if own.get("devices") else "devices='cpu,opencl:0'"
-        raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
+        raise OptionError(f"{chosen[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
     if own.get("devices") and (target := own.get("target")) not in (None, HOST):
         first = next(iter(backends_named(str(own["devices"]))), DEFAULT_BACKEND)
         reason = f"'{target}' is one target, but each device has its own"

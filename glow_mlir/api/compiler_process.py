@@ -114,7 +114,7 @@ def made(request: Request, is_beside: bool = False) -> Made | None:
     done, and `CancelledError`.
     """
     try:
-        said = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
     except Exception:  # What users give may be of classes that only this process knows, and the folder may be gone.
         return None
     if not is_beside and can_fork():
@@ -123,7 +123,7 @@ def made(request: Request, is_beside: bool = False) -> Made | None:
     while answer == IDLE:
         try:
             with (_BESIDE if is_beside else _CALLED).asked() as child:
-                answer = _Dialogue(child, next(_NUMBERS)).answer(said)
+                answer = _Dialogue(child, next(_NUMBERS)).answer(message)
         except NoProcessError:
             return None
     if isinstance(answer, Exception):

@@ -71,7 +71,7 @@ class _Server:
             del self._begun[number]
 
     def _answer(self, number: int, request: bytes) -> None:
-        def told(kind: str) -> Teller:
+        def sender(kind: str) -> Teller:
             return lambda content: self._say(number, kind, content)
 
         try:
@@ -79,7 +79,7 @@ class _Server:
         except Exception:
             self._say(number, UNABLE, None)
             return
-        with watching(told("say")), relaying(told("warn"), told("caution")), MemoryFile() as constants:
+        with watching(sender("say")), relaying(sender("warn"), sender("caution")), MemoryFile() as constants:
             try:
                 self._hand_over(number, asked, constants)
             except (BrokenPipeError, ConnectionResetError):

@@ -36,7 +36,7 @@ def check_present(backend: str, devices: str, target: str) -> None:
 
             get_backend(name)
         kinds: Mapping[str, Callable[[int], Device]] = getattr(loader, "DEVICES", {})
-        wanted = next((said.removeprefix("target=") for said in fields if said.startswith("target=")), "")
+        wanted = next((field.removeprefix("target=") for field in fields if field.startswith("target=")), "")
         of, _, position = wanted.partition(":")
         kind = f"{wanted.partition('-')[0]}-{name}"  # As emulated-cuda for emulated-sm_80.
         if (found := kinds.get(kind) or kinds.get(name)) is not None:

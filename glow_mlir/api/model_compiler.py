@@ -37,8 +37,8 @@ from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.distributions import versions
-from glow_mlir.support.slow_work import told_when_slow
-from glow_mlir.support.symbols import Dimension, told_by
+from glow_mlir.support.slow_work import report_when_slow
+from glow_mlir.support.symbols import Dimension, size_from_label
 from glow_mlir.support.watchdog import time_limited
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class ModelCompiler:
         asked to compile. `progress` is told what a compilation is at that a caller waits for.
         """
         self._progress = progress
-        self._is_told = asks
+        self._is_reported = asks
         """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
         self._model = model
         self._options = options
@@ -156,15 +156,15 @@ class ModelCompiler:
 
     def open(self) -> Loaded | Template:
         """The model, compiled, or what is to be known of it before it is called."""
-        with self._told():
+        with self._reported():
             return self._open()
 
-    def _told(self) -> AbstractContextManager[None]:
+    def _reported(self) -> AbstractContextManager[None]:
         """What lets somebody know of the work inside the `with` statement: who asked for it, or who looks on."""
         if self._progress is not None:
             return watching(self._progress)
         name = self._model.name if isinstance(self._model, Path) else "a model"
-        return told_when_slow(f"compiling {printable(name)}") if self._is_told else nullcontext()
+        return report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
 
     def _open(self) -> Loaded | Template:
         if self._loader is None and not self._is_elsewhere(self._model):
@@ -264,7 +264,7 @@ class ModelCompiler:
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
         if found is None:
-            with self._told():
+            with self._reported():
                 found = self._made_elsewhere(now, assumptions) or self._specialized_here(now, assumptions)
         if found is None or now.files.changed():
             raise self._restless()
@@ -480,8 +480,8 @@ class ModelCompiler:
             return False
         given = self._options.dimensions
         labels = [label for label in self._free_dimensions(model) if label not in given]
-        told = dict.fromkeys(given, 1)
-        return any(map(grows, given.values())) or any(told_by(label, told) is None for label in labels)
+        ones = dict.fromkeys(given, 1)
+        return any(map(grows, given.values())) or any(size_from_label(label, ones) is None for label in labels)
 
     def _free_dimensions(self, model: Any) -> list[str]:
         """The labels of dimensions of inputs of an opened model that are no numbers."""

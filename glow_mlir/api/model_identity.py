@@ -53,11 +53,11 @@ def model_backend(model: Any, devices: str = "") -> str:
         # Most files name the default alone, which the cache may know: it takes no parser to see that.
         if named <= {f'"{DEFAULT_BACKEND}"'}:
             return DEFAULT_BACKEND
-    from glow_mlir.backends.interface import backend_said
+    from glow_mlir.backends.interface import module_backend
     from glow_mlir.ir.context import new_context
     from glow_mlir.ir.text import read_module
 
-    return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
+    return module_backend(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
 class UnopenedError(Exception):

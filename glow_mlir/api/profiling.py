@@ -49,7 +49,7 @@ def seen_where_quantized(
     graph = _Graph(look)
     pipeline = profiling(get_backend(REFERENCE_BACKEND).pipeline())
     given = {"backend": REFERENCE_BACKEND, "pipeline": pipeline, "pass_observers": [graph]}
-    CompileOptions.told(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
+    CompileOptions.from_keywords(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
     assert graph.found is not None
     return graph.found
 

@@ -86,12 +86,12 @@ class Team:
         except BaseException:
             self.close()
             raise
-        session.loaded.state.place(self._shared.gradients[0])
+        session.loaded.state.attach(self._shared.gradients[0])
 
     def _begin(self, task: Task, descriptor: int) -> None:
         """Start another process."""
         try:
-            said = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+            message = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             raise _untold(error) from error
         try:
@@ -99,7 +99,7 @@ class Team:
         except NoProcessError as error:
             raise ExecutionError(f"cannot start a process: {error}") from error
         self._others.append(child)
-        child.send(said)
+        child.send(message)
         child.send_file(descriptor)
 
     def step(self, parts: Sequence[Part]) -> float:
@@ -199,7 +199,7 @@ class _Member:
         kinds = SharedKinds.of(session, task.processes, task.parts)
         shared = kinds.laid_out(bytes_of(mmap.mmap(descriptor, kinds.size)))
         os.close(descriptor)
-        session.loaded.state.place(shared.gradients[task.number])
+        session.loaded.state.attach(shared.gradients[task.number])
         member = _Member(channel, task.number, session, shared)
         member.set_state({RANDOM_SEED: np.array(task.recipe.seed, np.int64)})
         _say(channel, 0.0)
@@ -226,10 +226,10 @@ class _Member:
         self.session.set_state(own)
 
 
-def _task(said: bytes) -> Task:
+def _task(message: bytes) -> Task:
     """What a process is told to begin with; raises `OptionError` for classes that it does not know."""
     try:
-        task = pickle.loads(said)
+        task = pickle.loads(message)
     except Exception as error:
         raise _untold(error) from error
     assert isinstance(task, Task)

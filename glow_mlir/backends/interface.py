@@ -21,7 +21,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.dialects.target import Target, named_fields, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
@@ -284,12 +284,12 @@ def backend_of(function: FunctionOp) -> Backend:
     try:
         backend.check_target(function.target)
     except OptionError as error:
-        place, name = place_of(function), function.sym_name.data
-        raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=place, hint=error.hint) from error
+        location, name = source_location(function), function.sym_name.data
+        raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=location, hint=error.hint) from error
     return backend
 
 
-def backend_said(module: ModuleOp) -> str:
+def module_backend(module: ModuleOp) -> str:
     """
     The backend that functions of a module are for, that for several where it has devices, else the default.
 

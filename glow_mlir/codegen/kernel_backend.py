@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.run_time_sizes import require_numbers
 
 
@@ -112,7 +112,7 @@ class KernelBackend(Backend):
         fault = self._faults.once(op, lambda: fault_of(op, self.kernels, target), target=target)
         if fault is not None:
             reason, hint = fault
-            place = place_of(op)
+            place = source_location(op)
             raise ModelError(reason, file=place, node=location_name(op.location), hint=hint)
 
     def candidates(

@@ -71,17 +71,17 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Place:
+class StridedView:
     """The memory of a box's elements: strides and offset, in elements."""
 
     strides: tuple[int, ...]
     offset: int
 
     @staticmethod
-    def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> Place:
+    def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> StridedView:
         """Some axes of a view of a byte array."""
         address = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        return Place(tuple(view.strides[axis] for axis in axes), address)
+        return StridedView(tuple(view.strides[axis] for axis in axes), address)
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,17 @@ class Move:
     """A box of a packed form: elements of the operand, or zeros."""
 
     shape: tuple[int, ...]
-    target: Place
-    source: Place | None
+    target: StridedView
+    source: StridedView | None
 
     @staticmethod
     def of(places: np.ndarray, packed: np.ndarray, source: tuple[np.ndarray, np.ndarray] | None = None) -> Move:
         """Match a view of the packed form with a view of the operand's elements."""
         axes = [axis for axis, size in enumerate(places.shape) if size > 1] or [0]
         shape = tuple(places.shape[axis] for axis in axes)
-        return Move(shape, Place.of(places, packed, axes), None if source is None else Place.of(*source, axes))
+        return Move(
+            shape, StridedView.of(places, packed, axes), None if source is None else StridedView.of(*source, axes)
+        )
 
 
 @dataclass(frozen=True)

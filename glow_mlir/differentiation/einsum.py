@@ -58,10 +58,10 @@ def _summed_to(
 ) -> SSAValue:
     """The sum of products of factors, in the sizes of an operand with labels."""
     own = sizes_of(like)
-    told = {label for factor in factors for label in factor.labels}
+    labels_used = {label for factor in factors for label in factor.labels}
     different = tuple(dict.fromkeys(labels))
     whole = {label for label, size in zip(labels, own, strict=True) if size == sizes[label]}
-    kept = tuple(label for label in different if label in told and label in whole)
+    kept = tuple(label for label in different if label in labels_used and label in whole)
     value = _product(factors, kept, emit)
     # Along an axis that nothing else has, each element has the same influence.
     present = dict(zip(labels, own, strict=True))

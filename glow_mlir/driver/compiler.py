@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend, runnable_targets
+from glow_mlir.backends.interface import Backend, Room, backend_of, get_backend, module_backend, runnable_targets
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.model_checks import check_given
@@ -23,7 +23,7 @@ from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
 from glow_mlir.support.activity import say
-from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.blame import foreign_location
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.devices.assign_target import AssignTargetPass
@@ -110,8 +110,8 @@ class Compilation:
         except Exception as error:
             name = ahead[len(marks) - 1].name
             what = f"{type(error).__name__}: {one_line(error)}"
-            if place := foreign_place(error):
-                raise ExtensionError(f"stage '{name}' failed: {what}", file=place) from error
+            if location := foreign_location(error):
+                raise ExtensionError(f"stage '{name}' failed: {what}", file=location) from error
             reason = f"stage '{name}' failed, a bug of ours: {what}"
             hint = "please report it with what 'glow-opt --stop-after allocated' writes of the module"
             raise CompilerBugError(reason, hint=hint) from error
@@ -157,7 +157,7 @@ class Compilation:
     @cached_property
     def _compiler(self) -> Backend:
         """The backend."""
-        return get_backend(self.backend or backend_said(self.module))
+        return get_backend(self.backend or module_backend(self.module))
 
     @cached_property
     def _whole(self) -> Pipeline:

@@ -77,7 +77,7 @@ class Host:
         *,
         version: str = "1",
         devices: str | Sequence[str] = "",
-        **said: Any,
+        **given: Any,
     ) -> Network:
         """
         Serve a model by a name; one of the same name and version is served by it from now on.
@@ -88,8 +88,8 @@ class Host:
         `GlowError` for whatever is wrong with the model or what is said, and then nothing has changed.
         """
         names = declared(HostingOptions)
-        options = HostingOptions.told({word: value for word, value in said.items() if word in names})
-        keywords = {word: value for word, value in said.items() if word not in names}
+        options = HostingOptions.from_keywords({word: value for word, value in given.items() if word in names})
+        keywords = {word: value for word, value in given.items() if word not in names}
         if self._memory_bytes and options.stages == 1:  # Stages have no sizes that calls decide.
             keywords.setdefault("limits", SpecializationLimits(memory=self._memory_bytes))
         places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
@@ -182,8 +182,8 @@ class Host:
         return self._networks.get(key)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
-        said = "" if version is None else f" of version {version}"
-        return UnknownNetworkError(f"there is no network '{name}'{said}", hint=known_keys(name, list(self._plans)))
+        given = "" if version is None else f" of version {version}"
+        return UnknownNetworkError(f"there is no network '{name}'{given}", hint=known_keys(name, list(self._plans)))
 
     @property
     def names(self) -> list[Key]:
@@ -197,23 +197,23 @@ class Host:
 
     # ---- requests ----
 
-    def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
+    def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
         """The outputs of a network, as `Network.run` gives them."""
-        return self._asked(name, version, said, lambda network: network.run(inputs, **said))
+        return self._asked(name, version, given, lambda network: network.run(inputs, **given))
 
-    def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Answer:
+    def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Answer:
         """A future with the outputs of a network, as `Network.submit` gives it."""
-        return self._asked(name, version, said, lambda network: network.submit(inputs, **said))
+        return self._asked(name, version, given, lambda network: network.submit(inputs, **given))
 
-    async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
+    async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
         """The outputs of a network, as `Network.infer` gives them."""
-        return await asyncio.wrap_future(self.submit(name, inputs, version=version, **said))
+        return await asyncio.wrap_future(self.submit(name, inputs, version=version, **given))
 
-    def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
+    def _asked(self, name: str, version: str | None, given: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
         # Who is asked again reads it again.
-        if isinstance(outputs := said.get("outputs"), Iterator):
-            said["outputs"] = tuple(cast("Iterator[object]", outputs))
+        if isinstance(outputs := given.get("outputs"), Iterator):
+            given["outputs"] = tuple(cast("Iterator[object]", outputs))
         while True:
             network = self.network(name, version)
             try:

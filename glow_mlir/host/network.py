@@ -234,9 +234,9 @@ class Network:
         checked = self._checked(inputs, sequence)
         return self._put(self._request(checked, wanted, priority, timeout), sequence)
 
-    async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
+    async def infer(self, inputs: Mapping[str, Any], **keywords: Any) -> Outputs:
         """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
-        return await asyncio.wrap_future(self.submit(inputs, **said))
+        return await asyncio.wrap_future(self.submit(inputs, **keywords))
 
     def _wanted(self, outputs: Iterable[str] | None) -> Sequence[str] | None:
         """The outputs that a request is to have, listed once: whoever gives an iterator can be asked no more."""

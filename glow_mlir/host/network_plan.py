@@ -44,11 +44,13 @@ class NetworkPlan:
         if self.options.stages > 1:
             return self._pipelines(timetable)
         batches, sizes = self._batches()
-        told = {**self.keywords, **sizes}
-        sessions = self._sessions(told)
+        session_keywords = {**self.keywords, **sizes}
+        sessions = self._sessions(session_keywords)
         kept = self._kept_state(sessions)
         with ExitStack() as stack:
-            replicas = [self._replica(number, session, told, stack) for number, session in enumerate(sessions)]
+            replicas = [
+                self._replica(number, session, session_keywords, stack) for number, session in enumerate(sessions)
+            ]
             stack.pop_all()
         first = sessions[0].first
         stored = cache(partial(stored_bytes, sessions[0].model))
@@ -93,26 +95,26 @@ class NetworkPlan:
         sizes = {**self.keywords.get("dimensions", {}), dimension: (1, self.options.batch)}
         return Batches(dimension, first.inputs, first.outputs, self.options.batch), {"dimensions": sizes}
 
-    def _sessions(self, told: Mapping[str, Any]) -> list[ModelSession]:
+    def _sessions(self, session_keywords: Mapping[str, Any]) -> list[ModelSession]:
         """The session of each replica, the same for all of the same devices: it may be called by several at once."""
         found: dict[str, ModelSession] = {}
         for place in self.places:
             if place not in found:
-                found[place] = self._session(told, place)
+                found[place] = self._session(session_keywords, place)
         return [found[place] for place in self.places]
 
-    def _session(self, told: Mapping[str, Any], place: str) -> ModelSession:
-        return ModelSession.of(self.model, **self._keywords(told, place))
+    def _session(self, session_keywords: Mapping[str, Any], place: str) -> ModelSession:
+        return ModelSession.of(self.model, **self._keywords(session_keywords, place))
 
-    def _keywords(self, told: Mapping[str, Any], place: str) -> dict[str, Any]:
-        return {**told, "devices": place} if place else dict(told)
+    def _keywords(self, session_keywords: Mapping[str, Any], place: str) -> dict[str, Any]:
+        return {**session_keywords, "devices": place} if place else dict(session_keywords)
 
     def _replica(
-        self, number: int, session: ModelSession, told: Mapping[str, Any], stack: ExitStack
+        self, number: int, session: ModelSession, session_keywords: Mapping[str, Any], stack: ExitStack
     ) -> tuple[Replica, int]:
         """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
         place = self.places[number]
-        runner = self._runner(session, WorkerTask(self.model, self._keywords(told, place)))
+        runner = self._runner(session, WorkerTask(self.model, self._keywords(session_keywords, place)))
         stack.callback(runner.close)
         return Replica(f"replica {number}{f' ({place})' if place else ''}", runner), self._calls(session)
 

@@ -23,7 +23,7 @@ Outputs = dict[str, np.ndarray]
 
 
 @contextmanager
-def callbacks_told() -> Generator[None]:
+def reporting_callback_failures() -> Generator[None]:
     """Let what others do when an answer is there not end the thread that brings it, which has others to bring."""
     try:
         yield
@@ -125,7 +125,7 @@ class Request:
     def succeed(self, outputs: Outputs) -> None:
         """Answer it, by who has claimed it."""
         self._release()
-        with callbacks_told():
+        with reporting_callback_failures():
             self.answer.set_result(outputs)
 
     def fail(self, error: Exception, outcome: str = "failed") -> bool:
@@ -136,7 +136,7 @@ class Request:
             self.cancellation.cancel(error)
         self.settled(self, outcome)
         self._release()
-        with callbacks_told():
+        with reporting_callback_failures():
             self.answer.set_exception(error)
         return True
 

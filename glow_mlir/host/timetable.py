@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from glow_mlir.host.requests import callbacks_told
+from glow_mlir.host.requests import reporting_callback_failures
 from glow_mlir.support.forks import anew_in_forks
 
 _FEW = 256
@@ -63,7 +63,7 @@ class Timetable:
                     continue
                 _, _, owner, call = heapq.heappop(self._due)
             if (found := owner()) is not None:
-                with callbacks_told():
+                with reporting_callback_failures():
                     call(found)
             del found
 

@@ -48,7 +48,7 @@ from glow_mlir.interpreter.index_space import as_stored, index_array, signless_a
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.interpreter.semantics import apply_semantics
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
@@ -117,7 +117,7 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:
-        place = place_of(op)
+        place = source_location(op)
         raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
     return plain
 

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import rank_of, shape_of
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.partitioning.extraction import values_read
 from glow_mlir.support.dataclass import dataclass
@@ -68,7 +68,7 @@ def _samples(function: FuncOp, bound: Sequence[PlaceholderOp]) -> int:
     if not candidates:
         raise UnsupportedError(
             f"@{function.sym_name.data} has a batch of one sample, which devices cannot share",
-            file=place_of(function),
+            file=source_location(function),
             hint=f"a larger first size of the inputs, as --bind gives one; {HINT}",
         )
     return max(candidates, key=lambda size: counts[size])
@@ -96,7 +96,7 @@ def _follow(op: Operation, found: BatchAxes, storage: Storage) -> None:
 
 
 def _refused(op: Operation, reason: str) -> UnsupportedError:
-    return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=HINT)
+    return UnsupportedError(reason, file=source_location(op), node=location_name(op.location), hint=HINT)
 
 
 def samples_through(

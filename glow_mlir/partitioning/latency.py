@@ -14,7 +14,7 @@ from itertools import combinations
 from math import inf, isinf
 
 from glow_mlir.partitioning.minimum_cut import Network
-from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, grouped, place_of
+from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, assigned_device, grouped
 
 NEVER = 1e12
 """Seconds that represent infinity in a network: above all finite costs."""
@@ -151,7 +151,7 @@ def _add_value(
     readers = {places[reader] for reader in value.readers if reader in places}
     if value.producer in places:
         producer = places[value.producer]
-        fixed = {place_of(reader, assignment) for reader in value.readers if reader not in places}
+        fixed = {assigned_device(reader, assignment) for reader in value.readers if reader not in places}
         from_here, from_there = (
             sum(problem.transfer_seconds(device, target, value.nbytes) for target in fixed) for device in pair
         )
@@ -160,7 +160,7 @@ def _add_value(
         sides = ((producer, "there"), (producer, "here"))
         sources = (here, there)
     else:
-        source = place_of(value.producer, assignment)
+        source = assigned_device(value.producer, assignment)
         sides = ((network.SOURCE, "there"), (network.SINK, "here"))
         sources = (source, source)
     for (tail, target), source in zip(sides, sources, strict=True):

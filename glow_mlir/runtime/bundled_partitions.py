@@ -46,24 +46,24 @@ def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Ar
         )
         code += artifact.code
     region = room(end)
-    for part, said in zip(whole.parts, parts, strict=True):
-        begin, until = said["constants"]
+    for part, described in zip(whole.parts, parts, strict=True):
+        begin, until = described["constants"]
         region[begin:until] = part.artifact.constants
-    said = {"parts": parts, "programs": [_program_data(program) for program in whole.programs]}
-    return Artifact(tuple(code), region, Manifest(tuple(entries), end, large=tuple(large), partitions=said))
+    described = {"parts": parts, "programs": [_program_data(program) for program in whole.programs]}
+    return Artifact(tuple(code), region, Manifest(tuple(entries), end, large=tuple(large), partitions=described))
 
 
 def unbundled(artifact: Artifact) -> PartitionedArtifact:
     """The artifacts of all devices that `bundled` made one; raises `ValueError` or `KeyError` for another."""
-    said = artifact.manifest.partitions
-    if said is None:
+    described = artifact.manifest.partitions
+    if described is None:
         raise ValueError("the artifact has a single device")
     parts: list[DevicePart] = []
-    for part in said["parts"]:
+    for part in described["parts"]:
         (first, last), (begin, end) = part["code"], part["constants"]
         own = Artifact(artifact.code[first:last], artifact.constants[begin:end], Manifest.from_json(part["manifest"]))
         parts.append(DevicePart(part["device"], part["backend"], part["threads"], own))
-    return PartitionedArtifact(tuple(parts), tuple(map(_program, said["programs"])))
+    return PartitionedArtifact(tuple(parts), tuple(map(_program, described["programs"])))
 
 
 def _program_data(program: HostProgram) -> dict[str, Any]:

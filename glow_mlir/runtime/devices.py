@@ -142,8 +142,8 @@ class DeviceState(State):
         super().change(chosen)
         self._newer_here.update(chosen)
 
-    def place(self, places: Mapping[str, np.ndarray]) -> None:
-        super().place(places)
+    def attach(self, places: Mapping[str, np.ndarray]) -> None:
+        super().attach(places)
         self._newer_here.update(places)
 
     def buffer(self, name: str) -> Buffer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import Place, Tensor, all_placed, on_host, placed
+from glow_mlir.runtime.device_array import OutputTarget, Tensor, all_on_targets, on_host, on_target
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 from glow_mlir.support.cancellation import held
@@ -87,12 +87,14 @@ class EntryPoint(ABC):
         def call() -> dict[str, np.ndarray]:
             found = self.run(inputs)
             for name, array in outputs.items():
-                placed(name, found[name], array)
+                on_target(name, found[name], array)
             return {**found, **outputs}
 
         return call
 
-    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+    def bound_on(
+        self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
         """
         As `bound`, with tensors on devices among the inputs and outputs; a device is the place of a new tensor there.
 
@@ -101,7 +103,7 @@ class EntryPoint(ABC):
 
         def call() -> dict[str, Tensor]:
             found = self.run({name: on_host(value) for name, value in inputs.items()})
-            return all_placed(found, places)
+            return all_on_targets(found, targets)
 
         return call
 

@@ -96,9 +96,9 @@ class Range:
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
         """The assumptions that leave some dimensions open."""
         most = self._most()
-        told = following(self._sizes.keys() - set(labels), labels)
+        derived = following(self._sizes.keys() - set(labels), labels)
         bounds = {label: (self._least(label, is_narrow), most[label]) for label in labels}
-        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in told)
+        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in derived)
         return Assumptions(tuple(sizes), self._wanted.values)
 
     def _least(self, label: str, is_narrow: bool) -> int:

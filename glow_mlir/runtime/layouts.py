@@ -46,7 +46,7 @@ Part = tuple[slice | EllipsisType, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputShape:
     """What an output takes of an array of the largest shape: its shape, and whether that array is large against it."""
 
     shape: tuple[int, ...]
@@ -54,10 +54,10 @@ class Place:
     is_large: bool
 
     @staticmethod
-    def of(binding: Binding, values: Mapping[str, int]) -> Place:
+    def of(binding: Binding, values: Mapping[str, int]) -> OutputShape:
         """The place where symbols have these values; all of the array along axes of others, which a call finds."""
         shape = shape_of(binding, values)
-        return Place(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
+        return OutputShape(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CallSizes:
     values: Mapping[str, int]
     numbers: tuple[int, ...]
     """The largest for those that the call finds."""
-    places: Mapping[str, Place]
+    output_shapes: Mapping[str, OutputShape]
     is_complete: bool
     """Whether inputs tell all symbols."""
 
@@ -91,17 +91,17 @@ class Sizing:
         if (found := self._known.get(shapes)) is None:
             values = symbol_values(self._sized, inputs)
             numbers = tuple(values.get(symbol.name, symbol.most) for symbol in self._symbols)
-            places = {binding.name: Place.of(binding, values) for binding in self._outputs}
-            found = CallSizes(values, numbers, places, all(symbol.name in values for symbol in self._symbols))
+            output_shapes = {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
+            found = CallSizes(values, numbers, output_shapes, all(symbol.name in values for symbol in self._symbols))
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
             self._known[shapes] = found
         return found
 
-    def places(self, numbers: Sequence[int]) -> dict[str, Place]:
+    def output_shapes(self, numbers: Sequence[int]) -> dict[str, OutputShape]:
         """The places of outputs where symbols have these values."""
         values = {symbol.name: int(number) for symbol, number in zip(self._symbols, numbers, strict=True)}
-        return {binding.name: Place.of(binding, values) for binding in self._outputs}
+        return {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
@@ -176,7 +176,7 @@ class Buffers:
         part[...] = array
         return part
 
-    def output(self, binding: Binding, place: Place, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    def output(self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
         Room for an output: a new array, or a part of a buffer that is large against it.
 
@@ -184,14 +184,14 @@ class Buffers:
         hand out of it.
         """
         if binding.extends:
-            whole = _GROWING.extended(inputs[binding.extends], binding, place.shape)
+            whole = _GROWING.extended(inputs[binding.extends], binding, output_shape.shape)
             if whole is None:
                 whole = made(binding)
-                _GROWING.add(whole, place.shape)
-            return whole[place.part]
-        if not place.is_large:
-            return made(binding)[place.part]
-        return self._kept(binding)[place.part]
+                _GROWING.add(whole, output_shape.shape)
+            return whole[output_shape.part]
+        if not output_shape.is_large:
+            return made(binding)[output_shape.part]
+        return self._kept(binding)[output_shape.part]
 
     def _kept(self, binding: Binding) -> np.ndarray:
         kept: dict[str, np.ndarray] = self._local.__dict__
@@ -200,14 +200,14 @@ class Buffers:
         return kept[binding.name]
 
 
-def result(binding: Binding, room: np.ndarray, place: Place) -> np.ndarray:
+def result(binding: Binding, room: np.ndarray, output_shape: OutputShape) -> np.ndarray:
     """
     An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
 
     It is a copy where what holds it is kept, or is large against it.
     """
-    part = room if room.shape == place.shape else room[place.part]
-    return np.array(part, order="C") if place.is_large and not binding.extends else part
+    part = room if room.shape == output_shape.shape else room[output_shape.part]
+    return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
 
 
 def made(binding: Binding) -> np.ndarray:

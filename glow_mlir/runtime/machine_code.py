@@ -178,7 +178,7 @@ class MachineEntry(EntryPoint):
         for binding in self.bindings:
             if binding.role == "output":
                 if binding.sizes:
-                    room = self._buffers.output(binding, sizes.places[binding.name], inputs)
+                    room = self._buffers.output(binding, sizes.output_shapes[binding.name], inputs)
                 else:
                     room = places[binding.name] if binding.name in places else made(binding)
                 outputs[binding.name] = room
@@ -197,7 +197,7 @@ class MachineEntry(EntryPoint):
             return outputs
         numbers = np.array(sizes.numbers, np.int64)
         self.call([*bound, numbers])
-        found = sizes.places if sizes.is_complete else self._sizing.places(numbers.tolist())
+        found = sizes.output_shapes if sizes.is_complete else self._sizing.output_shapes(numbers.tolist())
         sized = (binding for binding in self.bindings if binding.name in found)
         return outputs | {b.name: result(b, outputs[b.name], found[b.name]) for b in sized}
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from glow_mlir.runtime.assumptions import Assumptions
-from glow_mlir.runtime.device_array import Place, Tensor
+from glow_mlir.runtime.device_array import OutputTarget, Tensor
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
@@ -82,12 +82,12 @@ class Specialization:
         found = self.entry.run(self.fitting(inputs))
         return {name: _apart(array) for name, array in found.items()} if self.is_range else found
 
-    def run_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> dict[str, Tensor]:
+    def run_on(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:
         """The outputs for inputs that may be on devices, in their places."""
         fitting = self.fitting({name: value for name, value in inputs.items() if isinstance(value, np.ndarray)})
-        found = self.entry.bound_on({**inputs, **fitting}, places)()
+        found = self.entry.bound_on({**inputs, **fitting}, targets)()
         return {
-            name: _apart(value) if self.is_range and name not in places and isinstance(value, np.ndarray) else value
+            name: _apart(value) if self.is_range and name not in targets and isinstance(value, np.ndarray) else value
             for name, value in found.items()
         }
 

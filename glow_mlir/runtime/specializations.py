@@ -23,7 +23,7 @@ from glow_mlir.errors import (
 )
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.background_compilation import start
-from glow_mlir.runtime.device_array import Place, Tensor, on_host
+from glow_mlir.runtime.device_array import OutputTarget, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
@@ -532,8 +532,10 @@ class _Entry(EntryPoint):
         # Values of inputs that fix shapes may change from call to call.
         return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
 
-    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
-        return lambda: self._model.serve(inputs, lambda found: found.run_on(inputs, places))
+    def bound_on(
+        self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
+        return lambda: self._model.serve(inputs, lambda found: found.run_on(inputs, targets))
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self._model.serve(inputs, lambda found: found.run(inputs))

@@ -86,7 +86,7 @@ class State:
             for name in chosen:
                 self.arrays[name][...] = self._initial[name].make()
 
-    def place(self, places: Mapping[str, np.ndarray]) -> None:
+    def attach(self, places: Mapping[str, np.ndarray]) -> None:
         """Keep state in other memory from now on, in arrays of its types and shapes, which get what it is."""
         with self.turn:
             for name, place in places.items():

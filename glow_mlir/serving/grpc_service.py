@@ -250,15 +250,15 @@ class GrpcInference:
 
     async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
         """The response of a stream to a request, which tells of an error: the stream goes on."""
-        told = _Told()
+        request_id = _RequestId()
         try:
-            return await self._answer(data, remaining, told, is_stream=True)
+            return await self._answer(data, remaining, request_id, is_stream=True)
         except Exception as error:
             response = message_class("ModelStreamInferResponse")
-            return response(error_message=words_of(error), infer_response={"id": told.id}).SerializeToString()
+            return response(error_message=words_of(error), infer_response={"id": request_id.id}).SerializeToString()
 
     async def _answer(
-        self, data: bytes, remaining: float | None, told: _Told | None = None, *, is_stream: bool = False
+        self, data: bytes, remaining: float | None, request_id: _RequestId | None = None, *, is_stream: bool = False
     ) -> bytes:
         """The response to a request that has so many seconds left; raises what is wrong with it."""
         service = self._service
@@ -267,8 +267,8 @@ class GrpcInference:
         try:
             message: Data = await plain(data, service.limits.message_bytes, charge)
             parts = await taken(WireReader(message).read())
-            if told is not None:
-                told.id = parts.id
+            if request_id is not None:
+                request_id.id = parts.id
             network = service.find(parts.model_name, parts.model_version)
             most = tensors_of(network).most_packed
             if most is not None and len(message) > most:
@@ -293,7 +293,7 @@ class GrpcInference:
         return await self._completions.result(future)
 
 
-class _Told:
+class _RequestId:
     """What is known of a request of a stream by now."""
 
     id = ""

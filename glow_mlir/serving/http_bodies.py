@@ -45,11 +45,11 @@ def accepted_encoding(header: bytes) -> bytes:
     return best if weight > 0 and weight >= weights.get(b"identity", 0.0) else b""
 
 
-def _weight(said: bytes) -> float:
+def _weight(quality: bytes) -> float:
     """The weight in `q=0.5`, 1 where there is none, and 0 where it is no number from 0 to 1."""
-    if not said:
+    if not quality:
         return 1.0
-    match = WEIGHT.fullmatch(said)
+    match = WEIGHT.fullmatch(quality)
     return float(match[1]) if match else 0.0
 
 

@@ -15,7 +15,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.host.sequences import SequenceStep
 from glow_mlir.serving.errors import NotReadyError
 from glow_mlir.serving.models import Network
-from glow_mlir.serving.shared_memory import Place
+from glow_mlir.serving.shared_memory import RegionSlice
 from glow_mlir.support.dataclass import dataclass
 
 Outputs = dict[str, np.ndarray]
@@ -27,7 +27,7 @@ class WantedOutput:
 
     name: str
     is_binary: bool = False
-    place: Place | None = None
+    region_slice: RegionSlice | None = None
 
 
 @dataclass
@@ -47,8 +47,8 @@ class InferenceRequest:
         """Put it into the queue of the network, which raises as the future does; raises `NotReadyError`."""
         if not network.is_ready:
             raise NotReadyError(f"model '{network.name}' accepts no requests now")
-        said: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
-        return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **said)
+        options: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
+        return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **options)
 
     def add_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Take what parameters of the request say of it; raises `InputError` for values of a wrong type."""

@@ -149,17 +149,17 @@ def inside(root: Path, path: Path) -> Path:
 class ModelRepository:
     """Models of folders and files, which a host serves; any thread may load and unload them."""
 
-    def __init__(self, host: Host, places: Sequence[Path | Named], said: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, host: Host, places: Sequence[Path | Named], chosen: Mapping[str, Any] | None = None) -> None:
         """
-        `places` are files of models, folders of repositories, and models with their names; `said` holds for all models
-        that say nothing else.
+        `places` are files of models, folders of repositories, and models with their names; `chosen` holds for all
+        models that say nothing else.
 
         Raises `OptionError` for a place that is none, and for two models of a name.
         """
         self._host = host
         self._named = [Named("", place) if isinstance(place, Path) else place for place in places]
         self._places = [place.absolute() for _, place in self._named]
-        self._said = dict(said or {})
+        self._given = dict(chosen or {})
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
         """Of who loads or unloads a model."""
@@ -200,8 +200,8 @@ class ModelRepository:
         for state in list(self._states.values()):
             if state.name == name and version in ("", state.version):
                 raise NotReadyError(f"the model '{name}' is {state.state}: {state.reason or 'unloaded'}")
-        said = f" of version {version}" if version else ""
-        raise UnknownModelError(f"there is no model '{name}'{said}", hint=known_keys(name, self._keys()))
+        chosen = f" of version {version}" if version else ""
+        raise UnknownModelError(f"there is no model '{name}'{chosen}", hint=known_keys(name, self._keys()))
 
     def _keys(self) -> list[Key]:
         """Names and versions of all models; of one that is not loaded, with no version."""
@@ -248,12 +248,12 @@ class ModelRepository:
             except OptionError as error:
                 if config is None:
                     raise
-                raise InputError(self._told(error), hint=error.hint) from error
+                raise InputError(self._reason_of(error), hint=error.hint) from error
 
     def _load_source(self, source: Source, config: Mapping[str, Any] | None) -> None:
-        name, said = source.name, {**source.config(), **_of_client(config or {})}
-        policy = said.pop("versions", "latest")
-        keywords = {**self._said, **_keywords(source, said)}
+        name, chosen = source.name, {**source.config(), **_of_client(config or {})}
+        policy = chosen.pop("versions", "latest")
+        keywords = {**self._given, **_keywords(source, chosen)}
         versions = source.versions(policy)
         for version, path in versions.items():
             self._load(name, version, path, keywords)
@@ -265,7 +265,7 @@ class ModelRepository:
         with self._lock:
             return self._loading.setdefault(name, threading.RLock())
 
-    def _told(self, error: BaseException) -> str:
+    def _reason_of(self, error: BaseException) -> str:
         """An error as clients are told of it, who need not know where the repository is."""
         reason = error.reason if isinstance(error, GlowError) else str(error)
         for place in self._places:
@@ -297,7 +297,7 @@ class ModelRepository:
     def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
         """How a model stands that could not be loaded; clients are not told where the repository is."""
         file = Path(error.file).name if isinstance(error, GlowError) and error.file else ""
-        reason = self._told(error)
+        reason = self._reason_of(error)
         return ModelState(name, version, UNAVAILABLE, f"{file}: {reason}" if file else reason)
 
     def unload(self, name: str) -> None:
@@ -342,10 +342,10 @@ def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
-def _keywords(source: Source, said: Mapping[str, Any]) -> dict[str, Any]:
+def _keywords(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of a host, whose paths are in the folder of the model; raises `OptionError`."""
     known, found = _known_options(), dict[str, Any]()
-    for word, value in said.items():
+    for word, value in chosen.items():
         place = str(source.path / CONFIG)
         if word not in known:
             listed = ", ".join(("versions", *known))

@@ -113,9 +113,9 @@ class Service:
         self.held_bytes = 0
         """How many bytes their bodies have."""
 
-    def authorize(self, said: bytes) -> None:
+    def authorize(self, authorization: bytes) -> None:
         """Raise `UnauthorizedError` where the header `authorization` lacks the token; wrong ones take equally long."""
-        if self.has_token and not hmac.compare_digest(self._bearer, said):
+        if self.has_token and not hmac.compare_digest(self._bearer, authorization):
             raise UnauthorizedError("the request has no valid token", hint="Authorization: Bearer TOKEN")
 
     # ---- load ----

@@ -73,11 +73,11 @@ class Begun(Generic[Result]):
         while True:
             try:
                 try:
-                    said = yield waited
+                    sent = yield waited
                 except BaseException as error:  # Such as that it is cancelled: it is told.
                     waited = self._coroutine.throw(error)
                 else:
-                    waited = self._coroutine.send(said)
+                    waited = self._coroutine.send(sent)
             except StopIteration as end:
                 return end.value
 

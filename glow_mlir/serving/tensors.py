@@ -144,7 +144,7 @@ class InputReader:
         return self._shaped(found, shape)
 
     def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
-        """Place numbers in an array of the type of this input, which has to have all of them."""
+        """RegionSlice numbers in an array of the type of this input, which has to have all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             target[:] = numbers
         is_whole = self.dtype.kind in "biu"

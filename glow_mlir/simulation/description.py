@@ -252,10 +252,10 @@ def _arrivals(data: _Object) -> tuple[Arrivals, bool]:
     if not isinstance(is_for_each, bool):
         raise OptionError(f"'{data.key('each_replica')}' must be true or false")
     ways: dict[str, Callable[[_Object], Arrivals]] = {"clients": _loop, "rate": _rate, "times": _trace}
-    said = [name for name in ways if name in data.data]
-    if len(said) != 1:
-        raise OptionError(f"'{data.place}' says {' and '.join(said) or 'nothing'}", hint=f"one of {', '.join(ways)}")
-    found = ways[said[0]](data)
+    stated = [name for name in ways if name in data.data]
+    if len(stated) != 1:
+        raise OptionError(f"'{data.place}' says {' and '.join(stated) or 'nothing'}", hint=f"one of {', '.join(ways)}")
+    found = ways[stated[0]](data)
     data.end()
     return found, is_for_each
 

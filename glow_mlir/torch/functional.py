@@ -65,8 +65,8 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
     These are inputs without content.
     """
     read = used_names(graph)
-    told = {symbol for symbol, place, _ in symbol_axes(graph) if graph.inputs[place].name in read}
-    missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in told)
+    available = {symbol for symbol, place, _ in symbol_axes(graph) if graph.inputs[place].name in read}
+    missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in available)
     added = tuple(
         TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))
         for symbol in missing
@@ -82,8 +82,8 @@ def with_size_outputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]
     Each is one more output, an integer.
     """
     values = graph.values
-    told = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
-    needed = {symbol for value in told for symbol in symbols_of(value)}
+    available = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
+    needed = {symbol for value in available for symbol in symbols_of(value)}
     missing = tuple(sorted(needed.difference(input_symbols(graph))))
     nodes = tuple(
         TracedNode(size_output(symbol), SIZE, (Expression("symbol", value=symbol),), {}, (TracedTensor("int64", ()),))

@@ -45,8 +45,8 @@ class GraphReport:
         """One line, and one for each operator that PyTorch computes."""
         what = f"graph {self.number}, {self.phase}, {_counted(self.operators, 'operator')}"
         made = f"{_counted(self.compilations, 'compilation')} in {self.compile_seconds:.2f} s"
-        told = f"{what}: {made}, {_counted(self.calls, 'call')}"
-        lines = [f"{told} ({self.place})" if self.place else told]
+        summary = f"{what}: {made}, {_counted(self.calls, 'call')}"
+        lines = [f"{summary} ({self.place})" if self.place else summary]
         lines += [f"  compiled again: {reason}" for reason in self.reasons]
         lines += [f"  PyTorch computes {operator}: {reason}" for operator, reason in self.eager.items()]
         return _with_short_paths("\n".join(lines))

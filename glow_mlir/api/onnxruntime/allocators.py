@@ -79,14 +79,14 @@ class OrtArenaCfg:
     def __init__(self, *given: int | Mapping[str, int]) -> None:
         """Raises `OptionError` for names that there are not, and for what is no number."""
         by_name = len(given) == 1 and isinstance(given[0], Mapping)
-        told: Mapping[str, Any] = (
+        pairs: Mapping[str, Any] = (
             cast("Mapping[str, Any]", given[0]) if by_name else dict(zip(self.NAMES, given, strict=False))
         )
         known = (*self.NAMES, *self.MORE)
         is_whole = by_name or len(given) == len(self.NAMES)
-        if not is_whole or any(name not in known or whole_number(value) is None for name, value in told.items()):
+        if not is_whole or any(name not in known or whole_number(value) is None for name, value in pairs.items()):
             raise OptionError(f"{given!r} is not an arena configuration", hint=f"numbers for {', '.join(known)}")
-        self.settings = {name: int(told.get(name, -1)) for name in known}
+        self.settings = {name: int(pairs.get(name, -1)) for name in known}
 
     def __getattr__(self, name: str) -> int:
         if name in (*self.NAMES, *self.MORE):

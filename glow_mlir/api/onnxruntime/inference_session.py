@@ -101,7 +101,7 @@ class InferenceSession(SessionFacade):
             model = model_of(path_or_bytes, settings)
             if is_asked_for(given["read_config_from_model"]):
                 add_carried_options(settings, model)
-            self._compiled = ModelSession.told(model, keywords_of(model, settings, self._providers, given))
+            self._compiled = ModelSession.from_keywords(model, keywords_of(model, settings, self._providers, given))
             super().__init__(self._compiled)
             self._finish(model, settings)
         self._settings = settings

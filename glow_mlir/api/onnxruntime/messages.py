@@ -67,10 +67,10 @@ def is_telling(*settings: Settings) -> bool:
 
 def telling(*settings: Settings) -> AbstractContextManager[None]:
     """Write what is told inside the `with` statement as the first of these settings says that says anything."""
-    said = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
-    if said is None and not _DEFAULT:
+    first = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
+    if first is None and not _DEFAULT:
         return nullcontext()
-    level = _DEFAULT[0] if said is None else said.given["log_severity_level"]
+    level = _DEFAULT[0] if first is None else first.given["log_severity_level"]
     name = next((own.given["logid"] for own in settings if own.given.get("logid")), "glow_mlir")
     return _writing(level, name)
 

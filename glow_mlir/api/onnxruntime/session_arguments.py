@@ -95,10 +95,10 @@ def keywords_of(
     Raises `OptionError` where two contradict each other.
     """
     found = dict(given)
-    told = session_keywords(providers)
+    from_options = session_keywords(providers)
     if "intra_op_num_threads" in settings.given:
-        _agree(told, "threads", settings.intra_op_num_threads)
-    for name, value in told.items():
+        _agree(from_options, "threads", settings.intra_op_num_threads)
+    for name, value in from_options.items():
         _agree(found, name, value)
     if settings.enable_profiling:
         found["profile"] = True
@@ -113,10 +113,10 @@ def keywords_of(
 
 def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
     """Set a keyword; raises `OptionError` where it says something else. Its own default says nothing."""
-    said, default = keywords.get(name), KEYWORDS[name].default
-    is_said = said is not None and not (isinstance(default, bool) and said is default)
-    if is_said and said != value:
-        raise OptionError(f"{name}={said!r} conflicts with options or providers: {value!r}", hint="set it once")
+    keyword, default = keywords.get(name), KEYWORDS[name].default
+    is_set = keyword is not None and not (isinstance(default, bool) and keyword is default)
+    if is_set and keyword != value:
+        raise OptionError(f"{name}={keyword!r} conflicts with options or providers: {value!r}", hint="set it once")
     keywords[name] = value
 
 

@@ -56,10 +56,10 @@ class LibCuda(Driver):
         if result:
             self._fail(name, result)
 
-    def _fail(self, name: str, result: int, said: str = "") -> None:
+    def _fail(self, name: str, result: int, reason: str = "") -> None:
         text = c_char_p()
         self._library.cuGetErrorString(c_int(result), byref(text))
-        why = said or (text.value.decode() if text.value else f"error {result}")
+        why = reason or (text.value.decode() if text.value else f"error {result}")
         if result == OUT_OF_MEMORY:
             raise OutOfMemoryError(f"the device has too little memory: {why}")
         raise ExecutionError(f"the CUDA driver fails in {name}: {' '.join(why.split())}")

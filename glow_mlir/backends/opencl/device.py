@@ -24,7 +24,7 @@ _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_H
 
 
 @contextmanager
-def told(name: str, purpose: str) -> Generator[None]:
+def naming_failures(name: str, purpose: str) -> Generator[None]:
     """What OpenCL raises about the device of a name as `OutOfMemoryError` or `ExecutionError`."""
     cl = opencl()
     try:
@@ -92,7 +92,7 @@ class OpenCLDevice(Device):
         cl = opencl()
         self.name = name
         self.handle = device_at(name)
-        with told(name, "its queue"):
+        with naming_failures(name, "its queue"):
             self.context = cl.Context([self.handle])
             self.queue = cl.CommandQueue(self.context, self.handle)
         self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
@@ -126,7 +126,7 @@ class OpenCLDevice(Device):
             return Nothing(after)
         events = self.awaited(after)
         ways = (buffer.memory, _bytes(array)) if is_upload else (_bytes(array), buffer.memory)
-        with told(self.name, f"a copy of {array.nbytes:,} bytes"):
+        with naming_failures(self.name, f"a copy of {array.nbytes:,} bytes"):
             copied = self.copied(*ways, awaited=events)
             self.queue.flush()
         return OpenCLEvent(copied, after)

@@ -91,8 +91,8 @@ def scalar(node: NodeBuilder, bound: Bound) -> SSAValue:
 
 def bounds_of(node: NodeBuilder, value: SSAValue, role: str) -> list[Bound]:
     """The elements of a list of integers: sizes where they are known, else what the program computes."""
-    if (told := node.sizes_unless_computed(value, role)) is not None:
-        return list(told)
+    if (known := node.sizes_unless_computed(value, role)) is not None:
+        return list(known)
     wide = value if element_of(value) == i64 else node.emit(CastOp, value, to=i64)
     flat = node.emit(ReshapeOp, wide, shape=(size_of(value),))
     return [part_of(node, flat, place) for place in range(size_of(value))]

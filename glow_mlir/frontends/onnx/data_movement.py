@@ -58,7 +58,7 @@ def reshape_attribute(node: Node) -> SSAValue:
 @onnx_operator("Reshape", since=5)
 def reshape(node: Node) -> SSAValue:
     """The shape as an operand."""
-    return _reshape(node, node.told_sizes(1, "the shape"))
+    return _reshape(node, node.known_sizes(1, "the shape"))
 
 
 def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
@@ -304,8 +304,8 @@ def split(node: Node) -> list[SSAValue]:
     sizes = [part for part in parts if not isinstance(part, SSAValue)]
     missing = size - sum(sizes) if len(sizes) == len(parts) else None
     if (isinstance(missing, int) and missing) or min(map(largest, sizes), default=0) < 0:
-        told = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
-        raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
+        lengths = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
+        raise ModelError(f"Split: parts of [{lengths}] do not make up {size} elements", node=node.name)
     if missing != 0 or min(map(smallest, sizes), default=0) < 0:
         return computed_parts(node, node.input(), axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
@@ -315,18 +315,18 @@ def split(node: Node) -> list[SSAValue]:
 
 def _parts(node: Node, size: Size) -> list[Bound]:
     """The sizes of the parts that a Split makes of that many elements."""
-    told: list[Bound] | None = None
+    lengths: list[Bound] | None = None
     if node.has("split"):
-        told = list(node.ints("split"))
+        lengths = list(node.ints("split"))
     elif node.optional(1) is not None:
-        told = bounds_of(node, node.input(1), "the sizes")
+        lengths = bounds_of(node, node.input(1), "the sizes")
     outputs = len(node.proto.output)
-    count = node.int("num_outputs", outputs) if told is None else len(told)
+    count = node.int("num_outputs", outputs) if lengths is None else len(lengths)
     if count != outputs:
         hint = "there are as many sizes, or num_outputs, as the node has outputs"
         raise ModelError(f"Split: {outputs} outputs cannot take {count} parts", node=node.name, hint=hint)
-    if told is not None:
-        return told
+    if lengths is not None:
+        return lengths
     may_differ = node.has("num_outputs")
     if isinstance(size, int):
         if size % count and not may_differ:
@@ -403,9 +403,9 @@ def center_crop_pad(node: Node) -> SSAValue:
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
-    value, told = node.input(), node.told_sizes(1, "the shape")
-    value = stretched(node, value, told)
-    shape = broadcast(sizes_of(value), told)
+    value, lengths = node.input(), node.known_sizes(1, "the shape")
+    value = stretched(node, value, lengths)
+    shape = broadcast(sizes_of(value), lengths)
     return value if shape == sizes_of(value) else node.emit(ExpandOp, value, shape=shape)
 
 

@@ -120,7 +120,7 @@ def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[f
         return shape, scales
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise node.unsupported("keep_aspect_ratio_policy needs constant sizes")
-    for axis, wanted in _per_axis(node, node.told_sizes(3, "the size"), axes, "sizes").items():
+    for axis, wanted in _per_axis(node, node.known_sizes(3, "the size"), axes, "sizes").items():
         shape[axis], scales[axis] = wanted, _ratio(node, shape[axis], wanted)
     return shape, scales
 

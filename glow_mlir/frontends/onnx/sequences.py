@@ -147,11 +147,11 @@ def _lengths(node: Node, size: int) -> list[int]:
     """The sizes of the parts along the axis; raises `ModelError` where they do not make up the whole."""
     if node.optional(1) is None:
         return [1] * size
-    told = node.array(1, "the sizes of the parts")
-    if told.ndim:
-        lengths: list[int] = told.tolist()
+    lengths_given = node.array(1, "the sizes of the parts")
+    if lengths_given.ndim:
+        lengths: list[int] = lengths_given.tolist()
     else:
-        part = int(told.item())
+        part = int(lengths_given.item())
         if part <= 0:
             raise ModelError(f"SplitToSequence: parts cannot have {part} elements", node=node.name)
         lengths = [min(part, size - start) for start in range(0, size, part)]

@@ -37,7 +37,7 @@ from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 MAX_ATTEMPTS = 16
 """How often a body is looked at, until it is known which sizes change, and how."""
 
-Place = tuple[int, int]
+ValueAxis = tuple[int, int]
 """A carried value, and one of its axes."""
 
 
@@ -78,7 +78,7 @@ def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
 class Changing:
     """Axes of carried values that have one size, which changes from trip to trip."""
 
-    places: list[Place]
+    places: list[ValueAxis]
     first: Size
     """The size in front of the loop."""
     most: int
@@ -203,7 +203,7 @@ class SizedLoop:
         if ranks[0] != ranks[1]:
             raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, then {ranks[1]}")
 
-    def _take_down(self, place: Place, first: Size, size: Size) -> None:
+    def _take_down(self, place: ValueAxis, first: Size, size: Size) -> None:
         """An axis whose size changes; those of one size are thought to change together."""
         for item in self.changing:
             if item.first == first:
@@ -212,7 +212,7 @@ class SizedLoop:
         least = min(smallest(first), smallest(size))
         self.changing.append(Changing([place], first, largest(first), least, largest(first)))
 
-    def _split(self, item: Changing, found: dict[Place, Size]) -> None:
+    def _split(self, item: Changing, found: dict[ValueAxis, Size]) -> None:
         """Axes of one size in front of the loop, of which trips make different ones."""
         self.changing.remove(item)
         for size in dict.fromkeys(found.values()):

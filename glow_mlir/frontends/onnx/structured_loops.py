@@ -37,8 +37,8 @@ def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 def _declared_shape(node: Node, position: int, default: Shape) -> Shape:
     """The shape of one element that the body of a Loop declares for an input."""
-    said = node.subgraph("body").input[position].type.tensor_type
-    return (1,) * len(said.shape.dim[:1]) if said.HasField("shape") else default
+    declared = node.subgraph("body").input[position].type.tensor_type
+    return (1,) * len(declared.shape.dim[:1]) if declared.HasField("shape") else default
 
 
 def structured_loop(node: Node) -> list[Value] | None:

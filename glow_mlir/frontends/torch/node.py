@@ -31,7 +31,14 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.torch.traced_graph import Expression, Place, Reference, TracedNode, TracedTensor, TracedValue
+from glow_mlir.frontends.torch.traced_graph import (
+    Expression,
+    Reference,
+    SourceLocation,
+    TracedNode,
+    TracedTensor,
+    TracedValue,
+)
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 Scalar = int | float | bool | SymbolicSize
@@ -53,7 +60,7 @@ def element_named(dtype: str, node: str = "") -> Attribute:
     return ELEMENT_TYPES[dtype]
 
 
-def traced_location(name: str, place: Place) -> LocationAttr:
+def traced_location(name: str, place: SourceLocation) -> LocationAttr:
     """The location of a node: its module and name, in the line of the program."""
     label = f"{place.module}/{name}" if place.module else name
     if not place.file:

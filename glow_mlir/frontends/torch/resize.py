@@ -95,8 +95,8 @@ class Resampling:
     def _own_places(self, before: int, after: int, scale: float | None) -> np.ndarray:
         """Which elements `glow_high.resize` takes along an axis."""
         coordinates, rounding = self._rule()
-        said = _scale(before, after, scale) if any(self.scales) else 0.0
-        return nearest_elements(coordinates, rounding, before, after, said or None)
+        chosen_scale = _scale(before, after, scale) if any(self.scales) else 0.0
+        return nearest_elements(coordinates, rounding, before, after, chosen_scale or None)
 
     def _rule(self) -> tuple[str, str]:
         """Coordinates and rounding by which `glow_high.resize` takes nearest elements."""

@@ -15,7 +15,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.partitioning.device_memories import HOST_MEMORY, Places
+from glow_mlir.partitioning.device_memories import HOST_MEMORY, BufferMemories
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -32,11 +32,11 @@ class InsertTransfersPass(ModulePass):
     name = "insert-transfers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        places = Places(op)
+        memories = BufferMemories(op)
         for function in low_functions(op):
             calls = [item for item in own_operations(function) if isinstance(item, CallOp)]
             if calls:
-                _Transfers(function, places).insert(calls)
+                _Transfers(function, memories).insert(calls)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _Transfers:
     """The transfers of one host program."""
 
     function: FuncOp
-    places: Places
+    memories: BufferMemories
     copies: dict[tuple[SSAValue, str], SSAValue] = field(default_factory=dict[tuple[SSAValue, str], SSAValue])
     """Buffer and memory → its copy there."""
     writers: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
@@ -61,12 +61,12 @@ class _Transfers:
 
     def _source(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
         """The buffer that a device reads in place of `value`."""
-        place = self.places.of(value)
-        if self.places.is_usable(place, device):
+        place = self.memories.of(value)
+        if self.memories.is_usable(place, device):
             return value
-        if not self.places.is_host(place):
+        if not self.memories.is_host(place):
             value = self._copy(value, HOST_MEMORY, place, call)
-        return value if self.places.is_host(device) else self._copy(value, device, device, call)
+        return value if self.memories.is_host(device) else self._copy(value, device, device, call)
 
     def _copy(self, value: SSAValue, place: str, queue: str, call: CallOp) -> SSAValue:
         """The copy of a buffer in the memory `place`, transferred by `queue`."""
@@ -89,7 +89,7 @@ class _Transfers:
 
     def _target(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
         """The buffer that a device writes in place of `value`."""
-        if self.places.is_usable(self.places.of(value), device):
+        if self.memories.is_usable(self.memories.of(value), device):
             return value
         made = self._allocate(value, device)
         transfer = TransferOp.between(value, made, device, call.location)

@@ -50,7 +50,7 @@ class SplitBatchPass(ModulePass):
         devices, storage = devices_of(op), Storage(op)
         if len(devices) < 2:
             return
-        support, said = Support(storage), read_placement(self.assignments, devices)
+        support, wanted_devices = Support(storage), read_placement(self.assignments, devices)
         for function in entries_of(op):
             if not isinstance(function, FuncOp) or symbols_in(function):
                 continue
@@ -60,7 +60,7 @@ class SplitBatchPass(ModulePass):
             shared = {
                 item: operands
                 for item, operands in found.operands.items()
-                if pinned(item) is None and said.keys().isdisjoint(location_names(item.location))
+                if pinned(item) is None and wanted_devices.keys().isdisjoint(location_names(item.location))
             }
             able = [device for device in devices if not any(support.refusal(item, device) for item in shared)]
             if len(able) > 1:

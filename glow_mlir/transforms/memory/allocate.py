@@ -23,7 +23,7 @@ from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import place_of, short_location_names
+from glow_mlir.ir.locations import short_location_names, source_location
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.shared_constants import PAGE, is_shared
@@ -167,7 +167,7 @@ def check_span(function: FuncOp) -> None:
             largest = max(values, key=byte_size).owner
             raise OutOfMemoryError(
                 f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
-                file=place_of(largest),
+                file=source_location(largest),
                 node=_short_name(function, largest),
                 hint="smaller inputs, or a target with pointers of 64 bits",
             )
@@ -190,7 +190,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
         hint = "smaller inputs and outputs, or of fewer bits"
     return OutOfMemoryError(
         f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
-        file=place_of(declared),
+        file=source_location(declared),
         node=_short_name(function, declared),
         hint=hint,
     )

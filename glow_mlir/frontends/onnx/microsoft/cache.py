@@ -28,9 +28,9 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 
-def size_told(node: Node, position: int, role: str) -> Size:
+def known_size(node: Node, position: int, role: str) -> Size:
     """The size that the operand at a position tells; raises `ModelError` where it tells several."""
-    sizes = node.told_sizes(position, role)
+    sizes = node.known_sizes(position, role)
     if len(sizes) != 1:
         raise ModelError(f"{role} of {node.kind} is {list(sizes)}", node=node.name, hint="it is one number")
     return sizes[0]

@@ -24,7 +24,7 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
 from glow_mlir.frontends.builder.slices import iota, part_of, scalar
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, read, size_told
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, known_size, read
 from glow_mlir.frontends.onnx.microsoft.key_masks import added
 from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, Heads, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
@@ -56,7 +56,7 @@ def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
     _check(node)
     groups = groups_of(node)
-    total = size_told(node, TOTAL, "the number of keys")
+    total = known_size(node, TOTAL, "the number of keys")
     lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
     query, key, value = (
         node.emit(TransposeOp, heads, permutation=(0, 2, 1, 3))

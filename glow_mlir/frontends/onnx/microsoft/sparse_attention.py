@@ -16,7 +16,7 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
 from glow_mlir.frontends.builder.slices import cut, iota
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, read, size_told
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, known_size, read
 from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
@@ -40,7 +40,7 @@ def sparse_attention(node: Node) -> Sequence[SSAValue]:
     for position, (rank, hint) in _AXES.items():
         node.check_rank(position, (rank,), hint)
     groups = groups_of(node)
-    total = size_told(node, TOTAL, "the number of keys")
+    total = known_size(node, TOTAL, "the number of keys")
     ends = node.cast(node.input(ENDS), i64)
     last = node.emit(SubOp, ends, node.constant(np.array(1, np.int64)))
     lengths = Lengths.of(node, last, total, node.sizes()[1], None)
