@@ -38,7 +38,7 @@ EXIT_INTERRUPTED = 130
 STDOUT = "<stdout>"
 """What errors call standard output."""
 
-_NO_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+_DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 """
 Why stdout cannot be written.
 
@@ -175,7 +175,7 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
         abandon(sys.stdout)
         return EXIT_ERROR
     except Exception as error:
-        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _DISK_FULL:
             abandon(sys.stdout)
             error = OptionError(f"cannot be written: {error.strerror}", file=STDOUT)
         if isinstance(error, UnsupportedOperation) and (closed := _closed_stream()):

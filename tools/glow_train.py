@@ -266,7 +266,7 @@ def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Sample
         try:
             check_targets(session, targets)
         except InputError as error:
-            error.file = files.place(TARGETS)
+            error.file = files.file_of(TARGETS)
             raise
     return samples
 

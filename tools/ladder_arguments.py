@@ -37,10 +37,10 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
     )
     add_target_argument(group, "the machine that the pipeline compiles for", dest="machine")
     add_disable_argument(group)
-    for place, text in (("before", "in front of the first"), ("after", "behind the last")):
+    for side, text in (("before", "in front of the first"), ("after", "behind the last")):
         group.add_argument(
-            f"--insert-{place}",
-            dest=place,
+            f"--insert-{side}",
+            dest=side,
             action="append",
             default=[],
             type=insertion,

@@ -53,7 +53,7 @@ class ModelSession(Session):
 
     @classmethod
     def of(cls, model: Any, **keywords: Any) -> Self:
-        """The session of a model, which may be anything that `InferenceSession` takes, as do the keywords."""
+        """The session of a model, which may be anything that `InferenceSession` accepts, with its keywords."""
         check_keywords(keywords)
         return cls.from_keywords(accepted_model(model), keywords)
 
@@ -67,7 +67,7 @@ class ModelSession(Session):
 
     @property
     def executable(self) -> Executable:
-        """What the backend runs; of several specializations the one that ran last, which an `OptionError` asks for."""
+        """The executable; of several specializations the one that ran last. Raises `OptionError` before the first."""
         return self.loaded.current
 
     @property

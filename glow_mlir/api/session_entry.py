@@ -195,7 +195,7 @@ def is_python_value(value: object) -> bool:
 
 
 def check_named(given: object, what: str) -> None:
-    """Raise `InputError` for what has no names."""
+    """Raise `InputError` for an argument that is no mapping by name."""
     if not isinstance(given, Mapping):
         hint = "a dict of arrays by their names"
         raise InputError(f"{what} cannot be of the type '{type(given).__name__}'", hint=hint)

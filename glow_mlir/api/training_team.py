@@ -78,7 +78,7 @@ class Team:
         weakref.finalize(self, _end, self._others)
         try:
             with MemoryFile() as file:
-                memory = file.room(kinds.size)
+                memory = file.reserve(kinds.size)
                 self._shared = kinds.laid_out(memory)
                 for number in range(1, processes):
                     self._begin(Task(recipe, number, processes, parts), file.holding(memory))
@@ -127,7 +127,7 @@ class Team:
 
     @property
     def process_ids(self) -> tuple[int, ...]:
-        """What the system calls the others."""
+        """The process numbers of the others."""
         return tuple(child.pid for child in self._others)
 
     def set_state(self, values: Mapping[str, np.ndarray]) -> None:
@@ -143,7 +143,7 @@ class Team:
                 child.send(what, content)
 
     def _wait(self) -> list[float]:
-        """The answers of all others; raises what they raise."""
+        """The answers of all others; raises their errors."""
         return [self._answer(number, child) for number, child in enumerate(self._others, 1)]
 
     def _answer(self, number: int, child: ChildProcess) -> float:
@@ -206,7 +206,7 @@ class _Member:
         return member
 
     def answer(self, what: bytes, content: bytes) -> None:
-        """Do what the first process asks for."""
+        """Answer the requests of the first process."""
         if what == COMPUTE:
             _say(self.channel, accumulate(self.session, self.shared.batches[self.number]))
         elif what == REDUCE:

@@ -166,9 +166,9 @@ def _described(slot: BindingSlot) -> str:
     binding = slot.binding
     shape = ", ".join(map(str, binding.declared))
     count = math.prod(binding.shape)
-    room = f", room for {count} elements" if binding.sizes else ""
+    capacity = f", room for {count} elements" if binding.sizes else ""
     where = ", in the activations" if slot.is_reused else ""
-    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{room}, {slot.type}{where}"
+    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{capacity}, {slot.type}{where}"
 
 
 def _shared_functions(layout: BundleLayout) -> str:

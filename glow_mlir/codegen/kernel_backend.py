@@ -82,17 +82,17 @@ class KernelBackend(Backend):
         return found is not None and found.kernel.ROW_TILING
 
     def select(
-        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, capacity: int | None = None
     ) -> None:
         if not isinstance(op, Instruction):
             return
         ways = self.candidates(op, storage, target)
-        if room is not None:
+        if capacity is not None:
             every = list(ways)
-            ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= room] or every)
+            ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= capacity] or every)
         if tune:
             found = self.measured_best(op, storage, target, ways)
-        elif room is None:
+        elif capacity is None:
             found = self._first(op, storage, target)
         else:
             found = next(ways, None)

@@ -76,14 +76,14 @@ def gather_nd(op: GatherNDOp, cotangent: SSAValue, emit: Emitter) -> Contributio
 
     def contribution() -> SSAValue:
         sizes = sizes_of(op.indices)
-        columns = [_places_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
+        columns = [_positions_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
         rows = emit(ConcatOp, [*columns, op.indices], axis=len(sizes) - 1) if columns else op.indices
         return emit(ScatterNDOp, zeros_like(op.input, emit), rows, cotangent, reduction="add")
 
     return {"input": contribution}
 
 
-def _places_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
+def _positions_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
     """The index of each row of indices along one of their axes."""
     column = positions(sizes[axis], element_of(like), emit)
     shaped = reshaped(column, (*(1,) * axis, sizes[axis], *(1,) * (len(sizes) - axis - 1)), emit)

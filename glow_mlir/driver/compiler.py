@@ -12,7 +12,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import Backend, Room, backend_of, get_backend, module_backend, runnable_targets
+from glow_mlir.backends.interface import (
+    AllocateConstants,
+    Backend,
+    backend_of,
+    get_backend,
+    module_backend,
+    runnable_targets,
+)
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.model_checks import check_given
@@ -81,14 +88,14 @@ class Compilation:
     """Whether the module was given as IR, to be run unchanged if the backend can."""
     _is_checked: bool = field(default=False, init=False)
 
-    def artifact(self, room: Room | None = None) -> Any:
+    def artifact(self, allocate: AllocateConstants | None = None) -> Any:
         """
-        Compile to the backend's artifact, with constants stored by `room`.
+        Compile to the backend's artifact, with constants stored by `allocate`.
 
         Raises `GlowError`, including `OutOfMemoryError`.
         """
         try:
-            return self._compiler.compile(self, room)
+            return self._compiler.compile(self, allocate)
         except MemoryError as error:
             raise out_of_memory(self.module, error) from error
 
@@ -128,7 +135,7 @@ class Compilation:
         for observer in self.observers:
             observer(stage, self.module, seconds)
 
-    def beside(self, module: ModuleOp, backend: str) -> Any:
+    def with_module(self, module: ModuleOp, backend: str) -> Any:
         """The artifact of another backend for an optimized module, compiled under the same observers."""
         module.attributes[STAGE] = StringAttr(OPTIMIZED.name)
         other = Compilation(

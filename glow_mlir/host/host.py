@@ -21,7 +21,7 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.runtime.trace import chrome_trace
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.keywords import with_known_keywords
 
 Asked = TypeVar("Asked")
@@ -48,14 +48,14 @@ class Host:
         self._memory_bytes = memory_bytes
         self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
-        """Those that are loaded."""
+        """The networks that are loaded."""
         self._timetable = Timetable("glow-host-timetable")
         self._is_closed = False
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
-        """Take new locks, in a child of `os.fork`, in which nobody holds those of before."""
+    def reset_after_fork(self) -> None:
+        """Replace the locks in a child of `os.fork`, where nobody can release those of the parent."""
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         """Of who loads what was unloaded."""
@@ -92,10 +92,10 @@ class Host:
         keywords = {word: value for word, value in given.items() if word not in names}
         if self._memory_bytes and options.stages == 1:  # Stages have no sizes that calls decide.
             keywords.setdefault("limits", SpecializationLimits(memory=self._memory_bytes))
-        places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
-        if not places:
+        assignments = [devices] * options.replicas if isinstance(devices, str) else list(devices)
+        if not assignments:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
-        plan = NetworkPlan(name, version, model, places, options, keywords)
+        plan = NetworkPlan(name, version, model, assignments, options, keywords)
         network = self._load(plan)
         assert network is not None
         return network
@@ -210,7 +210,7 @@ class Host:
         return await asyncio.wrap_future(self.submit(name, inputs, version=version, **given))
 
     def _asked(self, name: str, version: str | None, given: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
-        """What a network answers; one that was unloaded or replaced just now is asked for again."""
+        """The result of a network; if it was unloaded or replaced meanwhile, the request is submitted again."""
         # Who is asked again reads it again.
         if isinstance(outputs := given.get("outputs"), Iterator):
             given["outputs"] = tuple(cast("Iterator[object]", outputs))
@@ -235,7 +235,7 @@ class Host:
             write_text(chrome_trace(trace.events(), "host", trace.queues), Path(path))
 
     def data(self) -> list[dict[str, object]]:
-        """What there is and how it fares, as JSON has it."""
+        """The status and statistics of all networks, for JSON."""
         return [network.data() for network in self.networks]
 
     def close(self, *, wait: float = 0.0) -> None:

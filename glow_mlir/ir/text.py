@@ -89,7 +89,7 @@ class LocatingParser(Parser):
         except ParseError as error:
             # xDSL points after the name, and thus at the next line if the name ends this one.
             at = self.lexer.input.content.index(name, self._begin)
-            near = get_close_matches(name, _operations_beside(name, self.ctx), n=1)
+            near = get_close_matches(name, _similar_operations(name, self.ctx), n=1)
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
 
@@ -121,7 +121,7 @@ _UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
 """Messages of xDSL's parser without their subject → replacements, to which the token is appended."""
 
 
-def _operations_beside(name: str, context: Context) -> list[str]:
+def _similar_operations(name: str, context: Context) -> list[str]:
     """The names of all operations in the dialect of a name; none if there is no such dialect."""
     dialect = context.get_optional_dialect(name.partition(".")[0])
     return [] if dialect is None else [op.name for op in dialect.operations]

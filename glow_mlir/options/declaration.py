@@ -92,7 +92,7 @@ class Flag(NamedTuple):
     """What the flag does, where that is to turn the option off."""
 
     @property
-    def place(self) -> str:
+    def destination(self) -> str:
         """The name of its value among the arguments of a tool."""
         return self.name.removeprefix("--").replace("-", "_")
 

@@ -15,7 +15,7 @@ HOST = "host"
 """The target that is the machine of this process, or the device beside it that a backend compiles for."""
 
 PREFERRED = "preferred"
-"""The way of placing operators where nobody says another: on the first device listed that executes them."""
+"""The default placement of operators: on the first device listed that executes them."""
 
 STRATEGIES = (PREFERRED, "latency", "pipeline")
 """How operators are placed on devices."""

@@ -112,7 +112,7 @@ def samples_through(
         (runs,) = lies
         for axis in op.access_map().independent():
             if (read := _read_along(op, operands, axis, runs, samples)) is not None:
-                return read, tuple(runs._replace(axis=place) for place in axis.results)
+                return read, tuple(runs._replace(axis=result_axis) for result_axis in axis.results)
     result = op.runs(operands, samples)
     return None if result is None else (tuple(operands), (result,) * len(op.results))
 
@@ -129,7 +129,7 @@ def _read_along(
             return None
         read.append(runs._replace(axis=axis) if axis is not None and extent == size else None)
     fits = all(
-        rank_of(result) > place and shape_of(result)[place] == size
-        for result, place in zip(op.results, along.results, strict=True)
+        rank_of(result) > result_axis and shape_of(result)[result_axis] == size
+        for result, result_axis in zip(op.results, along.results, strict=True)
     )
     return tuple(read) if fits else None

@@ -209,8 +209,8 @@ def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int]
     backends = [get_backend(device.target.backend) for device in devices]
 
     def seconds(source: int, target: int, nbytes: int) -> float:
-        ends = (place for place in (source, target) if place != HOST)
-        return sum(backends[place].transfer_cost(nbytes, devices[place].target) for place in ends)
+        ends = (end for end in (source, target) if end != HOST)
+        return sum(backends[end].transfer_cost(nbytes, devices[end].target) for end in ends)
 
     return seconds
 

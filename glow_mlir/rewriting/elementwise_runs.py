@@ -117,8 +117,8 @@ class ElementwiseRun:
     def may_grow(self, most: int) -> bool:
         """Whether instructions other than the next one may still join; once false, this stays false."""
         # A new member reads at least one buffer and writes one.
-        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
-        return has_room and self._may_wait()
+        has_capacity = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
+        return has_capacity and self._may_wait()
 
     def saved_bytes(self, op: DerivedInstruction) -> int:
         """The bytes of memory traffic saved if `op` joins: loads of buffers that the run loads or has written."""

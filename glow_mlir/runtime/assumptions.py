@@ -1,4 +1,4 @@
-"""What an executable of a model takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+"""The assumptions of an executable: sizes of free dimensions, and values of inputs that determine shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InputValue:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+    """The assumptions of an executable: sizes of free dimensions, and values of inputs that determine shapes."""
 
     sizes: tuple[tuple[str, Dimension], ...] = ()
     values: tuple[InputValue, ...] = ()

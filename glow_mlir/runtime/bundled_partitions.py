@@ -1,4 +1,4 @@
-"""Artifacts of several devices as one, which caches keep like any other: code, constants and manifest of each."""
+"""One artifact for several devices, which caches store like any other: code, constants and manifest of each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ PAGE = 4096
 STEPS: dict[str, type[Step]] = {
     kind.__name__: kind for kind in (Allocate, Call, Free, RecordEvent, Transfer, WaitEvent)
 }
-"""What JSON calls a step → its class."""
+"""The name of a step in JSON → its class."""
 
 
-def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Artifact:
-    """One artifact with those of all devices, which are `Artifact`s; `room` gives as many bytes as constants take."""
+def bundled(whole: PartitionedArtifact, allocate: Callable[[int], np.ndarray]) -> Artifact:
+    """
+    One artifact with those of all devices, which are `Artifact`s; `allocate` gives as many bytes as constants take.
+    """
     code: list[bytes] = []
     parts: list[dict[str, Any]] = []
     entries: list[Entry] = []
@@ -45,7 +47,7 @@ def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Ar
             }
         )
         code += artifact.code
-    region = room(end)
+    region = allocate(end)
     for part, described in zip(whole.parts, parts, strict=True):
         begin, until = described["constants"]
         region[begin:until] = part.artifact.constants

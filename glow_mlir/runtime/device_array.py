@@ -1,4 +1,4 @@
-"""Tensors in the memory of devices, which calls read and write there."""
+"""Tensors in the memory of devices, which calls read and write in place."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DeviceArray:
 
     @property
     def address(self) -> int:
-        """Where it begins in the memory of the device; raises `OptionError` where that has no addresses."""
+        """The address in the memory of the device; raises `OptionError` if the device has no addresses."""
         return self.device.address(self.buffer)
 
     @property
@@ -112,7 +112,7 @@ Tensor = np.ndarray | DeviceArray
 """A tensor of the host, or of a device."""
 
 OutputTarget: TypeAlias = "np.ndarray | DeviceArray | Device"
-"""Where a result goes: into a tensor that there is, or a new one on a device."""
+"""The destination of a result: an existing tensor, or a device on which a new one is allocated."""
 
 
 def on_host(value: Tensor) -> np.ndarray:

@@ -46,7 +46,7 @@ class Pending(ABC):
 
     @abstractmethod
     def wait(self) -> dict[str, Tensor]:
-        """Its outputs by name, when it is done; raises what it failed with."""
+        """The outputs by name, once the call is done; raises its error."""
 
 
 class QueuedEntryPoint(EntryPoint):
@@ -115,10 +115,10 @@ class _DeviceCall(Pending):
 
     def __init__(self, device: Device, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> None:
         self.events: list[Event] = []
-        """What has been put into the queue, in order."""
+        """The operations in the queue, in order."""
         self._device = device
         self._inputs = {name: value if self._is_near(value) else on_host(value) for name, value in inputs.items()}
-        self._places = targets
+        self._targets = targets
         self._found: dict[str, Tensor] = {}
         self._copied: list[tuple[Buffer, np.ndarray]] = []
 
@@ -128,7 +128,7 @@ class _DeviceCall(Pending):
 
     @contextmanager
     def buffers_for(self, bindings: Sequence[Binding]) -> Generator[list[Buffer]]:
-        """A buffer for each of these inputs and outputs, which the queue has until it has done what it is given."""
+        """The buffers of these inputs and outputs; the queue owns them until it has finished."""
         own, buffers = list[Buffer](), list[Buffer]()
         try:
             for binding in bindings:
@@ -148,8 +148,8 @@ class _DeviceCall(Pending):
                 self._device.free(buffer)
 
     def _output(self, binding: Binding) -> Tensor:
-        """What the device, or a copy from it, writes."""
-        target, shape, dtype = self._places.get(binding.name), binding.shape, binding.numpy_dtype
+        """The tensor that an output is written to: the target, or a new one that is copied from the device."""
+        target, shape, dtype = self._targets.get(binding.name), binding.shape, binding.numpy_dtype
         if target is self._device:
             tensor = DeviceArray.empty(self._device, shape, dtype)
         elif self._is_near(target) and is_apart(target, [*self._inputs.values(), *self._found.values()]):
@@ -165,4 +165,4 @@ class _DeviceCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         wait_for_all(self.events)
-        return all_on_targets(self._found, self._places)
+        return all_on_targets(self._found, self._targets)

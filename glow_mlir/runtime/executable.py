@@ -1,4 +1,4 @@
-"""What a backend makes of an artifact: entries that can be called, and the state that they share."""
+"""The executables of a backend: entries that can be called, and the state that they share."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class EntryPoint(ABC):
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """What it takes, in order."""
+        """The inputs, in order."""
         return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "input")
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """What it gives, in order."""
+        """The outputs, in order."""
         return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "output")
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -109,7 +109,7 @@ class EntryPoint(ABC):
 
     @abstractmethod
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function on inputs and on state, which is updated in place; its outputs by name."""
+        """Call the function on inputs and on state, which it updates in place; returns the outputs by name."""
 
 
 class Executable(ABC):
@@ -146,12 +146,12 @@ class Executable(ABC):
 
     @property
     def current(self) -> Executable:
-        """What runs: itself, or of several for different sizes the one that ran last."""
+        """The executable itself; of a set for different sizes, the one that ran last."""
         return self
 
     @abstractmethod
     def load(self, name: str) -> EntryPoint:
-        """The entry of that name, which there is; raises `GlowError` where this machine cannot run it."""
+        """The entry of this name, which exists; raises `GlowError` if this machine cannot run it."""
 
     def entry(self, name: str | None = None) -> EntryPoint:
         """

@@ -42,12 +42,12 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
 
 
 Part = tuple[slice | EllipsisType, ...]
-"""What takes the first elements along each axis out of an array."""
+"""The index that takes the first elements along each axis of an array."""
 
 
 @dataclass(frozen=True)
 class OutputShape:
-    """What an output takes of an array of the largest shape: its shape, and whether that array is large against it."""
+    """The shape of an output within an array of the largest shape, and whether that array is much larger."""
 
     shape: tuple[int, ...]
     part: Part
@@ -55,14 +55,14 @@ class OutputShape:
 
     @staticmethod
     def of(binding: Binding, values: Mapping[str, int]) -> OutputShape:
-        """The place where symbols have these values; all of the array along axes of others, which a call finds."""
+        """The shape for these values of symbols; axes of unknown symbols, which the call computes, are taken whole."""
         shape = shape_of(binding, values)
         return OutputShape(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
 
 
 @dataclass(frozen=True)
 class CallSizes:
-    """What follows from the shapes of inputs: values of symbols, in the order of an entry, and places of outputs."""
+    """Results of shape inference for a call: values of symbols, in the order of an entry, and shapes of outputs."""
 
     values: Mapping[str, int]
     numbers: tuple[int, ...]
@@ -73,11 +73,11 @@ class CallSizes:
 
 
 MAX_KEPT = 256
-"""Shapes of inputs of which an entry keeps what follows from them."""
+"""The maximum number of input shapes for which an entry caches the results of shape inference."""
 
 
 class Sizing:
-    """Finds out what follows from the shapes of inputs of an entry, once for each as long as they are not too many."""
+    """Shape inference for the calls of an entry, cached by the shapes of inputs."""
 
     def __init__(self, bindings: Sequence[Binding], symbols: Sequence[Symbol]) -> None:
         self._sized = [(b.name, b.sizes) for b in bindings if b.role == "input" and b.sizes]
@@ -86,7 +86,7 @@ class Sizing:
         self._known: dict[tuple[tuple[int, ...], ...], CallSizes] = {}
 
     def of(self, inputs: Mapping[str, np.ndarray]) -> CallSizes:
-        """What follows from the shapes of these inputs; raises `InputError` where they do not agree."""
+        """The sizes for these inputs; raises `InputError` if their shapes do not agree."""
         shapes = tuple([inputs[name].shape for name, _ in self._sized])
         if (found := self._known.get(shapes)) is None:
             values = symbol_values(self._sized, inputs)
@@ -105,7 +105,7 @@ class Sizing:
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a binding where symbols have these values; the largest along axes of others, which a call finds."""
+    """The shape of a binding for these values of symbols; the maximum along axes of unknown symbols."""
     return tuple(
         size if isinstance(size, int) else size.at(values) if is_known(size, values) else largest
         for size, largest in zip(binding.declared, binding.shape, strict=True)
@@ -163,7 +163,7 @@ _GROWING = Growing()
 
 
 class Buffers:
-    """Buffers of the largest shapes, for each thread its own, which are kept from call to call."""
+    """Buffers of the largest shapes, one set for each thread, reused by calls."""
 
     def __init__(self) -> None:
         self._local = threading.local()
@@ -200,13 +200,13 @@ class Buffers:
         return kept[binding.name]
 
 
-def result(binding: Binding, room: np.ndarray, output_shape: OutputShape) -> np.ndarray:
+def result(binding: Binding, buffer: np.ndarray, output_shape: OutputShape) -> np.ndarray:
     """
     An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
 
     It is a copy where what holds it is kept, or is large against it.
     """
-    part = room if room.shape == output_shape.shape else room[output_shape.part]
+    part = buffer if buffer.shape == output_shape.shape else buffer[output_shape.part]
     return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
 
 

@@ -167,7 +167,7 @@ class _PartitionedCall(Pending):
         self._run = run
         self._bound = bound
         """With the arrays that queues read and write."""
-        self._places = targets
+        self._targets = targets
         self._cancellation = current_cancellation() or Cancellation()
 
     def take(self, steps: Sequence[Step]) -> None:
@@ -192,7 +192,7 @@ class _PartitionedCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         self.finish()
-        return all_on_targets(self._bound.found, self._places)
+        return all_on_targets(self._bound.found, self._targets)
 
 
 class _Run:

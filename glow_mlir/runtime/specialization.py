@@ -40,7 +40,7 @@ class Specialization:
     """How long the call waited that needed it first; 0 where none did."""
     begin: float = 0.0
     """How many seconds after the session began that compilation began, or the look into the cache."""
-    is_beside: bool = False
+    is_background: bool = False
     """Whether it was made beside the calls."""
     is_range: bool = False
     """Whether it is for a range of sizes that nobody has asked for: results look as those of code for one size."""
@@ -63,7 +63,7 @@ class Specialization:
             "calls": self.calls,
             "waited_seconds": self.seconds,
             "begin_seconds": self.begin,
-            "is_beside": self.is_beside,
+            "is_background": self.is_background,
             "compile_seconds": dict(self.compile_seconds),
         }
 
@@ -133,7 +133,7 @@ class Making:
 
     compile: Compile
     """Compiles for assumptions; raises `InputValuesError` for inputs whose values they have to have."""
-    beside: Compile | None = None
+    background: Compile | None = None
     """The same in a thread beside calls; `None` where nothing is made there."""
     stored: Callable[[Assumptions], Loaded | None] = _found_nothing
     """What is made for assumptions already."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from glow_mlir.errors import (
-    OUT_OF_ROOM,
+    OUT_OF_CAPACITY,
     CancelledError,
     ExecutionError,
     GlowError,
@@ -33,7 +33,7 @@ from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.machine_memory import usable_memory
 from glow_mlir.support.symbols import Dimension
 
@@ -70,7 +70,7 @@ class SpecializationLimits:
 
 
 KEPT_BYTES = 2 << 30
-"""The bytes of executables that are kept where nobody says how many."""
+"""The default limit of executables that are kept, in bytes."""
 
 OTHER_BOUNDS = "create a session with other bounds"
 """What to do where a size is outside of bounds."""
@@ -78,11 +78,11 @@ OTHER_BOUNDS = "create a session with other bounds"
 _MAX_SHAPES = 1024
 """Shapes of inputs of which it is kept what they want."""
 
-FIRST_ROOM = 64
+FIRST_CAPACITY = 64
 """For how many trips of a loop that nothing bounds there is room at first."""
-MORE_ROOM = 4
+CAPACITY_GROWTH = 4
 """How many times as many trips there is room for where there was none for all."""
-MAX_ROOM = 1 << 24
+MAX_CAPACITY = 1 << 24
 """For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
@@ -118,7 +118,7 @@ class Specializations(Executable):
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
         self._by_shapes: dict[Hashable, Assumptions] = {}
         """Shapes of inputs → what a call wants that brings them, where that follows from them alone."""
-        self._rooms: dict[str, int] = {}
+        self._trip_capacities: dict[str, int] = {}
         """Number of trips of a loop that nothing bounds → for how many there is room."""
         self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
@@ -129,14 +129,14 @@ class Specializations(Executable):
         self._removals = 0
         """How many executables were given up."""
         self._latest: Specialization | None = None
-        self._stored_range = None if making.beside is None else known
+        self._stored_range = None if making.background is None else known
         ranks = {rank_label(argument.name) for argument in signature.inputs}
         self._general = GeneralCode(limits.threshold, limits.kept_bytes, ranks)
         self._begin = time.perf_counter()
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
         self._turn = threading.Lock()
@@ -193,7 +193,7 @@ class Specializations(Executable):
         except CancelledError:
             raise
         except GlowError as error:
-            if error.reason == OUT_OF_ROOM and self._has_made_room(wanted):
+            if error.reason == OUT_OF_CAPACITY and self._has_raised_capacity(wanted):
                 pass
             elif not found.is_range:
                 raise
@@ -203,35 +203,43 @@ class Specializations(Executable):
             self._begin_due()
         return self.serve(inputs, call)
 
-    def _has_made_room(self, wanted: Assumptions) -> bool:
+    def _has_raised_capacity(self, wanted: Assumptions) -> bool:
         """Have room for more trips than there was in what served a call, unless there is by now, or may be none."""
         sizes = dict(wanted.sizes)
         with self._looking:
             grown = {
-                label: room * MORE_ROOM if sizes.get(label) == (1, room) else room
-                for label, room in self._rooms.items()
+                label: capacity * CAPACITY_GROWTH if sizes.get(label) == (1, capacity) else capacity
+                for label, capacity in self._trip_capacities.items()
             }
             if not grown:
                 return False
             label = max(grown, key=lambda label: grown[label])
-            if grown[label] > MAX_ROOM:
-                raise _no_room(label, self._rooms[label], f"a capacity of more than {MAX_ROOM} is never allocated")
-            self._rooms = grown
+            if grown[label] > MAX_CAPACITY:
+                raise _out_of_capacity(
+                    label, self._trip_capacities[label], f"a capacity of more than {MAX_CAPACITY} is never allocated"
+                )
+            self._trip_capacities = grown
             return True
 
-    def _check_room(self, executable: Executable) -> None:
+    def _check_capacity(self, executable: Executable) -> None:
         """Raise `ExecutionError` where the room that was made last takes too much memory; then there is as before."""
         with self._looking:
-            rooms = self._rooms
-            label = max(rooms, key=lambda label: rooms[label], default="")
-            if not label or rooms[label] <= FIRST_ROOM:
+            trip_capacities = self._trip_capacities
+            label = max(trip_capacities, key=lambda label: trip_capacities[label], default="")
+            if not label or trip_capacities[label] <= FIRST_CAPACITY:
                 return
             outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
             taken, most = executable.activation_bytes + outputs, self.limits.loop_bytes
             if taken <= most:
                 return
-            self._rooms = {name: max(FIRST_ROOM, room // MORE_ROOM) for name, room in rooms.items()}
-        raise _no_room(label, self._rooms[label], f"room for {rooms[label]} takes {taken} bytes, more than {most}")
+            self._trip_capacities = {
+                name: max(FIRST_CAPACITY, capacity // CAPACITY_GROWTH) for name, capacity in trip_capacities.items()
+            }
+        raise _out_of_capacity(
+            label,
+            self._trip_capacities[label],
+            f"room for {trip_capacities[label]} takes {taken} bytes, more than {most}",
+        )
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -274,13 +282,13 @@ class Specializations(Executable):
         """What a call with those inputs wants, where those with `names` fix shapes."""
         shapes = (
             None
-            if names or self._grows or self._rooms
+            if names or self._grows or self._trip_capacities
             else tuple([(name, value.shape) for name, value in inputs.items()])
         )
         if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
             return known
-        rooms = ((label, (1, room)) for label, room in self._rooms.items())
-        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *rooms)
+        trip_capacities = ((label, (1, capacity)) for label, capacity in self._trip_capacities.items())
+        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *trip_capacities)
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
         if shapes is not None:
             if len(self._by_shapes) >= _MAX_SHAPES:
@@ -297,9 +305,9 @@ class Specializations(Executable):
             return None
         often = self._general.often
         is_full = len(self._known) + len(often.pending) >= self.limits.number
-        if self._source.beside is not None and often.count(wanted, is_full):
-            make, forget = partial(_compiled, self._source.beside, wanted), partial(often.forget, wanted)
-            self._due.append(partial(self._beside, make, _take_special, forget))
+        if self._source.background is not None and often.count(wanted, is_full):
+            make, forget = partial(_compiled, self._source.background, wanted), partial(often.forget, wanted)
+            self._due.append(partial(self._in_background, make, _take_special, forget))
         return self._general.found
 
     def _begin_due(self) -> None:
@@ -311,7 +319,7 @@ class Specializations(Executable):
         for begin in due:
             begin()
 
-    def _beside(
+    def _in_background(
         self,
         make: Callable[[], Served],
         take: Callable[[Specializations, Served, float], None],
@@ -360,7 +368,7 @@ class Specializations(Executable):
         begin = time.perf_counter()
         with held(self._turn):
             with self._looking:
-                is_stale = names != self._names or not self._has_rooms(wanted)
+                is_stale = names != self._names or not self._has_trip_capacities(wanted)
                 if is_stale or wanted in self._known or self._general.serves(wanted):
                     return
             if self._is_stored(wanted, begin):
@@ -371,14 +379,14 @@ class Specializations(Executable):
             except InputValuesError as error:
                 self._learn(error)
                 return
-            self._check_room(loaded.executable)
+            self._check_capacity(loaded.executable)
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
 
-    def _has_rooms(self, wanted: Assumptions) -> bool:
+    def _has_trip_capacities(self, wanted: Assumptions) -> bool:
         """Whether assumptions have the room for trips that there is to be by now."""
-        return all((label, (1, room)) in wanted.sizes for label, room in self._rooms.items())
+        return all((label, (1, capacity)) in wanted.sizes for label, capacity in self._trip_capacities.items())
 
     def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
         """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""
@@ -425,16 +433,16 @@ class Specializations(Executable):
             compile_seconds=loaded.seconds,
             seconds=waited or 0.0,
             begin=begin - self._begin,
-            is_beside=waited is None,
+            is_background=waited is None,
         )
 
     def _plan_general(self, wanted: Assumptions, activations: int) -> None:
         """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
-        if self._source.beside is None or self._names or self._rooms:
+        if self._source.background is None or self._names or self._trip_capacities:
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
-            make = partial(widest, planned, self._source.beside)
-            self._due.append(partial(self._beside, make, _take_general, self._general.unplan))
+            make = partial(widest, planned, self._source.background)
+            self._due.append(partial(self._in_background, make, _take_general, self._general.unplan))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
         """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
@@ -448,11 +456,14 @@ class Specializations(Executable):
 
     def _learn(self, error: InputValuesError) -> None:
         """Take further inputs among those whose values fix shapes, and make room for loops that nothing bounds."""
-        wanted, rooms = {*self._names, *error.inputs}, [room for room in error.rooms if room not in self._rooms]
-        if wanted == set(self._names) and not rooms:
+        wanted, trip_capacities = (
+            {*self._names, *error.inputs},
+            [capacity for capacity in error.trip_capacities if capacity not in self._trip_capacities],
+        )
+        if wanted == set(self._names) and not trip_capacities:
             raise error
         with self._looking:
-            self._rooms = {**self._rooms, **dict.fromkeys(rooms, FIRST_ROOM)}
+            self._trip_capacities = {**self._trip_capacities, **dict.fromkeys(trip_capacities, FIRST_CAPACITY)}
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
         self._source.learned(self._names)
 
@@ -470,10 +481,10 @@ class Specializations(Executable):
         return sum(_together(self._known.values()).values())
 
 
-def _no_room(label: str, room: int, reason: str) -> ExecutionError:
+def _out_of_capacity(label: str, capacity: int, reason: str) -> ExecutionError:
     """The error for a loop for which there is no more room, by the label of its trips."""
     hint = f"it may never end; dimensions={{'{label}': N}} makes room for N trips, and limits= says how much memory"
-    return ExecutionError(f"{OUT_OF_ROOM}: {room}; {reason}", node=label.rpartition(".")[0], hint=hint)
+    return ExecutionError(f"{OUT_OF_CAPACITY}: {capacity}; {reason}", node=label.rpartition(".")[0], hint=hint)
 
 
 def _compiled(compile_: Compile, wanted: Assumptions) -> tuple[Assumptions, Loaded] | None:

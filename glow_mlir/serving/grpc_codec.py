@@ -174,7 +174,7 @@ def _item(name: str, datatype: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> bytes:
-    """The parameters of an output, which go behind the rest of it."""
+    """The parameters of an output, written behind its other fields."""
     item = message_class("InferTensor")()
     for word, value in parameters.items():
         setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)

@@ -32,7 +32,7 @@ GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c"
 """How compressed messages begin."""
 
 HEALTH = ("ServerLive", "ServerReady")
-"""What anybody may ask, as those do who start servers and end them."""
+"""Methods without access control, for supervisors that start and stop servers."""
 
 Method = Callable[[Any], Awaitable[Any]]
 
@@ -41,7 +41,7 @@ class GrpcServer:
     """A server of gRPC in the event loop that starts it; raises `OptionError` where grpcio is not installed."""
 
     def __init__(self, service: Service, address: str, credentials: Any = None) -> None:
-        """`address` is `host:port`, of a free port where that is 0; `credentials` are those of a server of gRPC."""
+        """`address` is `host:port`, with port 0 for a free one; `credentials` are server credentials of gRPC."""
         self._service = service
         self._address = address
         self._credentials = credentials
@@ -83,7 +83,7 @@ class GrpcServer:
 
 
 def _guard(service: Service) -> Any:
-    """Stands before all methods but those of health; a call without the token ends, and its message is not read."""
+    """The interceptor of all methods but health checks; a call without the token ends, and its message is not read."""
 
     class Guard(package("grpc.aio").ServerInterceptor):
         async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
@@ -235,7 +235,7 @@ class GrpcInference:
     async def _take(
         self, messages: AsyncIterator[bytes], answers: asyncio.Queue[asyncio.Task[Any] | None], context: Any
     ) -> None:
-        """Begin to answer what comes: tasks start in the order in which they are made."""
+        """Start a task for each message, in order of arrival."""
         try:
             async for data in messages:
                 task = asyncio.create_task(self._streamed(data, context.time_remaining()))
@@ -249,7 +249,7 @@ class GrpcInference:
         await answers.put(None)
 
     async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
-        """The response of a stream to a request, which tells of an error: the stream goes on."""
+        """The response of a stream to a request; errors are responses as well, so that the stream continues."""
         request_id = _RequestId()
         try:
             return await self._answer(data, remaining, request_id, is_stream=True)
@@ -260,7 +260,7 @@ class GrpcInference:
     async def _answer(
         self, data: bytes, remaining: float | None, request_id: _RequestId | None = None, *, is_stream: bool = False
     ) -> bytes:
-        """The response to a request that has so many seconds left; raises what is wrong with it."""
+        """The response to a request with a timeout in seconds; raises its error."""
         service = self._service
         charge = Charge(service)
         service.enter()
@@ -294,7 +294,7 @@ class GrpcInference:
 
 
 class _RequestId:
-    """What is known of a request of a stream by now."""
+    """The identifier of a request of a stream, as far as it is parsed."""
 
     id = ""
 
@@ -329,7 +329,7 @@ class _Control:
         }
 
     async def live(self, request: Any) -> Any:
-        """That it is there."""
+        """The health check."""
         return message_class("ServerLiveResponse")(live=True)
 
     async def ready(self, request: Any) -> Any:
@@ -337,7 +337,7 @@ class _Control:
         return message_class("ServerReadyResponse")(ready=self._service.is_ready())
 
     async def server(self, request: Any) -> Any:
-        """What the server is."""
+        """Name, version and extensions of the server."""
         return message_class("ServerMetadataResponse")(**self._service.metadata())
 
     async def model_ready(self, request: Any) -> Any:
@@ -345,7 +345,7 @@ class _Control:
         return message_class("ModelReadyResponse")(ready=self._service.is_model_ready(request.name, request.version))
 
     async def model(self, request: Any) -> Any:
-        """What a model takes and gives."""
+        """The inputs and outputs of a model."""
         return message_class("ModelMetadataResponse")(**self._service.model_metadata(request.name, request.version))
 
     async def config(self, request: Any) -> Any:
@@ -353,7 +353,7 @@ class _Control:
         return message_class("ModelConfigResponse")(config=self._service.config(request.name, request.version))
 
     async def statistics(self, request: Any) -> Any:
-        """What a model did, or all."""
+        """The statistics of one model, or of all."""
         found = self._service.statistics(request.name, request.version)
         return message_class("ModelStatisticsResponse")(model_stats=found)
 

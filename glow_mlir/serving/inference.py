@@ -1,4 +1,4 @@
-"""A request for an inference as a network takes it, by whatever protocol it came, and what becomes of it."""
+"""A request for an inference, independent of its protocol, and its result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WantedOutput:
 
 @dataclass
 class InferenceRequest:
-    """What a client asks for; `timeout` is in seconds, and `outputs` are all where it names none."""
+    """An inference request; `timeout` is in seconds, and empty `outputs` ask for all."""
 
     inputs: dict[str, np.ndarray]
     outputs: list[WantedOutput]
@@ -44,7 +44,7 @@ class InferenceRequest:
     sequence: SequenceStep | None = None
 
     def submit(self, network: Network) -> Future[Outputs]:
-        """Put it into the queue of the network, which raises as the future does; raises `NotReadyError`."""
+        """Submit the request to the queue of the network; raises as the future does, and `NotReadyError`."""
         if not network.is_ready:
             raise NotReadyError(f"model '{network.name}' accepts no requests now")
         options: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
@@ -97,7 +97,7 @@ class Completions:
         self._is_called = False
 
     async def result(self, future: Future[Outputs]) -> Outputs:
-        """The result of a future, which is cancelled with the task that waits for it."""
+        """The result of a future, which is cancelled together with the task that awaits it."""
         if not future.done():
             waiter = self._loop.create_future()
             future.add_done_callback(partial(self._add, waiter))

@@ -40,7 +40,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 Parts = list[bytes | memoryview]
-"""What a response consists of, one behind the other."""
+"""The chunks of a response, in order."""
 
 
 class Body(NamedTuple):
@@ -102,7 +102,7 @@ class _InputsReader:
         self.charge = charge
 
     def read(self, items: Sequence[dict[str, Any]], begin: int) -> Steps[tuple[dict[str, np.ndarray], int]]:
-        """All inputs by name, and where their bytes end, which start at `begin`."""
+        """All inputs by name, and the end of their binary data, which starts at `begin`."""
         found: dict[str, np.ndarray] = {}
         for item in items:
             reader = self.tensors.reader(item.get("name"))
@@ -259,7 +259,7 @@ def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
 
 
 def slice_parameters(region_slice: RegionSlice, array: np.ndarray) -> dict[str, Any]:
-    """What a response says of an output that is in shared memory."""
+    """The description of an output that is in shared memory."""
     return {
         PLACE: region_slice.region,
         "shared_memory_offset": region_slice.offset,

@@ -16,7 +16,7 @@ from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
 FOLDER = "/dev/shm"
-"""Where Linux has POSIX shared memory as files."""
+"""The folder with POSIX shared memory on Linux."""
 
 KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
 """The keys of shared memory: one name of a file."""
@@ -49,7 +49,7 @@ class Region:
     descriptor: int
 
     def data(self) -> dict[str, Any]:
-        """What clients are told of it."""
+        """The description of a region for clients."""
         return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
 
 

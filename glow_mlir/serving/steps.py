@@ -38,7 +38,7 @@ def finished(steps: Steps[Result]) -> Result:
 
 
 async def taken(steps: Steps[Result]) -> Result:
-    """The result of work, step by step, with turns for others; what it waits for is closed where it is cancelled."""
+    """The result of work, step by step, with turns for other tasks; a wait is closed if the work is cancelled."""
     try:
         next(steps)
     except StopIteration as found:  # As of most requests.

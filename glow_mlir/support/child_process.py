@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Generic, NoReturn, Protocol, TypeVar, cast
 
 from glow_mlir.support.cancellation import check_cancellation
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 Serve = Callable[[socket.socket], None]
 """What a child does: read requests, and write answers, until there are no more."""
@@ -60,7 +60,7 @@ first = next((at for at, path in enumerate(sys.path) if path.endswith("-packages
 sys.path.insert(first, packages)
 sys.path += [path for path in others if path not in sys.path]
 from glow_mlir.support.child_process import started
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 started(served, int(channel))
 """
 """
@@ -412,9 +412,9 @@ class Children(Generic[Child]):
         """Those that nobody asks now."""
         self._all: list[Child] = []
         atexit.register(self.close)
-        anew_in_forks(self)
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Leave the children alone that a fork shares with the process it is a copy of."""
         known, self._all, self.idle = self._all, [], []
         for child in known:

@@ -89,20 +89,20 @@ Product = tuple[Factor, ...]
 """A product of symbols, in the order of their names, and of quotients behind them."""
 
 
-def _place(factor: Factor) -> tuple[Any, ...]:
+def _sort_key(factor: Factor) -> tuple[Any, ...]:
     """What says where a factor comes among those of a product."""
     if isinstance(factor, Symbol):
         return (0, factor.name, factor.least, factor.most)
-    return (1, factor.divisor, factor.dividend.offset, *map(_place_of_term, factor.dividend.terms))
+    return (1, factor.divisor, factor.dividend.offset, *map(_sort_key_of_term, factor.dividend.terms))
 
 
-def _place_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
+def _sort_key_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
     """What says where a product comes in a sum."""
-    return (tuple(map(_place, term[0])), term[1])
+    return (tuple(map(_sort_key, term[0])), term[1])
 
 
 def _ordered(factors: Iterable[Factor]) -> Product:
-    return tuple(sorted(factors, key=_place))
+    return tuple(sorted(factors, key=_sort_key))
 
 
 @dataclass(frozen=True, repr=False)
@@ -269,7 +269,7 @@ class SymbolicSize:
 
 def _size(factors: Mapping[Product, int], offset: int) -> Size:
     """The sum of products; a number where none is left."""
-    terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_place_of_term))
+    terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_sort_key_of_term))
     return _limited(SymbolicSize(terms, offset)) if terms else offset
 
 

@@ -166,16 +166,16 @@ class _Results:
     def own(self, value: Argument) -> Reference:
         """What computes a value and nothing else: itself, a copy of what has another name, or a number as a tensor."""
         traced = self._values[value.name][value.index] if isinstance(value, Reference) else value
-        name, place = f"output_{len(self._nodes)}", SourceLocation()
+        name, location = f"output_{len(self._nodes)}", SourceLocation()
         if isinstance(value, Reference) and isinstance(traced, TracedTensor):
             if value not in self._taken:
                 self._taken.add(value)
                 return value
-            node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), place)
+            node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), location)
         else:
             number = cast("Argument", traced)
             dtype = "bool" if isinstance(number, bool) else "float32" if isinstance(number, float) else "int64"
-            node = TracedNode(name, "aten.scalar_tensor.default", (number,), {}, (TracedTensor(dtype, ()),), place)
+            node = TracedNode(name, "aten.scalar_tensor.default", (number,), {}, (TracedTensor(dtype, ()),), location)
         self._nodes.append(node)
         return Reference(name)
 

@@ -44,12 +44,12 @@ class IOBinding(Explained):
         self._results: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
-        """What is bound."""
+        """The bound arrays."""
         return f"<IOBinding of {self.entry.name}: {', '.join(self._inputs)} -> {', '.join(self._outputs)}>"
 
     @property
     def _iobinding(self) -> Self:
-        """The binding itself, which programs ask for who go past onnxruntime's Python class."""
+        """The binding itself, for programs that bypass onnxruntime's Python class."""
         return self
 
     # ---- inputs ----

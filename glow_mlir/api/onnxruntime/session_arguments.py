@@ -1,4 +1,4 @@
-"""What users say of a session in onnxruntime's words, next to ours: one set of keywords, which may not contradict."""
+"""The arguments of a session in onnxruntime's terms and ours, merged into one set of keywords without conflicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
 """The parameters of the constructor that are onnxruntime's alone."""
 
 FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions)}
-"""Keyword of `InferenceSession` → what is declared of it."""
+"""Keyword of `InferenceSession` → its declaration."""
 
 
 def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def signature() -> Signature:
 
 
 def keyword_help() -> str:
-    """A line for each keyword of `InferenceSession`: its type and what it says."""
+    """A line for each keyword of `InferenceSession`: its type and its help."""
     return "\n".join(f"    {name}: {item.kind.words}; {item.option.help}." for name, item in FACADE_KEYWORDS.items())
 
 
@@ -135,7 +135,7 @@ def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimens
 
 
 def _check_onnx(model: object) -> None:
-    """Raise `OptionError` for a model that is no ONNX model, which options take for granted."""
+    """Raise `OptionError` for options of ONNX models on other models."""
     if is_ir(cast("Any", model)):
         hint = "they are for ONNX models"
         raise OptionError("options cannot set initializers or denotations of an MLIR module", hint=hint)

@@ -120,8 +120,8 @@ class LibCuda(Driver):
     def upload(self, address: int, source: int, nbytes: int, stream: Any) -> None:
         self._call("cuMemcpyHtoDAsync_v2", c_uint64(address), c_void_p(source), c_size_t(nbytes), stream)
 
-    def download(self, place: int, address: int, nbytes: int, stream: Any) -> None:
-        self._call("cuMemcpyDtoHAsync_v2", c_void_p(place), c_uint64(address), c_size_t(nbytes), stream)
+    def download(self, host_address: int, address: int, nbytes: int, stream: Any) -> None:
+        self._call("cuMemcpyDtoHAsync_v2", c_void_p(host_address), c_uint64(address), c_size_t(nbytes), stream)
 
     def clear(self, address: int, nbytes: int, stream: Any) -> None:
         self._call("cuMemsetD8Async", c_uint64(address), ctypes.c_ubyte(0), c_size_t(nbytes), stream)

@@ -117,8 +117,8 @@ class OpenCLDevice(Device):
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         return self._copy(buffer, source, after, is_upload=True)
 
-    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
-        return self._copy(buffer, place, after, is_upload=False)
+    def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        return self._copy(buffer, target, after, is_upload=False)
 
     def _copy(self, buffer: Buffer, array: np.ndarray, after: Sequence[Event], *, is_upload: bool) -> Event:
         assert isinstance(buffer, OpenCLBuffer)

@@ -253,8 +253,8 @@ def _name_nodes(model: onnx.ModelProto) -> None:
 
     Operators that are in no opset of the standard are put where the checker does not look.
     """
-    places = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
-    for nodes, opsets in places:
+    graphs = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
+    for nodes, opsets in graphs:
         for opset in opsets:
             opset.domain = plain_domain(opset.domain)
         versions = {opset.domain: opset.version for opset in opsets} or {"": 1}

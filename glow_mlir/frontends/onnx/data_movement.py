@@ -228,17 +228,17 @@ def _slice(
     last, stride = list(shape), [1] * len(shape)
     computed: dict[int, tuple[Bound, Bound, int]] = {}
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        place = normalize_axis(axis, len(shape))
-        known = _part(start, end, step, shape[place])
+        offset = normalize_axis(axis, len(shape))
+        known = _part(start, end, step, shape[offset])
         if known is None:
-            computed[place] = start, end, step
+            computed[offset] = start, end, step
         else:
-            first[place], last[place], stride[place] = known
+            first[offset], last[offset], stride[offset] = known
     found = node.input()
     if len(computed) < len(axes) or not axes:
         found = node.emit(SliceOp, found, starts=first, ends=last, steps=stride)
-    for place, (start, end, step) in computed.items():
-        found = computed_part(node, found, place, start, end, step)
+    for offset, (start, end, step) in computed.items():
+        found = computed_part(node, found, offset, start, end, step)
     return found
 
 
@@ -309,8 +309,8 @@ def split(node: Node) -> list[SSAValue]:
     if missing != 0 or min(map(smallest, sizes), default=0) < 0:
         return computed_parts(node, node.input(), axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
-    places = zip(starts, sizes, strict=True)
-    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in places]
+    positions = zip(starts, sizes, strict=True)
+    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in positions]
 
 
 def _parts(node: Node, size: Size) -> list[Bound]:
@@ -390,10 +390,10 @@ def center_crop_pad(node: Node) -> SSAValue:
     if len(sizes) != len(axes):
         raise ModelError(f"CenterCropPad: {len(sizes)} sizes do not fit {len(axes)} axes", node=node.name)
     for axis, size in zip(axes, sizes, strict=True):
-        place = normalize_axis(axis, node.rank())
-        missing = size - node.shape()[place]
+        offset = normalize_axis(axis, node.rank())
+        missing = size - node.shape()[offset]
         half = abs(missing) // 2
-        widths[place] = (half, missing - half) if missing > 0 else (-half, missing + half)
+        widths[offset] = (half, missing - half) if missing > 0 else (-half, missing + half)
     return pad_value(node, node.input(), widths, "constant", None)
 
 
@@ -413,8 +413,8 @@ def expand(node: Node) -> SSAValue:
 def tile_axis(node: Node) -> SSAValue:
     """Whole copies side by side along one axis, up to opset 5."""
     count, axis = (node.integers(i, role)[0] for i, role in ((1, "the number of copies"), (2, "the axis")))
-    place = normalize_axis(axis, node.rank())
-    return node.emit(TileOp, node.input(), repeats=[count if i == place else 1 for i in range(node.rank())])
+    offset = normalize_axis(axis, node.rank())
+    return node.emit(TileOp, node.input(), repeats=[count if i == offset else 1 for i in range(node.rank())])
 
 
 @onnx_operator("Tile", since=6)

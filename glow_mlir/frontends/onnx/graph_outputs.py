@@ -46,7 +46,9 @@ class GraphOutputs:
             case Strings():
                 return {"strings": self._saved(name, value.numbers)}
             case TensorSequence():
-                return {"sequence": [self._form(f"{name}.{place}", item) for place, item in enumerate(value.items)]}
+                return {
+                    "sequence": [self._form(f"{name}.{position}", item) for position, item in enumerate(value.items)]
+                }
             case OptionalValue():
                 return {"none": True} if value.value is None else self._form(name, value.value)
             case Maps():

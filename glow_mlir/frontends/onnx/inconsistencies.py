@@ -68,9 +68,9 @@ class Inconsistencies:
     def _check_names(self, graph: onnx.GraphProto) -> None:
         """Take down a name that only says "unknown", and that the standard takes for one size in several places."""
         sizes = [size.dim_param for value in graph.input for size in value.type.tensor_type.shape.dim]
-        for name, places in Counter(filter(says_unknown, filter(None, sizes))).items():
-            if places > 1:
-                reason = f"{places} dimensions of inputs are called '{name}'"
+        for name, positions in Counter(filter(says_unknown, filter(None, sizes))).items():
+            if positions > 1:
+                reason = f"{positions} dimensions of inputs are called '{name}'"
                 hint = "omit the name, or give each its own"
                 self.others.append(Doubt(reason, "they are treated as independent", hint=hint))
 

@@ -30,9 +30,9 @@ def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
     Both have the rank that the body declares, as onnxruntime gives them: writers of old models declare one axis.
     """
     given = node.optional(1)
-    place = _declared_shape(node, 0, ())
+    index = _declared_shape(node, 0, ())
     goes_on = np.ones(_declared_shape(node, 1, () if given is None else shape_of(given)), np.bool_)
-    return (node.emit(ReshapeOp, number, shape=place) if place else number), node.constant(goes_on)
+    return (node.emit(ReshapeOp, number, shape=index) if index else number), node.constant(goes_on)
 
 
 def _declared_shape(node: Node, position: int, default: Shape) -> Shape:

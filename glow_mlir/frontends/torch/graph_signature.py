@@ -56,10 +56,10 @@ def input_symbols(graph: TracedGraph) -> list[str]:
 
 def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:
     """Symbols that are the size of an axis of an input: their names, and the places of input and axis."""
-    for place, item in enumerate(graph.inputs):
+    for position, item in enumerate(graph.inputs):
         for axis, size in enumerate(item.value.sizes if isinstance(item.value, TracedTensor) else ()):
             if isinstance(size, Expression) and size.word == "symbol":
-                yield str(size.value), place, axis
+                yield str(size.value), position, axis
 
 
 def references(argument: Argument) -> Iterable[Reference]:

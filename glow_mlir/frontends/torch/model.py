@@ -82,7 +82,7 @@ class TracedModel:
                 node.arguments,
                 sorted(node.keywords.items()),
                 node.results,
-                node.place.module,
+                node.location.module,
             )
             state.update(repr(described).encode())
         for name, array in self.constants.items():

@@ -108,7 +108,7 @@ class TracedNode:
     arguments: tuple[Argument, ...]
     keywords: Mapping[str, Argument]
     results: tuple[TracedValue, ...]
-    place: SourceLocation = SourceLocation()
+    location: SourceLocation = SourceLocation()
 
 
 @dataclass(frozen=True)

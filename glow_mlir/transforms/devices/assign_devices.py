@@ -34,7 +34,7 @@ class AssignDevicesPass(ModulePass):
             names = ", ".join(device.name for device in declared)
             raise OptionError(f"the module has other devices than '{self.devices}'", hint=f"it has {names}")
         if not declared and not wanted:
-            raise OptionError("nobody says on what devices the module is to run", hint="devices=cpu,interpreter")
+            raise OptionError("the module has no devices to run on", hint="devices=cpu,interpreter")
         for device in declared:
             if with_fields(device.target, named_fields(f",{self.fields}")[1] if self.fields else {}) != device.target:
                 raise OptionError(f"the module says otherwise of {device.name} than '{self.fields}'")

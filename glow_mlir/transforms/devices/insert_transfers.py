@@ -61,30 +61,30 @@ class _Transfers:
 
     def _source(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
         """The buffer that a device reads in place of `value`."""
-        place = self.memories.of(value)
-        if self.memories.is_usable(place, device):
+        held_in = self.memories.of(value)
+        if self.memories.is_usable(held_in, device):
             return value
-        if not self.memories.is_host(place):
-            value = self._copy(value, HOST_MEMORY, place, call)
+        if not self.memories.is_host(held_in):
+            value = self._copy(value, HOST_MEMORY, held_in, call)
         return value if self.memories.is_host(device) else self._copy(value, device, device, call)
 
-    def _copy(self, value: SSAValue, place: str, queue: str, call: CallOp) -> SSAValue:
-        """The copy of a buffer in the memory `place`, transferred by `queue`."""
-        known = self.copies.get((value, place))
+    def _copy(self, value: SSAValue, held_in: str, queue: str, call: CallOp) -> SSAValue:
+        """The copy of a buffer in the memory `held_in`, transferred by `queue`."""
+        known = self.copies.get((value, held_in))
         if known is not None:
             return known
-        copy = self._allocate(value, place)
+        copy = self._allocate(value, held_in)
         transfer = TransferOp.between(copy, value, queue, call.location)
         writer = self.writers.get(value)
         if writer is None:  # The caller provides it.
             first = next(op for op in own_operations(self.function) if isinstance(op, CallOp))
             self.function.block.insert_op_before(transfer, first)
-        elif place == HOST_MEMORY:
+        elif held_in == HOST_MEMORY:
             self.function.block.insert_op_after(transfer, writer)
         else:
             self.function.block.insert_op_before(transfer, call)
         self.writers[copy] = transfer
-        self.copies[value, place] = copy
+        self.copies[value, held_in] = copy
         return copy
 
     def _target(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
@@ -98,12 +98,12 @@ class _Transfers:
         self.copies[value, device] = made
         return made
 
-    def _allocate(self, value: SSAValue, place: str) -> SSAValue:
-        """Allocate a buffer like `value` in the memory `place`, live throughout the function."""
+    def _allocate(self, value: SSAValue, held_in: str) -> SSAValue:
+        """Allocate a buffer like `value` in the memory `held_in`, live throughout the function."""
         block = self.function.block
         type_ = buffer_type(sizes_of(value), element_of(value))
         assert isinstance(value.owner, Operation)
-        made = AllocOp.of(type_, value.owner.location, "" if place == HOST_MEMORY else place)
+        made = AllocOp.of(type_, value.owner.location, "" if held_in == HOST_MEMORY else held_in)
         made.result.name_hint = value.name_hint
         first = next(op for op in own_operations(self.function) if isinstance(op, CallOp | TransferOp))
         block.insert_op_before(made, first)

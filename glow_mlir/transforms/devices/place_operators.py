@@ -1,4 +1,4 @@
-"""`place-operators`: assign each operator to a device."""
+"""`position-operators`: assign each operator to a device."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class _Shares:
     def _edges(self, number: int) -> tuple[int, int]:
         """The range of samples of a device: first, and one past the last."""
         least, more = divmod(self.axes.samples, len(self.devices))
-        begin, end = (place * least + min(place, more) for place in (number, number + 1))
+        begin, end = (position * least + min(position, more) for position in (number, number + 1))
         return begin, end
 
     def _copy(self, op: HighOp, number: int) -> None:

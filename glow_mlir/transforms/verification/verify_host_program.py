@@ -39,9 +39,9 @@ def _verify_memories(function: FuncOp, memories: BufferMemories) -> None:
     for op in own_operations(function):
         if isinstance(op, CallOp):
             for value in op.operands:
-                place = memories.of(value)
-                usable = memories.is_usable(place, op.queue_name)
-                require_at(op, usable, f"{op.queue_name} cannot use a buffer in the memory of {place or 'the host'}")
+                held_in = memories.of(value)
+                usable = memories.is_usable(held_in, op.queue_name)
+                require_at(op, usable, f"{op.queue_name} cannot use a buffer in the memory of {held_in or 'the host'}")
         elif isinstance(op, TransferOp):
             ends = [memories.of(value) for value in op.operands]
             own = [end for end in ends if memories.is_usable(end, op.queue_name)]

@@ -144,10 +144,10 @@ def _over_channels(
 ) -> str:
     """An operator on channels along an axis, which ONNX has in front."""
     rank = rank_of(op.operands[0])
-    place = normalize_axis(axis, rank)
-    if place == 0:
+    position = normalize_axis(axis, rank)
+    if position == 0:
         raise writer.unsupported("channels along the first axis cannot be exported")
-    order = _to_front(rank, place)
+    order = _to_front(rank, position)
     result = writer.emit(kind, writer.transposed(op.operands[0], order), *operands, **attributes)
     return writer.transposed(result, _inverse(order))
 
