@@ -48,9 +48,9 @@ class Body:
     is_grpc: bool = False
 
 
-def head(count: int, **said: Any) -> bytes:
+def head(count: int, **fields: Any) -> bytes:
     """A request of so many codes, as JSON."""
-    return json.dumps({"inputs": [{"name": "x", "datatype": "INT8", "shape": [count], **said}]}).encode()
+    return json.dumps({"inputs": [{"name": "x", "datatype": "INT8", "shape": [count], **fields}]}).encode()
 
 
 def valid_json() -> Body:

@@ -103,9 +103,9 @@ def batching(args: argparse.Namespace) -> None:
     for name, sizes in (("small", SMALL), ("weight-bound", LARGE)):
         model = layers(sizes)
         with Host() as host:
-            said: dict[str, Any] = {"queue": 1000, "calls": 1}
-            alone = host.add("alone", model, dimensions={"N": 1}, **said)
-            together = host.add("together", model, batch=args.clients, **said)
+            options: dict[str, Any] = {"queue": 1000, "calls": 1}
+            alone = host.add("alone", model, dimensions={"N": 1}, **options)
+            together = host.add("together", model, batch=args.clients, **options)
             rows: list[list[tuple[float, float]]] = []
             for _ in range(args.rounds):
                 rows.append([asked(network, sizes[0], args.clients, args.seconds) for network in (alone, together)])
@@ -123,8 +123,8 @@ def processes(args: argparse.Namespace) -> None:
         onnx.save(layers(sizes), path)
         rows = 64
         inputs = {"x": np.random.default_rng(0).standard_normal((rows, sizes[0]), np.float32)}
-        said: dict[str, Any] = {"dimensions": {"N": rows}, "workers": "processes", "queue": 1000}
-        networks = [host.add(str(count), path, replicas=count, **said) for count in (1, 2)]
+        options: dict[str, Any] = {"dimensions": {"N": rows}, "workers": "processes", "queue": 1000}
+        networks = [host.add(str(count), path, replicas=count, **options) for count in (1, 2)]
         bare = ModelSession.of(path, dimensions={"N": rows})
         alone = median(times(lambda: bare.run(inputs), 10)[0] for _ in range(args.rounds)) / 1e3
         one, two = rates_of(networks, inputs, args.rounds)

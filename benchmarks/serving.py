@@ -183,10 +183,10 @@ def wait_for(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
                 return
         except OSError:
             time.sleep(0.1)
-    sys.exit(f"a server does not start:\n{said(folder)}")
+    sys.exit(f"a server does not start:\n{log_of(folder)}")
 
 
-def said(folder: Path) -> str:
+def log_of(folder: Path) -> str:
     """What a server said in the end."""
     return "\n".join((folder / "server.log").read_text("utf-8", "replace").splitlines()[-20:])
 
@@ -219,7 +219,7 @@ def measure(cell: Cell, pid: int, port: int, seconds: float, folder: Path) -> di
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = subprocess.run(command, capture_output=True, text=True, env=environment)
     if found.returncode:
-        sys.exit(f"{cell.server}: {found.stderr.strip()}\n{said(folder)}")
+        sys.exit(f"{cell.server}: {found.stderr.strip()}\n{log_of(folder)}")
     return json.loads(found.stdout)["rows"][0]
 
 

@@ -109,8 +109,8 @@ def sleeping_network(
 
         return compute
 
-    said: dict[str, Any] = {"batch": batching.size, "delay": batching.delay} if batching.size > 1 else {}
-    return made(*map(computing, seconds), queue=MANY, **said)
+    keywords: dict[str, Any] = {"batch": batching.size, "delay": batching.delay} if batching.size > 1 else {}
+    return made(*map(computing, seconds), queue=MANY, **keywords)
 
 
 def asked(network: Network, arrivals: Arrivals, count: int) -> list[Request]:
@@ -220,9 +220,11 @@ def compare(name: str, predictions: Sequence[Found], measured: Sequence[Found]) 
     for what, unit, factor in (("throughput", "a second", 1.0), ("p99", "ms", 1e3)):
         each = [factor * getattr(found, what) for found in predictions]
         real = [factor * getattr(found, what) for found in measured]
-        said, error = median(each), median(ours / theirs for ours, theirs in zip(each, real, strict=True)) - 1
+        keywords, error = median(each), median(ours / theirs for ours, theirs in zip(each, real, strict=True)) - 1
         spread = f"{min(real):.2f} to {max(real):.2f}"
-        print(f"  {what:10} {said:9.2f} predicted, {median(real):9.2f} measured ({spread}) {unit}, error {error:+.1%}")
+        print(
+            f"  {what:10} {keywords:9.2f} predicted, {median(real):9.2f} measured ({spread}) {unit}, error {error:+.1%}"
+        )
 
 
 def in_flight(run: Callable[[], object], calls: int, count: int) -> Found:

@@ -43,8 +43,8 @@ def save(path: Path) -> None:
 def body_of(rows: int) -> tuple[bytes, dict[str, str]]:
     """A request with binary tensors, and its headers."""
     data = np.random.default_rng(rows).standard_normal((rows, 784), np.float32).tobytes()
-    said = {"name": "x", "datatype": "FP32", "shape": [rows, 784], "parameters": {"binary_data_size": len(data)}}
-    head = json.dumps({"inputs": [said], "parameters": {"binary_data_output": True}}).encode()
+    tensor = {"name": "x", "datatype": "FP32", "shape": [rows, 784], "parameters": {"binary_data_size": len(data)}}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
     return head + data, {"Inference-Header-Content-Length": str(len(head))}
 
 

@@ -150,9 +150,9 @@ def measure(name: str, threads: int, rounds: int, training: bool) -> float:
     best = {contender: min(found) * 1e3 for contender, found in times.items()}
     ratio = min(best["eager"], best["inductor"]) / best["glow"]
     error = (results["glow"] - results["eager"]).abs().max() / results["eager"].abs().max()
-    told = ", ".join(f"{contender} {milliseconds:.2f}" for contender, milliseconds in best.items())
+    listed = ", ".join(f"{contender} {milliseconds:.2f}" for contender, milliseconds in best.items())
     compiled = f"first call: inductor {first['inductor']:.1f} s, glow {first['glow']:.1f} s"
-    print(f"{name}: {told} ms, ratio {ratio:.2f}, {compiled}, error {error.item():.1e}", flush=True)
+    print(f"{name}: {listed} ms, ratio {ratio:.2f}, {compiled}, error {error.item():.1e}", flush=True)
     return ratio
 
 

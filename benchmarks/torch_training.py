@@ -139,12 +139,12 @@ def measure(name: str, threads: int, rounds: int) -> None:
             step()
             times[contender].append(clock() - begin)
     best = {contender: min(found) * 1e3 for contender, found in times.items()}
-    told = ", ".join(f"{contender} {milliseconds:.2f}" for contender, milliseconds in best.items())
+    listed = ", ".join(f"{contender} {milliseconds:.2f}" for contender, milliseconds in best.items())
     ratios = [f"ratio {min(best['eager'], best['inductor']) / best['glow']:.2f}"]
     if "session" in best:
         ratios.append(f"session / glow {best['session'] / best['glow']:.2f}")
     apart = max(abs(loss - losses["eager"]) for loss in losses.values())
-    print(f"{name}: {told} ms, {', '.join(ratios)}, losses of the third step {apart:.1e} apart", flush=True)
+    print(f"{name}: {listed} ms, {', '.join(ratios)}, losses of the third step {apart:.1e} apart", flush=True)
 
 
 def main() -> int:

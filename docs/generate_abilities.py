@@ -60,8 +60,8 @@ def totals(found: Sequence[Cell], noun: str) -> str:
     count = {how: sum(cell.how == how for cell in found) for how in HOW}
     unfused = count.pop(AS_ONE)
     ways = ", ".join(f"{number} {how}" for how, number in count.items())
-    said = f"{sum(count.values())} of {len(found)} {noun}: {ways}"
-    return f"{said}; {unfused} more {AS_ONE}, unfused" if unfused else said
+    text = f"{sum(count.values())} of {len(found)} {noun}: {ways}"
+    return f"{text}; {unfused} more {AS_ONE}, unfused" if unfused else text
 
 
 def page() -> str:

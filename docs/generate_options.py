@@ -56,14 +56,14 @@ def tables() -> dict[str, str]:
 
 def cells(item: Declared) -> Iterator[str]:
     """The cells of a row."""
-    told = item.option
+    declared_option = item.option
     yield f"`{item.name}`"
-    yield str(told.domain) if told.domain is not None else item.kind.words
+    yield str(declared_option.domain) if declared_option.domain is not None else item.kind.words
     yield "" if item.default in (dataclasses.MISSING, None, "", (), {}) else f"`{item.default}`"
-    flag = told.within if told.flag is None else told.flag.name
+    flag = declared_option.within if declared_option.flag is None else declared_option.flag.name
     yield f"`{flag}`" if flag else ""
     yield f"`{item.name}`" if item.name in FACADE_KEYWORDS and FACADE_KEYWORDS[item.name].owner is item.owner else ""
-    yield told.help
+    yield declared_option.help
 
 
 def written(page: str) -> str:

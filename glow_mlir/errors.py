@@ -78,14 +78,17 @@ class InputValuesError(UnsupportedError):
     """
     Operands that fix shapes and depend on inputs of the model: those whose values have to be known are `inputs`.
 
-    `rooms` are numbers of trips of loops that nothing bounds: for how many there is to be room has to be known as well.
+    `trip_capacities` are numbers of trips of loops that nothing bounds: for how many there is to be room has to be
+    known as well.
     """
 
-    def __init__(self, reason: str, inputs: Sequence[str], *, node: str = "", rooms: Sequence[str] = ()) -> None:
+    def __init__(
+        self, reason: str, inputs: Sequence[str], *, node: str = "", trip_capacities: Sequence[str] = ()
+    ) -> None:
         self.inputs = tuple(inputs)
-        self.rooms = tuple(rooms)
+        self.trip_capacities = tuple(trip_capacities)
         wanted = [f"the value of {', '.join(map(repr, self.inputs))}"] if inputs else []
-        wanted += [f"the most that '{room}' may be, as a dimension" for room in rooms]
+        wanted += [f"the most that '{capacity}' may be, as a dimension" for capacity in trip_capacities]
         super().__init__(reason, node=node, hint=f"give {' and '.join(wanted)}")
 
 
@@ -126,14 +129,14 @@ class ExecutionError(GlowError):
     """An inference that fails on its data: what it computed is no result."""
 
 
-OUT_OF_ROOM = "a loop takes more trips than the capacity of"
+OUT_OF_CAPACITY = "a loop takes more trips than the capacity of"
 """Why a call fails that a session makes again with a larger capacity; the label of the loop follows in quotes."""
 
 
 def failed_call(reason: str, node: str) -> ExecutionError:
     """The error of a call that fails on its data at a node."""
-    loop = reason.removeprefix(OUT_OF_ROOM).strip()
-    hint = f"dimensions={{{loop}: N}} reserves memory for N trips" if reason.startswith(OUT_OF_ROOM) else ""
+    loop = reason.removeprefix(OUT_OF_CAPACITY).strip()
+    hint = f"dimensions={{{loop}: N}} reserves memory for N trips" if reason.startswith(OUT_OF_CAPACITY) else ""
     return ExecutionError(reason, node=node, hint=hint)
 
 

@@ -86,8 +86,8 @@ def test_code_for_a_range_serves_until_code_for_the_sizes_takes_over() -> None:
     np.testing.assert_array_equal(found, wanted)
     assert sizes_of(session)[-1] == {"batch": 3, "length": 20}
     (one, two) = (any_one.specializations[-1] for any_one in (session, specialised))
-    assert one.is_beside
-    assert not two.is_beside
+    assert one.is_background
+    assert not two.is_background
     assert code_of(one) == code_of(two)
     assert isinstance(one.executable, MachineCode)
     assert isinstance(two.executable, MachineCode)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 
 class Counted:
@@ -16,9 +16,9 @@ class Counted:
     def __init__(self, *, fails: bool = False) -> None:
         self.times = 0
         self._fails = fails
-        anew_in_forks(self)
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Count, or fail."""
         if self._fails:
             raise ValueError

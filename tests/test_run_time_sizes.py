@@ -19,7 +19,7 @@ from glow_mlir.dialects.sizes import LargeDividendError, SizesAttr, largest, sma
 from glow_mlir.errors import InputError, UnsupportedError
 from glow_mlir.runtime.artifact import _size  # pyright: ignore[reportPrivateUsage]
 from glow_mlir.runtime.layouts import symbol_values
-from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, quotient, told_by
+from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, quotient, size_from_label
 
 SYMBOLS = (Symbol("height", 1, 40), Symbol("past tokens", 0, 9), Symbol("width", 3, 17))
 
@@ -168,12 +168,12 @@ def test_dividends_have_room_in_64_bits() -> None:
 def test_labels_say_sizes_as_sessions_spell_them(told: Told) -> None:
     known = {symbol.name: SymbolicSize.of(symbol) for symbol in SYMBOLS}
     if isinstance(told[0], SymbolicSize):
-        assert told_by(str(told[0]), known) == told[0]
-        assert told_by(str(told[0]).replace(" floordiv ", "//"), known) == told[0]
+        assert size_from_label(str(told[0]), known) == told[0]
+        assert size_from_label(str(told[0]).replace(" floordiv ", "//"), known) == told[0]
 
 
 @pytest.mark.parametrize(
     "label", ["", "-", "4", "height +", "height//0", "4//height", "(height", "height)", "other//2"]
 )
 def test_other_labels_say_no_size(label: str) -> None:
-    assert told_by(label, {"height": HEIGHT}) is None
+    assert size_from_label(label, {"height": HEIGHT}) is None

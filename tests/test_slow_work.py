@@ -18,7 +18,7 @@ from glow_mlir.errors import CancelledError
 from glow_mlir.support import child_process, slow_work
 from glow_mlir.support.activity import watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
-from glow_mlir.support.slow_work import told_when_slow
+from glow_mlir.support.slow_work import report_when_slow
 from glow_mlir.tools.command_line import CLEAR_LINE
 
 
@@ -44,7 +44,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_what_is_slow_is_told_once_and_goes(terminal: Terminal) -> None:
-    with told_when_slow("compiling x"):
+    with report_when_slow("compiling x"):
         for _ in range(3):
             check_cancellation()
         assert terminal.getvalue() == f"{CLEAR_LINE}compiling x …"
@@ -53,7 +53,7 @@ def test_what_is_slow_is_told_once_and_goes(terminal: Terminal) -> None:
 
 def test_what_is_quick_is_not_told(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow_work, "PATIENCE", 60)
-    with told_when_slow("compiling x"):
+    with report_when_slow("compiling x"):
         check_cancellation()
     assert terminal.getvalue() == ""
 
@@ -61,19 +61,19 @@ def test_what_is_quick_is_not_told(terminal: Terminal, monkeypatch: pytest.Monke
 def test_nothing_is_told_where_somebody_watches_or_nobody_looks(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with watching(lambda _: None), told_when_slow("compiling x"):
+    with watching(lambda _: None), report_when_slow("compiling x"):
         check_cancellation()
     file = io.StringIO()
     for stream in (file, None):
         monkeypatch.setattr(slow_work, "sys", SimpleNamespace(stderr=stream))
-        with told_when_slow("compiling x"):
+        with report_when_slow("compiling x"):
             check_cancellation()
     assert (terminal.getvalue(), file.getvalue()) == ("", "")
 
 
 def test_what_it_is_part_of_ends_it(terminal: Terminal) -> None:
     call = Cancellation()
-    with cancelled_by(call), told_when_slow("compiling x"):
+    with cancelled_by(call), report_when_slow("compiling x"):
         call.cancel(CancelledError("enough"))
         with pytest.raises(CancelledError):
             check_cancellation()
@@ -83,7 +83,7 @@ def test_what_it_is_part_of_ends_it(terminal: Terminal) -> None:
 def test_where_ctrl_c_is_ignored_the_line_says_what_ends_it(terminal: Terminal) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with told_when_slow("compiling x"):
+        with report_when_slow("compiling x"):
             check_cancellation()
     finally:
         signal.signal(signal.SIGINT, before)
@@ -94,7 +94,7 @@ def test_a_terminal_that_lacks_characters_is_written_all_the_same(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Terminal, "encoding", "ascii")
-    with told_when_slow("compiling größe"):
+    with report_when_slow("compiling größe"):
         check_cancellation()
     assert "compiling gr??e" in terminal.getvalue()
 

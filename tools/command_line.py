@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
-from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.blame import foreign_location
 from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.flag_hints import with_flags
 from glow_mlir.tools.plain_text import take_all_characters
@@ -38,7 +38,7 @@ EXIT_INTERRUPTED = 130
 STDOUT = "<stdout>"
 """What errors call standard output."""
 
-_NO_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+_DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 """
 Why stdout cannot be written.
 
@@ -175,7 +175,7 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
         abandon(sys.stdout)
         return EXIT_ERROR
     except Exception as error:
-        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _DISK_FULL:
             abandon(sys.stdout)
             error = OptionError(f"cannot be written: {error.strerror}", file=STDOUT)
         if isinstance(error, UnsupportedOperation) and (closed := _closed_stream()):
@@ -224,8 +224,8 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
         error = GlowError(f"the model does not fit into memory: {' '.join(str(error).split())}", hint=hint)
     if not isinstance(error, GlowError):
         what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        if place := foreign_place(error):
-            error = ExtensionError(what, file=place)
+        if location := foreign_location(error):
+            error = ExtensionError(what, file=location)
         else:
             error = CompilerBugError(f"internal error, a bug of ours: {what}", hint=_TRACEBACK)
     if isinstance(error, ExtensionError):
@@ -274,8 +274,8 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
 def message(error: GlowError, hint: str | None = None) -> str:
     """What an error says, without its place: the node, the reason, and its hint or the one that is given."""
     node = f"node '{error.node}': " if error.node else ""
-    said = error.hint if hint is None else hint
-    return f"{node}{error.reason}" + (f" (hint: {said})" if said else "")
+    text = error.hint if hint is None else hint
+    return f"{node}{error.reason}" + (f" (hint: {text})" if text else "")
 
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:

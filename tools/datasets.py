@@ -121,12 +121,12 @@ def _parts(array: np.ndarray, argument: Argument, file: Path) -> np.ndarray:
     return array[:whole].reshape(-1, *shape)
 
 
-def _whole(samples: int, size: int, place: Path) -> int:
+def _whole(samples: int, size: int, location: Path) -> int:
     """How many of so many samples fill runs of `size`; raises `InputError` where there is not one run."""
     if samples < size:
         raise InputError(
-            f"has {samples} samples, and a run takes {size}", file=str(place), hint="--bind a smaller batch"
+            f"has {samples} samples, and a run takes {size}", file=str(location), hint="--bind a smaller batch"
         )
     if left := samples % size:
-        warn(InputError(f"the last {left} of {samples} samples do not fill a run of {size}", file=str(place)))
+        warn(InputError(f"the last {left} of {samples} samples do not fill a run of {size}", file=str(location)))
     return samples - left

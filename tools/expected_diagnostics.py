@@ -92,8 +92,8 @@ def mismatches(expected: Sequence[Expected], found: Sequence[Diagnostic], file: 
         else:
             waiting.remove(match)
     for item in waiting:
-        place = file if item.line is None else f"{file}:{item.line}:1"
-        wrong.append(GlowError(f'expected {item.severity} "{item.text}" was not produced', file=place))
+        location = file if item.line is None else f"{file}:{item.line}:1"
+        wrong.append(GlowError(f'expected {item.severity} "{item.text}" was not produced', file=location))
     return wrong
 
 

@@ -28,10 +28,10 @@ def with_flags(hint: str) -> str:
         name = name.partition(" ")[0]
         if not name.startswith("--"):
             return found[0]
-        said, value = found["no"] or "", found["value"]
+        prefix, value = found["no"] or "", found["value"]
         if value in ("True", "False"):
-            is_said = (value == "True") != name.startswith("--no-")
-            return f"{said}{name}" if is_said else f"without {name}" if said else f"no {name}"
-        return f"{said}{name} {value.strip(chr(39) + chr(34))}"
+            is_set = (value == "True") != name.startswith("--no-")
+            return f"{prefix}{name}" if is_set else f"without {name}" if prefix else f"no {name}"
+        return f"{prefix}{name} {value.strip(chr(39) + chr(34))}"
 
     return _KEYWORD.sub(flag, hint)

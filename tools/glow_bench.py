@@ -79,8 +79,8 @@ def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
 
 def size_of_axis(text: str) -> tuple[tuple[str, int], int]:
     """`NAME.AXIS=SIZE`."""
-    place, _, listed = text.rpartition("=")
-    name, _, number = place.rpartition(".")
+    tensor, _, listed = text.rpartition("=")
+    name, _, number = tensor.rpartition(".")
     if not name:
         raise ArgumentTypeError(f"expected NAME.AXIS=SIZE, got '{text}'")
     return (name, axis(number)), size(listed)

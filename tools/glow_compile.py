@@ -236,7 +236,7 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
 
     backend = model_backend(accepted_model(next(iter(models.values()))))
     given = {**model_options(args), **code_options(args), "reuse_inputs": args.reuse_inputs}
-    options = CompileOptions.told({**given, "backend": backend, "observers": (observer,)})
+    options = CompileOptions.from_keywords({**given, "backend": backend, "observers": (observer,)})
     return options.configured(None if args.load_configuration is None else Path(args.load_configuration))
 
 

@@ -83,8 +83,8 @@ def output_of(found: RunLine, path: Path, folder: Path) -> str:
         ["bash", "-c", script], capture_output=True, cwd=folder, env={**os.environ, "PATH": search}, check=False
     )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = f"the RUN line ends with exit code {done.returncode}{f': {said[-1]}' if said else ''}"
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = f"the RUN line ends with exit code {done.returncode}{f': {messages[-1]}' if messages else ''}"
         raise OptionError(reason, file=f"{path}:{found.line}:1")
     return done.stdout.decode("utf-8", "replace")
 

@@ -34,7 +34,7 @@ from glow_mlir.ir.text import (
 )
 from glow_mlir.ir.universe import GLOW_UNIVERSE
 from glow_mlir.support.activity import warn, warning_to
-from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.blame import foreign_location
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
@@ -193,9 +193,9 @@ class GlowOpt(xDSLOptMain):
         compares = self.args.verify_diagnostics and not self.args.xdsl_diagnostics
         expected = expected_diagnostics(text) if compares else []
         for piece in pieces(text) if self.args.split_input_file else [text]:
-            told: list[GlowError] = []
+            reported: list[GlowError] = []
             try:
-                with warning_to(told.append) if expected else nullcontext():
+                with warning_to(reported.append) if expected else nullcontext():
                     module = self._process(piece, runner, timer)
                 outputs.append(self._text(module))
                 used += digests(module)
@@ -205,7 +205,7 @@ class GlowOpt(xDSLOptMain):
             if error is not None and not expected and self._is_announced(error):
                 self._announce(error, outputs)
                 continue
-            code = max(code, self._judge(piece, error, told) if expected else self._told(error))
+            code = max(code, self._judge(piece, error, reported) if expected else self._report(error))
         if self.log is not None:  # In front of the output, which is not written if there is an error.
             write_log(self.log, self.args, sys.stderr)
         if self._output is None:
@@ -275,7 +275,7 @@ class GlowOpt(xDSLOptMain):
             raise ParseFailure(f"{self.args.target}: {one_line(error)}") from error
         except Exception as error:
             what = f"the target '{self.args.target}' failed: {type(error).__name__}: {one_line(error)}"
-            raise ExtensionError(what.removesuffix(": "), file=foreign_place(error)) from error
+            raise ExtensionError(what.removesuffix(": "), file=foreign_location(error)) from error
 
     def _llvm_ir(self, module: ModuleOp) -> str:
         """The module as LLVM IR; raises `OptionError` for one that is not of the `llvm` dialect."""
@@ -315,7 +315,7 @@ class GlowOpt(xDSLOptMain):
         else:
             print(text, end="")
 
-    def _told(self, error: GlowError | None) -> int:
+    def _report(self, error: GlowError | None) -> int:
         """Report the outcome of one piece of an input without such comments; the exit code for it."""
         if error is None:
             return EXIT_OK
@@ -360,7 +360,7 @@ def parsed_as_mlir(parser: argparse.ArgumentParser) -> Callable[..., argparse.Na
 
 
 @contextmanager
-def deprecations_told() -> Generator[None]:
+def deprecations_reported() -> Generator[None]:
     """Tell the DeprecationWarnings of passes and targets, about which Python keeps silent, as warnings of ours."""
 
     def tell(text: Warning | str, kind: type[Warning], file: str, *_: object) -> None:
@@ -376,7 +376,7 @@ def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
         load_plugins(arguments)  # First, since passes are options.
-        with deprecations_told():
+        with deprecations_reported():
             return GlowOpt(args=arguments).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error

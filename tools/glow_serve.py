@@ -105,7 +105,7 @@ def token_of(args: Namespace) -> str:
     return found
 
 
-def place_of(text: str) -> Named:
+def named_model(text: str) -> Named:
     """A path, or one with the name of its model in front."""
     from glow_mlir.serving.repository import Named
 
@@ -113,7 +113,7 @@ def place_of(text: str) -> Named:
     return Named(name, Path(path)) if is_named and name and "/" not in name else Named("", Path(text))
 
 
-def said_of(args: Namespace) -> dict[str, Any]:
+def hosting_keywords(args: Namespace) -> dict[str, Any]:
     """What holds for all models."""
     return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
 
@@ -132,7 +132,7 @@ def run(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
     token = token_of(args)
     with Host(memory_bytes=args.memory_bytes) as host:
-        repository = ModelRepository(host, [place_of(text) for text in args.models], said_of(args))
+        repository = ModelRepository(host, [named_model(text) for text in args.models], hosting_keywords(args))
         limits = Limits(
             body_bytes=args.max_body,
             message_bytes=min(args.max_message, args.max_body),
@@ -153,7 +153,7 @@ def run(arguments: list[str]) -> int:
         with closing(server):
             load_all(repository)
             with asyncio.Runner(loop_factory=package("uvloop").new_event_loop) as runner:
-                runner.run(serve(server, args.grace, partial(told_of, args, repository)))
+                runner.run(serve(server, args.grace, partial(serving_notice, args, repository)))
         host.close(wait=args.grace)
     return EXIT_OK
 
@@ -167,7 +167,7 @@ def load_all(repository: ModelRepository) -> None:
         raise joined(errors)
 
 
-def told_of(args: Namespace, repository: ModelRepository, server: Server) -> None:
+def serving_notice(args: Namespace, repository: ModelRepository, server: Server) -> None:
     """Say where the server is, and how each model stands; it serves also where that cannot be written."""
     try:
         for protocol, number in server.ports.items():
@@ -191,8 +191,8 @@ def start_lines(args: Namespace, repository: ModelRepository, ports: Mapping[str
     lines = [f"{protocol}{encryption}://{host}:{number}" for protocol, number in ports.items()]
     for state in repository.names():
         version = f" version {state.version}" if state.version else ""
-        told = "ready" if state.state == READY else f"not ready: {state.reason or state.state.lower()}"
-        lines.append(f"model {state.name}{version}: {told}")
+        status = "ready" if state.state == READY else f"not ready: {state.reason or state.state.lower()}"
+        lines.append(f"model {state.name}{version}: {status}")
     return lines
 
 

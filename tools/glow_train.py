@@ -89,7 +89,7 @@ class Run:
             if isinstance(event, EpochDone):
                 self._end_epoch(event, begin)
             else:
-                line.show(self._told(event, 1))
+                line.show(self._record_of(event, 1))
             if self._is_kept(event):
                 self._keep()
             # Behind the last step of an epoch stands the epoch itself.
@@ -98,7 +98,7 @@ class Run:
                 return event.step == self.args.epochs * per_epoch
         return True
 
-    def _told(self, event: StepDone | EpochDone, batches: int) -> Record:
+    def _record_of(self, event: StepDone | EpochDone, batches: int) -> Record:
         """The record of a step or an epoch, which is written."""
         from glow_mlir.tools.training_metrics import record_of
 
@@ -110,7 +110,7 @@ class Run:
         """Tell of an epoch, of which the steps up to `begin` were those of another run."""
         from glow_mlir.tools.training_report import epoch_line
 
-        record = self._told(event, min(self.batches.per_epoch, event.step - begin))
+        record = self._record_of(event, min(self.batches.per_epoch, event.step - begin))
         if not takes_stdout(self.args, STDOUT_OPTIONS):
             self.progress.clear()
             print(epoch_line(record, self.args.epochs), flush=True)
@@ -266,7 +266,7 @@ def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Sample
         try:
             check_targets(session, targets)
         except InputError as error:
-            error.file = files.place(TARGETS)
+            error.file = files.file_of(TARGETS)
             raise
     return samples
 

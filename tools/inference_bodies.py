@@ -148,14 +148,18 @@ def http_inference(
             item["data"] = finished(wire_numbers(name, array))
         items.append(item)
     body: dict[str, Any] = {"inputs": items}
-    said = {**headers, "Content-Type": "application/json"}
+    sent_headers = {**headers, "Content-Type": "application/json"}
     if is_binary:
         body["parameters"] = {"binary_data_output": True}
     text = write_json(body)
     if is_binary:
-        said |= {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(text))}
+        sent_headers |= {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(text))}
     length = len(text) + sum(map(len, parts))
-    lines = [f"POST {path}/infer HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in said.items())]
+    lines = [
+        f"POST {path}/infer HTTP/1.1",
+        f"Host: {host}",
+        *(f"{name}: {value}" for name, value in sent_headers.items()),
+    ]
     head = "\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode("latin-1")
     return b"".join([head, text, *parts])
 

@@ -169,7 +169,11 @@ class HttpSender:
             self._drop()
         status = bytes(self._data[9:12])
         if done is not None:
-            done(None if status == b"200" else Failure(status.decode("ascii", "replace"), one_line(_said(self.body))))
+            done(
+                None
+                if status == b"200"
+                else Failure(status.decode("ascii", "replace"), one_line(_message_of(self.body)))
+            )
 
     def _fail(self, failure: Failure) -> None:
         """There is no answer."""
@@ -184,7 +188,7 @@ class HttpSender:
             transport.abort()
 
 
-def _said(body: bytes) -> str:
+def _message_of(body: bytes) -> str:
     """What a server says of an error."""
     text = body.decode("utf-8", "replace")
     try:

@@ -37,10 +37,10 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
     )
     add_target_argument(group, "the machine that the pipeline compiles for", dest="machine")
     add_disable_argument(group)
-    for place, text in (("before", "in front of the first"), ("after", "behind the last")):
+    for side, text in (("before", "in front of the first"), ("after", "behind the last")):
         group.add_argument(
-            f"--insert-{place}",
-            dest=place,
+            f"--insert-{side}",
+            dest=side,
             action="append",
             default=[],
             type=insertion,
@@ -75,11 +75,11 @@ def chosen_pipeline(args: Namespace, module: ModuleOp | None = None) -> Pipeline
 
     Raises `OptionError` where there is none of that name, and where functions say different backends.
     """
-    from glow_mlir.backends.interface import backend_said, named_pipeline
+    from glow_mlir.backends.interface import module_backend, named_pipeline
 
     if args.pipeline is None and args.stage is None and not (args.disable or args.before or args.after):
         return None
-    name = args.pipeline or (DEFAULT_BACKEND if module is None else backend_said(module))
+    name = args.pipeline or (DEFAULT_BACKEND if module is None else module_backend(module))
     found = named_pipeline(name, args.machine).without(*args.disable)
     for anchor, passes in args.before:
         found = found.before(anchor, passes)

@@ -83,12 +83,12 @@ class Address:
         return self.scheme.endswith("s")
 
     @property
-    def place(self) -> str:
+    def authority(self) -> str:
         """Host and port as one."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.place}"
+        return f"{self.scheme}://{self.authority}"
 
 
 def address_of(text: str) -> Address:
@@ -146,13 +146,13 @@ class Target:
         if not self.address.is_http:
             return grpc_inference(self.model, self.version, tensors, is_binary=is_binary)
         path = model_path(self.model, self.version)
-        return http_inference(self.address.place, path, self._headers(), tensors, is_binary=is_binary)
+        return http_inference(self.address.authority, path, self._headers(), tensors, is_binary=is_binary)
 
     async def inputs(self, patience: float) -> tuple[ModelInput, ...]:
         """What the model takes; raises `GlowError` where the server does not say so in so many seconds."""
         if self.address.is_http:
             path = model_path(self.model, self.version)
-            connection = self.connection(http_get(self.address.place, path, self._headers()))
+            connection = self.connection(http_get(self.address.authority, path, self._headers()))
         else:
             connection = self.connection(grpc_metadata(self.model, self.version), METADATA)
         try:
@@ -184,10 +184,10 @@ class Target:
         """A channel of gRPC."""
         channels = package("grpc.aio")
         if not self.address.is_encrypted:
-            return channels.insecure_channel(self.address.place, options)
+            return channels.insecure_channel(self.address.authority, options)
         authorities = self._access.authorities
         roots = None if authorities is None else authorities.read_bytes()
-        return channels.secure_channel(self.address.place, package("grpc").ssl_channel_credentials(roots), options)
+        return channels.secure_channel(self.address.authority, package("grpc").ssl_channel_credentials(roots), options)
 
 
 async def answered(sender: Sender, patience: float) -> Failure | None:

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.text import parse_unverified, verify_module
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.command_line import diagnostics, message
@@ -96,13 +96,13 @@ class Document:
         found: dict[int, Operation] = {}
         for module in self._parsed[0]:
             for op in module.walk():
-                if (offset := self._offset(place_of(op))) is not None:
+                if (offset := self._offset(source_location(op))) is not None:
                     found.setdefault(offset, op)
         return found
 
-    def _offset(self, place: str) -> int | None:
+    def _offset(self, location: str) -> int | None:
         """The offset of `file:line:column`; `None` where it names no place in the text."""
-        found = position(place)
+        found = position(location)
         if found is None or found.file != NAME or found.line > len(self.lines):
             return None
         return min(self._line_starts[found.line - 1] + found.column - 1, len(self.text))
@@ -112,7 +112,7 @@ class Document:
         """The lines of the text."""
         return self.text.split("\n")
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def location(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 0, in characters."""
         line = bisect_right(self._line_starts, offset) - 1
         return line, offset - self._line_starts[line]
@@ -213,7 +213,7 @@ class Document:
             code = f"{name} : {type_}" if type_ else name
             what = "result" if definition.kind == "result" else "argument"
             return f"```mlir\n{code}\n```\n\n{what} {f'of `{origin}`' if origin else ''}".rstrip()
-        line, _ = self.place(definition.token.start)
+        line, _ = self.location(definition.token.start)
         code = self.text[self._line_starts[line] : self.offset(line, len(self.text))].strip()
         return f"```mlir\n{code}\n```"
 
@@ -242,7 +242,7 @@ class Document:
 
     def proposals(self, offset: int) -> tuple[int, list[Proposal]]:
         """What can stand at an offset, and where it would begin: what is there of it already is left to the editor."""
-        line_start = self._line_starts[self.place(offset)[0]]
+        line_start = self._line_starts[self.location(offset)[0]]
         typed = _TYPED.search(self.text, line_start, offset)
         start = typed.start() if typed is not None else offset
         sigil = self.text[start : start + 1] if start < offset else ""

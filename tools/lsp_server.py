@@ -82,14 +82,14 @@ class GlowLanguageServer(LanguageServer):
     def offset(self, uri: str, position: types.Position) -> int:
         """The offset of an editor's position."""
         document = self.document(uri)
-        place = self.workspace.position_codec.position_from_client_units(document.lines, position)
-        return document.offset(place.line, place.character)
+        decoded = self.workspace.position_codec.position_from_client_units(document.lines, position)
+        return document.offset(decoded.line, decoded.character)
 
     def range(self, uri: str, start: int, end: int) -> types.Range:
         """The range of offsets, as editors count."""
         document, codec = self.document(uri), self.workspace.position_codec
-        places = [ServerTextPosition(*document.place(offset)) for offset in (start, end)]
-        return types.Range(*(codec.position_to_client_units(document.lines, place) for place in places))
+        positions = [ServerTextPosition(*document.location(offset)) for offset in (start, end)]
+        return types.Range(*(codec.position_to_client_units(document.lines, decoded) for decoded in positions))
 
     def token_range(self, uri: str, token: Token) -> types.Range:
         """The range of a name."""
@@ -165,14 +165,14 @@ def _answer_names(server: GlowLanguageServer) -> None:
         end = server.offset(uri, params.position)
         start, proposals = server.document(uri).proposals(end)
         # The whole name is replaced: editors differ in what they take for a word around `%` and `.`.
-        place = server.range(uri, start, end)
+        decoded = server.range(uri, start, end)
         return [
             types.CompletionItem(
                 item.text,
                 kind=_KINDS[item.kind],
                 detail=item.detail or None,
                 filter_text=item.text,
-                text_edit=types.TextEdit(place, item.text),
+                text_edit=types.TextEdit(decoded, item.text),
             )
             for item in proposals
         ]
@@ -203,11 +203,11 @@ def outline(server: GlowLanguageServer, uri: str, statements: Iterable[Statement
             continue
         is_function = item.name.rpartition(".")[2] == "func"
         kind = types.SymbolKind.Function if is_function else types.SymbolKind.Variable
-        place = server.range(uri, item.start, item.end)
+        decoded = server.range(uri, item.start, item.end)
         chosen = item.symbol or item.results[0]
         siblings = top if outer is None else inside[outer]
         children = inside[item] = []
         siblings.append(
-            types.DocumentSymbol(name, kind, place, server.token_range(uri, chosen), item.name, children=children)
+            types.DocumentSymbol(name, kind, decoded, server.token_range(uri, chosen), item.name, children=children)
         )
     return top

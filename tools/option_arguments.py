@@ -37,29 +37,29 @@ def add_options(
         if flag is None or (only and item.name not in only):
             continue
         words = ", ".join(filter(None, (flag.opposite or item.option.help, flag.also)))
-        settings: dict[str, Any] = {"help": f"{words} (default: {flag.unsaid})" if flag.unsaid else words}
+        settings: dict[str, Any] = {"help": f"{words} (default: {flag.default_text})" if flag.default_text else words}
         if item.words:
             settings["choices"] = item.words
         elif flag.what:
             settings |= {"type": READERS[flag.what], "metavar": flag.what}
         else:
             settings |= {"action": "store_const", "const": not flag.opposite}
-        group.add_argument(flag.name, dest=flag.place, **settings)
+        group.add_argument(flag.name, dest=flag.destination, **settings)
 
 
 def given_options(args: Namespace, *groups: type[Options]) -> dict[str, Any]:
     """The options of some groups that the arguments of a tool give, by their names."""
-    found = {item.name: getattr(args, place, None) for item, place in _places(*groups)}
+    found = {item.name: getattr(args, destination, None) for item, destination in _destinations(*groups)}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def places_of(*groups: type[Options]) -> tuple[str, ...]:
+def destinations_of(*groups: type[Options]) -> tuple[str, ...]:
     """Where arguments have the options of some groups."""
-    return tuple(place for _, place in _places(*groups))
+    return tuple(destination for _, destination in _destinations(*groups))
 
 
-def _places(*groups: type[Options]) -> Iterator[tuple[Declared, str]]:
-    return ((item, item.option.flag.place) for item in _with_flags(*groups) if item.option.flag is not None)
+def _destinations(*groups: type[Options]) -> Iterator[tuple[Declared, str]]:
+    return ((item, item.option.flag.destination) for item in _with_flags(*groups) if item.option.flag is not None)
 
 
 def _with_flags(*groups: type[Options]) -> Iterator[Declared]:

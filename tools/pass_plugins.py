@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.driver import pipelines
 from glow_mlir.errors import ExtensionError, OptionError
 from glow_mlir.ir.text import one_line
-from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.blame import foreign_location
 
 OPTION = "--load-pass-plugin"
 
@@ -61,5 +61,5 @@ def _loaded(path: Path) -> ModuleType:
         raise OptionError(f"cannot be read: {error.strerror}", file=str(path)) from error
     except (Exception, SystemExit) as error:
         reason = f"cannot be loaded: {type(error).__name__}: {one_line(error)}"
-        raise ExtensionError(reason, file=foreign_place(error) or str(path)) from error
+        raise ExtensionError(reason, file=foreign_location(error) or str(path)) from error
     return module

@@ -6,9 +6,9 @@ from argparse import ArgumentTypeError, Namespace
 
 from glow_mlir.options.quantization import Quantization
 from glow_mlir.tools.command_line import ArgumentGroup
-from glow_mlir.tools.option_arguments import add_options, given_options, places_of
+from glow_mlir.tools.option_arguments import add_options, destinations_of, given_options
 
-DEPENDENT = places_of(Quantization)
+DEPENDENT = destinations_of(Quantization)
 """Options that mean nothing without a profile."""
 
 

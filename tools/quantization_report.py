@@ -160,9 +160,9 @@ class _Chosen(PassObserver):
                 self.nodes[name] = location_names(owner.location)
                 self.precisions[name] = "" if isinstance(owner, GetOp) else FULL_PRECISION
         if isinstance(item, QuantizePass):
-            on_codes = {op for plan in item.plans(module) for op in plan.operators}
+            quantized_ops = {op for plan in item.plans(module) for op in plan.operators}
             self.precisions |= {
-                name: item.options.precision for name, value in observed.items() if value.owner in on_codes
+                name: item.options.precision for name, value in observed.items() if value.owner in quantized_ops
             }
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:

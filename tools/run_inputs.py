@@ -109,7 +109,7 @@ def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
         raise InputError(reason, hint="run the model in Python, with InferenceSession")
     if argument.shape is None:
         hint = f"--bind {argument.name}.0=SIZE for each axis, or an input in a file"
-        raise InputError(f"nothing says the rank of input '{argument.name}'", hint=hint)
+        raise InputError(f"input '{argument.name}' has unknown rank", hint=hint)
     if argument.name in fixed:
         reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
         raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
@@ -137,7 +137,7 @@ def free_sizes(arguments: Sequence[Argument], given: Mapping[str, np.ndarray]) -
     if unknown := {label: name for label, name in free.items() if label not in found}:
         listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
         hint = f"--bind {quote(next(iter(unknown)))}=1, or an input in a file"
-        warn(InputError(f"nothing says the size of {listed}: taken to be 1", hint=hint))
+        warn(InputError(f"unknown size: {listed} is taken to be 1", hint=hint))
     return found | dict.fromkeys(unknown, 1)
 
 

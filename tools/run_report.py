@@ -185,7 +185,7 @@ def _flat(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, np.ndarray]]
         elif isinstance(value, dict):
             yield from _flat((f"{name}.{key}", number) for key, number in cast("dict[Any, Any]", value).items())
         elif isinstance(value, list):
-            yield from _flat((f"{name}.{place}", item) for place, item in enumerate(cast("list[Any]", value)))
+            yield from _flat((f"{name}.{position}", item) for position, item in enumerate(cast("list[Any]", value)))
         elif value is not None:
             yield name, np.asarray(value)
 

@@ -47,7 +47,7 @@ def _chart(title: str, points: Sequence[tuple[int, float]]) -> str:
     across, up = _ticks([x for x, _ in points]), _ticks([y for _, y in points])
     top, bottom = EDGE * 0.75, HEIGHT - EDGE * 0.75
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def pixel(x: float, y: float) -> tuple[float, float]:
         return (
             EDGE + _share(across, x) * (WIDTH - 2 * EDGE),
             bottom - _share(up, y) * (bottom - top),
@@ -55,14 +55,14 @@ def _chart(title: str, points: Sequence[tuple[int, float]]) -> str:
 
     parts: list[str] = []
     for tick in across:
-        x, _ = place(tick, up[0])
+        x, _ = pixel(tick, up[0])
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}"/>')
         parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
     for tick in up:
-        _, y = place(across[0], tick)
+        _, y = pixel(across[0], tick)
         parts.append(f'<line class="grid" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - EDGE}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    corners = [place(*point) for point in points]
+    corners = [pixel(*point) for point in points]
     parts.append(f'<polyline class="line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>')
     for (x, y), (count, number) in zip(corners, points, strict=True):
         text = f"<title>{number:.6g} with {count}</title>"

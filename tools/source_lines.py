@@ -24,13 +24,13 @@ def read_stdin() -> str:
     return text
 
 
-def excerpt(place: str, coloured: bool) -> list[str]:
+def excerpt(location: str, coloured: bool) -> list[str]:
     """
     The line that `file:line:column` names, cut to the width of the terminal, and the caret.
 
     Empty where no text has that line: an error whose place cannot be shown is told all the same.
     """
-    found = position(place)
+    found = position(location)
     text = _line_of(found.file, found.line) if found else None
     if found is None or text is None:
         return []
@@ -49,9 +49,9 @@ class Position(NamedTuple):
     column: int
 
 
-def position(place: str) -> Position | None:
+def position(location: str) -> Position | None:
     """What `file:line:column` names; `None` for another text."""
-    found = _PLACE.match(place)
+    found = _PLACE.match(location)
     return Position(found["file"], int(found["line"]), int(found["column"])) if found else None
 
 

@@ -67,13 +67,13 @@ def with_checks(text: str, outputs: Sequence[tuple[str, str]]) -> str:
     inserted: dict[int, list[str]] = {}
     for prefix, output in outputs:
         chunks = [chunk for index in _indexes(output, context) for chunk in _chunks(output, index, prefix)]
-        for place, chunk in zip(_places(text, chunks, context), chunks, strict=True):
-            inserted.setdefault(place, []).extend([*chunk.lines, ""])
+        for offset, chunk in zip(_offsets(text, chunks, context), chunks, strict=True):
+            inserted.setdefault(offset, []).extend([*chunk.lines, ""])
     parts: list[str] = []
     begin = 0
-    for place in sorted(inserted):
-        parts += [text[begin:place], "\n".join(inserted[place])]
-        begin = place
+    for offset in sorted(inserted):
+        parts += [text[begin:offset], "\n".join(inserted[offset])]
+        begin = offset
     return "".join([*parts, text[begin:]])
 
 
@@ -86,7 +86,7 @@ def _indexes(text: str, context: Context) -> list[Index]:
     return indexes(text, lambda name: defines_symbol(name, context))
 
 
-def _places(text: str, chunks: Sequence[Chunk], context: Context) -> Iterator[int]:
+def _offsets(text: str, chunks: Sequence[Chunk], context: Context) -> Iterator[int]:
     """Where each chunk goes: in front of the function of its name, but never in front of the chunk before it."""
     functions: dict[str, list[int]] = {}
     for index in _indexes(text, context):
@@ -95,7 +95,7 @@ def _places(text: str, chunks: Sequence[Chunk], context: Context) -> Iterator[in
                 functions.setdefault(key(item.symbol), []).append(text.rfind("\n", 0, item.start) + 1)
     last = 0
     for chunk in chunks:
-        later = [place for place in functions.get(chunk.symbol, ()) if place >= last]
+        later = [offset for offset in functions.get(chunk.symbol, ()) if offset >= last]
         last = later[0] if later else (last or len(text))
         if later:
             functions[chunk.symbol].remove(last)
@@ -111,39 +111,39 @@ def _chunks(output: str, index: Index, prefix: str) -> Iterator[Chunk]:
     }
     names = _Variables(index)
     chunk, fresh, inside = Chunk(""), True, False
-    place = index.scopes[0].start
-    text = output[place : index.scopes[0].end]
+    offset = index.scopes[0].start
+    text = output[offset : index.scopes[0].end]
     wrapped = text.strip().startswith(_WRAPPER)
     lines = text.splitlines(keepends=True)
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate(lines):
         is_wrapper = wrapped and (line.strip() == _WRAPPER or (number == last and line.strip() == "}"))
         if line.strip() and not is_wrapper:
-            symbol = begins.get(place)
+            symbol = begins.get(offset)
             if symbol is not None:
                 if inside:
                     yield chunk
                     chunk = Chunk("")
                 chunk.symbol, inside = symbol, True
                 names.reset()
-                chunk.lines += _header(names, place, line.rstrip("\n"), prefix)
+                chunk.lines += _header(names, offset, line.rstrip("\n"), prefix)
             else:
                 directive = prefix if fresh else f"{prefix}-NEXT"
-                chunk.lines.append(f"// {directive}: {names.pattern(place, line.rstrip())}")
+                chunk.lines.append(f"// {directive}: {names.pattern(offset, line.rstrip())}")
             fresh = False
         else:
             fresh = True  # What is next stands behind lines that are not checked.
-        place += len(line)
+        offset += len(line)
     if chunk.lines:
         yield chunk
 
 
-def _header(names: _Variables, place: int, line: str, prefix: str) -> Iterator[str]:
+def _header(names: _Variables, offset: int, line: str, prefix: str) -> Iterator[str]:
     """The checks of a function's first line: its label, which cannot have variables, and the rest."""
     label, bracket, rest = line.partition("(")
     yield f"// {prefix}-LABEL: {_escaped(label.strip())}{bracket}"
     if rest:
-        yield f"// {prefix}-SAME: {names.pattern(place + len(label) + len(bracket), rest)}"
+        yield f"// {prefix}-SAME: {names.pattern(offset + len(label) + len(bracket), rest)}"
 
 
 class _Variables:
@@ -159,16 +159,16 @@ class _Variables:
         """Forget all variables."""
         self._names: dict[Definition, str] = {}
 
-    def pattern(self, place: int, line: str) -> str:
+    def pattern(self, offset: int, line: str) -> str:
         """A line at a place of the output as FileCheck's pattern."""
         parts: list[str] = []
-        begin = place
-        for token in self.values[bisect_left(self.starts, place) : bisect_left(self.starts, place + len(line))]:
+        begin = offset
+        for token in self.values[bisect_left(self.starts, offset) : bisect_left(self.starts, offset + len(line))]:
             if token.start < begin:
                 continue
-            parts += [_escaped(line[begin - place : token.start - place]), self._variable(token)]
+            parts += [_escaped(line[begin - offset : token.start - offset]), self._variable(token)]
             begin = token.start + len(key(token))
-        return "".join([*parts, _escaped(line[begin - place :])])
+        return "".join([*parts, _escaped(line[begin - offset :])])
 
     def _variable(self, token: Token) -> str:
         """The variable of a value: captured where it stands first, compared from there on."""

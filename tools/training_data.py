@@ -31,12 +31,12 @@ class ImageSamples:
     def __len__(self) -> int:
         return len(self.images)
 
-    def take(self, places: np.ndarray) -> Arrays:
+    def take(self, positions: np.ndarray) -> Arrays:
         """The images and classes at some places."""
-        numbers: list[int] = places.tolist()
+        numbers: list[int] = positions.tolist()
         images = [Image(self.images[number]) for number in numbers]
         shape, dtype = (len(images), *self.argument.numbers[1:]), self.argument.numpy_dtype
-        return {self.argument.name: self.normalization.batch(images, shape, dtype), TARGETS: self.classes[places]}
+        return {self.argument.name: self.normalization.batch(images, shape, dtype), TARGETS: self.classes[positions]}
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class ArrayFiles:
         counts = {name: len(array) for name, array in found.items()}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
-            raise InputError(f"there are different numbers of samples: {listed}", file=self.place(TARGETS))
+            raise InputError(f"there are different numbers of samples: {listed}", file=self.file_of(TARGETS))
         return ArraySamples(found)
 
-    def place(self, name: str) -> str:
+    def file_of(self, name: str) -> str:
         """The file of an array."""
         return str(self.labels if name == TARGETS and self.labels else self.path)
 
@@ -86,25 +86,25 @@ class ArrayFiles:
                 raise InputError(f"there is no array '{name}'", file=str(self.path), hint=hint)
         if unknown := [name for name in arrays if name not in wanted]:
             reason = f"the array '{unknown[0]}' is for no input"
-            raise InputError(reason, file=self.place(unknown[0]), hint=f"inputs of a step are {', '.join(wanted)}")
+            raise InputError(reason, file=self.file_of(unknown[0]), hint=f"inputs of a step are {', '.join(wanted)}")
 
     def _fitting(self, array: np.ndarray, argument: Argument) -> np.ndarray:
         """An array in the type of an input, with an axis of samples in front; `InputError` where it is not for it."""
-        place, shape = self.place(argument.name), argument.numbers[1:]
+        file_of, shape = self.file_of(argument.name), argument.numbers[1:]
         if array.ndim == 1 and math.prod(shape) == 1:
             array = array.reshape(-1, *shape)
         if not array.ndim or array.shape[1:] != shape:
             reason = f"samples of shape {list(array.shape[1:])} are not for '{argument.name}' of shape {list(shape)}"
-            raise InputError(reason, file=place, hint="the first axis is that of samples")
+            raise InputError(reason, file=file_of, hint="the first axis is that of samples")
         dtype = argument.numpy_dtype
         is_float = is_float_dtype(dtype)
         fits = is_float_dtype(array.dtype) if is_float else array.dtype.kind in "iu" and dtype.kind in "iu"
         if not (fits or array.dtype == dtype):
             reason = f"'{argument.name}' is of {dtype.name}, not of {array.dtype.name}"
-            raise InputError(reason, file=place, hint="convert the array")
+            raise InputError(reason, file=file_of, hint="convert the array")
         found = np.ascontiguousarray(array, dtype)
         if not is_float and not np.array_equal(found, array):
-            raise InputError(f"'{argument.name}' has numbers that {dtype.name} has not", file=place)
+            raise InputError(f"'{argument.name}' has numbers that {dtype.name} has not", file=file_of)
         return found
 
 
@@ -152,7 +152,7 @@ class ImageFolder:
         numbers = np.array(self.classes, classes.numpy_dtype)
         return ImageSamples(self.images, numbers, self.normalization, inputs[0])
 
-    def place(self, name: str) -> str:
+    def file_of(self, name: str) -> str:
         """Where targets come from."""
         return str(self.path)
 

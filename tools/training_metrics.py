@@ -54,7 +54,7 @@ class Metrics:
     losses: array[float] = field(default_factory=lambda: array("d"))
     """Their losses."""
     stream: IO[str] | None = None
-    place: str = STDOUT
+    destination: str = STDOUT
     """What errors call the stream."""
 
     def add(self, record: Record) -> None:
@@ -67,7 +67,7 @@ class Metrics:
         except BrokenPipeError:  # Nobody reads it any more, as of all tools.
             raise
         except OSError as error:
-            raise OptionError(f"cannot be written: {error.strerror or error}", file=self.place) from error
+            raise OptionError(f"cannot be written: {error.strerror or error}", file=self.destination) from error
 
     def remember(self, record: Record) -> None:
         """Another record, which is written already."""
@@ -95,7 +95,7 @@ def metrics_in(path: str | None, step: int) -> Generator[Metrics]:
     if path is None or path == "-":
         yield Metrics(stream=None if path is None else sys.stdout)
         return
-    file, metrics = Path(path), Metrics(place=path)
+    file, metrics = Path(path), Metrics(destination=path)
     try:
         is_kept = step > 0 and file.exists() and not is_node(file)
         kept = _remembered(metrics, file, step) if is_kept else []

@@ -43,8 +43,8 @@ class StepLine:
         mean = self._seconds / self._done
         left, rate = (self._steps - step) * mean, self._size / mean if mean else 0.0
         speed = f"{rate:,.0f} samples/s, {_clock(left)} left"
-        told = f"epoch {record['epoch']}/{self._epochs} {bar(step / self._steps)} loss {record['loss']:.4g}, {speed}"
-        self._progress.say(told)
+        line = f"epoch {record['epoch']}/{self._epochs} {bar(step / self._steps)} loss {record['loss']:.4g}, {speed}"
+        self._progress.say(line)
 
 
 def _clock(seconds: float) -> str:

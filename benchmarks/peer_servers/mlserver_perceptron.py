@@ -44,7 +44,7 @@ async def main() -> None:
     """Serve until it is ended."""
     http, grpc, metrics = map(int, sys.argv[2:5])
     lean = {"metrics_endpoint": None, "parallel_workers": 0, "debug": False} if "lean" in sys.argv else {}
-    said = settings.Settings(host="127.0.0.1", http_port=http, grpc_port=grpc, metrics_port=metrics, **lean)
+    config = settings.Settings(host="127.0.0.1", http_port=http, grpc_port=grpc, metrics_port=metrics, **lean)
     tensors = [
         types.MetadataTensor(name=name, datatype="FP32", shape=[1, width]) for name, width in (("x", 784), ("y", 10))
     ]
@@ -55,7 +55,7 @@ async def main() -> None:
         outputs=tensors[1:],
         parameters=settings.ModelParameters(uri=sys.argv[1]),
     )
-    await mlserver.MLServer(said).start([model])
+    await mlserver.MLServer(config).start([model])
 
 
 if __name__ == "__main__":

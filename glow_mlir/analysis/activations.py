@@ -43,7 +43,7 @@ class _Model:
     """The buffers of one block during their unification."""
 
     ops: list[Operation]
-    place: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    position_of: dict[Operation, int] = field(default_factory=dict[Operation, int])
     host: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tensor → the tensor that owns its buffer."""
     outside: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -51,7 +51,7 @@ class _Model:
 
     def program(self) -> Program:
         """The whole block."""
-        self.place = {op: number for number, op in enumerate(self.ops)}
+        self.position_of = {op: number for number, op in enumerate(self.ops)}
         self._join()
         owners = [result for op in self.ops for result in op.results if self._root(result) is result]
         kept = [value for value in owners if value not in self.outside]
@@ -60,7 +60,7 @@ class _Model:
         return Program(
             steps=[self._step(op, buffers, [*order.get(op, []), *binding.get(op, [])]) for op in self.ops],
             sizes=[bytes_of(value) for value in kept],
-            roots=[self.place[op] for op in roots_of(self.ops)],
+            roots=[self.position_of[op] for op in roots_of(self.ops)],
             preferences=list(self._preferences(order)),
         )
 
@@ -79,13 +79,13 @@ class _Model:
         for op in self.ops:
             if isinstance(op, ConcatOp):
                 for part in op.parts:
-                    self._place(part, op.result)
+                    self._position(part, op.result)
             elif isinstance(op, PadOp) and text(op.mode) == "constant":
-                self._place(op.input, op.result)
+                self._position(op.input, op.result)
         for op in self.ops:
             for result, operand in in_place_pairs(op):
                 if operand.has_one_use() and self._root(result) is not self._root(operand):
-                    self._place(operand, result)
+                    self._position(operand, result)
                     break
 
     def _views(self) -> None:
@@ -104,7 +104,7 @@ class _Model:
             if accesses[op.storage_name] == 1 and bytes_of(root) == bytes_of(op.input):
                 self.outside.add(root)
 
-    def _place(self, value: SSAValue, target: SSAValue) -> None:
+    def _position(self, value: SSAValue, target: SSAValue) -> None:
         """Place `value` in the buffer of `target`, if it fills its own buffer and is not placed yet."""
         root = self._root(value)
         if root not in self.outside and bytes_of(root) == bytes_of(value) and root is not self._root(target):
@@ -112,14 +112,14 @@ class _Model:
 
     def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> ScheduledStep:
         operands = list(operands_of(op))
-        before = [self.place[value.owner] for value in operands]
+        before = [self.position_of[value.owner] for value in operands]
         writes = [self._root(result) for result in op.results]
         reads = [self._root(value) for value in operands]
         pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
         if op.has_trait(IsTerminator):  # Yielded values come last.
             before += range(len(self.ops) - 1)
         return ScheduledStep(
-            before=tuple(dict.fromkeys([*before, *(self.place[earlier] for earlier in first)])),
+            before=tuple(dict.fromkeys([*before, *(self.position_of[earlier] for earlier in first)])),
             writes=tuple(dict.fromkeys(buffers[root] for root in writes if root in buffers)),
             reads=tuple(dict.fromkeys(buffers[root] for root in reads if root in buffers)),
             shares=tuple((buffers[w], buffers[r]) for w, r in pairs if w in buffers and r in buffers and w is not r),
@@ -135,7 +135,7 @@ class _Model:
                     for value in _views_of(read.results[0]) if isinstance(read, GetOp) else ():
                         for user in _users(value):
                             if user is not save and (block := save.parent) and (own := within(block, user)):
-                                yield self.place[own], self.place[save]
+                                yield self.position_of[own], self.position_of[save]
 
 
 def _is_view(op: Operation) -> bool:

@@ -43,9 +43,9 @@ class _Spans(Generic[Item]):
         """The items whose spans overlap this one."""
         for bits, spans in self._by_length.items():
             first = bisect_left(spans, (begin - (1 << bits), begin))
-            for place in range(first, bisect_left(spans, (end, end))):
-                if spans[place][1] > begin:
-                    yield from self._items[spans[place]]
+            for position in range(first, bisect_left(spans, (end, end))):
+                if spans[position][1] > begin:
+                    yield from self._items[spans[position]]
 
 
 FEW = 8

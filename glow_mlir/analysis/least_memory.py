@@ -43,18 +43,18 @@ def least_memory_order(program: Program) -> Order:
 
 def with_preferences(program: Program, order: Order) -> Program:
     """Turn the preferences that `order` respects into dependences of `program`; together they have no cycle."""
-    place = {number: position for position, number in enumerate(order)}
+    offset = {number: position for position, number in enumerate(order)}
     steps = list(program.steps)
     for first, second in program.preferences:
-        if place[first] < place[second] and first not in steps[second].before:
+        if offset[first] < offset[second] and first not in steps[second].before:
             steps[second] = replace(steps[second], before=(*steps[second].before, first))
     return replace(program, steps=steps)
 
 
 def is_order(program: Program, order: Sequence[int]) -> bool:
     """Whether `order` respects all dependences."""
-    place = {number: position for position, number in enumerate(order)}
-    return all(place[earlier] < place[number] for number in order for earlier in program.steps[number].before)
+    offset = {number: position for position, number in enumerate(order)}
+    return all(offset[earlier] < offset[number] for number in order for earlier in program.steps[number].before)
 
 
 class Groups:
@@ -130,16 +130,16 @@ def split(program: Program, orders: list[Order]) -> list[Segment]:
 
 def cuts(program: Program, order: Order) -> list[int]:
     """The positions after steps that are ordered with respect to all others; the last is the end."""
-    place = {number: position for position, number in enumerate(order)}
+    offset = {number: position for position, number in enumerate(order)}
     count = len(order)
     change = [0] * (count + 1)
     for position, number in enumerate(order):
         # A step ends each prefix up to its first successor: there is no cut in between.
-        first = min((place[later] for later in program.after[number]), default=count)
+        first = min((offset[later] for later in program.after[number]), default=count)
         change[position + 1] += 1
         change[first] -= 1
         # Likewise, it begins each suffix from its last predecessor on.
-        last = max((place[earlier] for earlier in program.steps[number].before), default=-1)
+        last = max((offset[earlier] for earlier in program.steps[number].before), default=-1)
         change[last + 1] += 1
         change[position] -= 1
     found: list[int] = []

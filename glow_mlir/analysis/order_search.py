@@ -45,7 +45,7 @@ class Sharing(NamedTuple):
 
     size: int
     buffer: int
-    place: int
+    offset: int
     not_done: int
     done: int
 
@@ -73,23 +73,23 @@ class Segment:
     def __init__(self, program: Program, orders: Sequence[Sequence[int]], live: int, buffers: Buffers, index: int):
         self.steps = orders[0]
         self.live = live
-        place = {number: position for position, number in enumerate(self.steps)}
+        offset = {number: position for position, number in enumerate(self.steps)}
         self.full = (1 << len(self.steps)) - 1
         self.needs = [0] * len(self.steps)
         self.after: list[list[int]] = [[] for _ in self.steps]
         self.buffers = buffers.of_segment(program, self.steps, index)
         for position, number in enumerate(self.steps):
             for earlier in program.steps[number].before:
-                if earlier in place:
-                    self.needs[position] |= 1 << place[earlier]
-                    self.after[place[earlier]].append(position)
+                if earlier in offset:
+                    self.needs[position] |= 1 << offset[earlier]
+                    self.after[offset[earlier]].append(position)
         self._set_changes(program)
         self._concerned = [self._others(position) for position in range(len(self.steps))]
         self._costs: list[dict[int, tuple[int, int]]] = [{} for _ in self.steps]
         self.best: list[int] = []
         self.peak = -1
         for order in orders:
-            known = [place[number] for number in order]
+            known = [offset[number] for number in order]
             cost = self.peak_of(known)
             if self.peak < 0 or cost < self.peak:
                 self.best, self.peak = known, cost
@@ -171,9 +171,9 @@ class Segment:
         shared = 0
         if self.shares[position]:
             taken: set[int] = set()
-            for size, buffer, place, not_done, needed in self.shares[position]:
-                if not (not_done & done or needed & ~done or buffer in taken or place in taken):
-                    taken |= {buffer, place}
+            for size, buffer, offset, not_done, needed in self.shares[position]:
+                if not (not_done & done or needed & ~done or buffer in taken or offset in taken):
+                    taken |= {buffer, offset}
                     shared += size
         return opened - shared, opened - closed
 

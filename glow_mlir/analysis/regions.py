@@ -137,35 +137,35 @@ def _on_one_grid(one: Region, other: Region) -> tuple[Digits, Digits] | None:
     The strides of both regions, and 1, are the place values of a mixed-radix number. If no digit of a region carries
     into the next, each element has a unique representation, and the regions are boxes of such numbers.
     """
-    places = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
-    digits = _digits(one, places), _digits(other, places)
+    positions = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
+    digits = _digits(one, positions), _digits(other, positions)
     return None if digits[0] is None or digits[1] is None else (digits[0], digits[1])
 
 
-def _digits(region: Region, places: Sequence[int]) -> Digits | None:
-    index = {place: position for position, place in enumerate(places)}
-    counts = [1] * len(places)
+def _digits(region: Region, positions: Sequence[int]) -> Digits | None:
+    index = {digit_value: position for position, digit_value in enumerate(positions)}
+    counts = [1] * len(positions)
     for size, stride in region.axes:
-        for count, place in _split(size, stride, places):
-            counts[index[place]] += count - 1
+        for count, digit_value in _split(size, stride, positions):
+            counts[index[digit_value]] += count - 1
     rest = region.offset
     digits: Digits = []
-    for place, count in zip(places, counts, strict=True):
-        digit, rest = divmod(rest, place)
+    for digit_value, count in zip(positions, counts, strict=True):
+        digit, rest = divmod(rest, digit_value)
         digits.append((digit, digit + count))
     largest = 0
-    for position in range(len(places) - 1, 0, -1):
-        largest += (digits[position][1] - 1) * places[position]
-        if largest >= places[position - 1]:
+    for position in range(len(positions) - 1, 0, -1):
+        largest += (digits[position][1] - 1) * positions[position]
+        if largest >= positions[position - 1]:
             return None
     return digits
 
 
-def _split(size: int, stride: int, places: Sequence[int]) -> list[tuple[int, int]]:
+def _split(size: int, stride: int, positions: Sequence[int]) -> list[tuple[int, int]]:
     """Split an axis at the larger place values that its steps reach evenly: contiguous rows become rows again."""
     parts: list[tuple[int, int]] = []
-    position = bisect_left(places, -stride, key=lambda place: -place)
-    while position > 0 and size * stride > (larger := places[position - 1]):
+    position = bisect_left(positions, -stride, key=lambda digit_value: -digit_value)
+    while position > 0 and size * stride > (larger := positions[position - 1]):
         factor, rest = divmod(larger, stride)
         if rest or size % factor:
             break
@@ -187,14 +187,15 @@ class Relocation:
     offset: int
 
     @staticmethod
-    def between(whole: SSAValue, place: SSAValue) -> Relocation | None:
+    def between(whole: SSAValue, digit_value: SSAValue) -> Relocation | None:
         """
-        The relocation of the elements of `whole` to those of `place`; `None` unless `whole` is its whole allocation.
+        The relocation of the elements of `whole` to those of `digit_value`; `None` unless `whole` is its whole
+        allocation.
         """
         root, shape = root_of(whole), largest_shape(whole)
         if math.prod(shape) != extent_of(root) or offset_of(whole) or 0 in shape:
             return None
-        triples = zip(shape, strides_of(whole), strides_of(place), strict=True)
+        triples = zip(shape, strides_of(whole), strides_of(digit_value), strict=True)
         axes = sorted((axis for axis in triples if axis[0] > 1), key=lambda axis: -axis[1])
         merged: list[tuple[int, int, int]] = []
         expected = 1
@@ -208,7 +209,7 @@ class Relocation:
                     merged[-1] = (inner * size, inner_before, inner_after)
                     continue
             merged.append((size, before, after))
-        return Relocation(tuple(reversed(merged)), offset_of(place))
+        return Relocation(tuple(reversed(merged)), offset_of(digit_value))
 
     def strides_and_offset(self, value: SSAValue) -> tuple[Shape, int] | None:
         """Strides and offset of a view after the relocation; `None` if strides cannot express it."""

@@ -118,7 +118,7 @@ class Chain:
         came = self._live(((first + 1, last) for first, last in spans), [first >= turn for first in self.first])
         found: list[Stage] = []
         for number, (begin, end) in enumerate(pairwise(begins)):
-            own = [place == number for place in inside]
+            own = [index == number for index in inside]
             kept = [
                 is_own and (last >= turn or there >= end)
                 for is_own, last, there in zip(own, self.last, self.last_there, strict=True)
@@ -180,11 +180,11 @@ def _read(copies: list[Copy]) -> list[Copy]:
     is_read = [copy.run == 0 for copy in copies]
     for position in reversed(range(len(copies))):
         if is_read[position]:
-            for place in copies[position].reads.values():
-                is_read[place] = True
-    places = list(accumulate(is_read, initial=0))
+            for index in copies[position].reads.values():
+                is_read[index] = True
+    positions = list(accumulate(is_read, initial=0))
     return [
-        Copy(copy.step, copy.run, {step: places[place] for step, place in copy.reads.items()})
+        Copy(copy.step, copy.run, {step: positions[index] for step, index in copy.reads.items()})
         for copy, kept in zip(copies, is_read, strict=True)
         if kept
     ]
@@ -270,7 +270,7 @@ def program_of_copies(program: Program, copies: Sequence[Copy]) -> Program:
 
     for copy in copies:
         step = program.steps[copy.step]
-        found = {buffer: place for at in copy.reads.values() for buffer, place in written[at].items()}
+        found = {buffer: index for at in copy.reads.values() for buffer, index in written[at].items()}
         read = {buffer: found.get(buffer, buffer) for buffer in step.reads}
         stays = step.is_view or not copy.run
         own = {b: read[b] if stays and b in read else of(b, copy.run) for b in step.writes}

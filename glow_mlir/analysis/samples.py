@@ -46,8 +46,8 @@ def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
     bound: list[Shape] = []
     for op in operations(scope):
         if isinstance(op, GetOp | SaveOp):
-            place = storage.by_name[op.storage_name]
-            bound += [shape_of(place.tensor_type)] if isinstance(place, PlaceholderOp) else []
+            position = storage.by_name[op.storage_name]
+            bound += [shape_of(position.tensor_type)] if isinstance(position, PlaceholderOp) else []
     leading = [shape[0] for shape in bound if shape]
     stated = [op.stated_batch() for op in operations(scope) if isinstance(op, HighOp)]
     return frozenset(size for size in (*leading, *stated) if size > 1)

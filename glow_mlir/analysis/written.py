@@ -100,8 +100,8 @@ class WrittenElements:
     def _is_spanned(self, root: SSAValue, region: Region) -> bool:
         """Whether a region lies within a span of written elements."""
         spans = self._spans.get(root, [])
-        place = bisect_right(spans, region.offset, key=lambda span: span[0]) - 1
-        return place >= 0 and region.end <= spans[place][1]
+        position = bisect_right(spans, region.offset, key=lambda span: span[0]) - 1
+        return position >= 0 and region.end <= spans[position][1]
 
     def _is_marked(self, root: SSAValue, region: Region) -> bool:
         mask = self._masks.get(root)

@@ -1,1 +1,1 @@
-"""What users call: sessions of models and bundles, and, over them, the interface that users of onnxruntime know."""
+"""The public API: sessions of models and bundles, and onnxruntime's interface on top of them."""

@@ -19,7 +19,7 @@ from glow_mlir.options.compilation import FULL_PRECISION
 from glow_mlir.options.quantization import Quantization
 
 RUN = "run"
-"""What the entry of a bundle is called that has one, where nobody names it."""
+"""The default name of the entry of a bundle with one entry."""
 
 
 def bundle_of(

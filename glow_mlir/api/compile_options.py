@@ -1,4 +1,4 @@
-"""What a session is told of how to compile, and the pipeline that follows from it."""
+"""The compile options of a session, and the pipeline that follows from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL = 100
 """The percentage of activations that is all of them."""
 
 _LISTS: Mapping[str, str] = {"disable": "passes", "keep_precision": "nodes"}
-"""Option → what it lists by name."""
+"""Option → the items that it lists by name."""
 
 
 def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimension]:
@@ -50,7 +50,7 @@ def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimensi
 
 @dataclass(frozen=True)
 class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
-    """All that decides what is compiled, and who watches."""
+    """The options that determine the compiled artifact, and the observers of its compilation."""
 
     GROUP = "compilation"
 
@@ -73,15 +73,15 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     )
 
     @classmethod
-    def told(cls, given: Mapping[str, Any]) -> CompileOptions:
+    def from_keywords(cls, given: Mapping[str, Any]) -> CompileOptions:
         """
         The options among keywords of a session, of which `None` says nothing.
 
         Raises `OptionError` for a value that one cannot have, and for those that contradict each other.
         """
-        said = {name: value for name, value in given.items() if value is not None}
-        own = {name: value for name, value in said.items() if name in declared(cls)}
-        fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        own = {name: value for name, value in chosen.items() if name in declared(cls)}
+        fields = {name: plain_numbers(value) for name, value in chosen.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
         for name, value in fields.items():
@@ -95,7 +95,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         return cls(**own, fields=fields)
 
     def __getattr__(self, name: str) -> Any:
-        """What is said of a field of the target, by its name; `None` where nothing is."""
+        """The value of a field of the target, by its name; `None` if it is not set."""
         if name in TARGET_KEYWORDS:
             return self.fields.get(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -127,7 +127,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         )
 
     def key_parts(self) -> tuple[str, ...]:
-        """What the options say of an artifact, each of them, but for the content of the profile."""
+        """The options on which an artifact depends, without the content of the profile."""
         # How fast several threads are depends on the cores that they share.
         cores = usable_cores() if self.tune and self.fields.get("threads") != 1 else ""
         files = (path for path in (self.placement, self.placement_profile) if path)
@@ -160,11 +160,11 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     @property
     def _says_placement(self) -> bool:
         """Whether the options say something of devices, fields of their targets among it."""
-        said = any(getattr(self, name) for name in declared(PlacementOptions))
-        return said or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
+        chosen = any(getattr(self, name) for name in declared(PlacementOptions))
+        return chosen or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
 
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
-        """A pipeline, or in the place of none that of the backend, with what the options say of devices."""
+        """The pipeline, by default that of the backend, with the options for devices."""
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.pipelines import sharing
 
@@ -230,7 +230,7 @@ def _requantization(devices: str) -> str:
 
 
 def _content_of(path: str) -> str:
-    """What is in a file that decides on artifacts; empty where it cannot be read, which its reader tells."""
+    """The content of a file that influences artifacts; empty if it cannot be read, which its reader reports."""
     try:
         return Path(path).read_text("utf-8")
     except (OSError, ValueError):
@@ -238,15 +238,18 @@ def _content_of(path: str) -> str:
 
 
 def _check_devices(own: Mapping[str, Any]) -> None:
-    """Raise `OptionError` for devices beside a backend for one, or a pipeline, and for what is said of none."""
-    said = [name for name in declared(PlacementOptions) if own.get(name)]
-    if not said:
+    """
+    Raise `OptionError` for devices without a backend for several, or together with a pipeline, and for options of
+    devices without any.
+    """
+    chosen = [name for name in declared(PlacementOptions) if own.get(name)]
+    if not chosen:
         return
     if own.get("pipeline") is not None:
-        raise OptionError(f"{said[0]} configures the passes of a backend, which the pipeline replaces")
+        raise OptionError(f"{chosen[0]} configures the passes of a backend, which the pipeline replaces")
     if own.get("backend") != SEVERAL_BACKENDS:
         hint = "omit the backend" if own.get("devices") else "devices='cpu,opencl:0'"
-        raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
+        raise OptionError(f"{chosen[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
     if own.get("devices") and (target := own.get("target")) not in (None, HOST):
         first = next(iter(backends_named(str(own["devices"]))), DEFAULT_BACKEND)
         reason = f"'{target}' is one target, but each device has its own"

@@ -34,7 +34,7 @@ from glow_mlir.support.dataclass import dataclass
 SERVER = "glow_mlir.api.compiler_server:serve"
 
 COMPILE, CANCEL = b"compile", b"cancel"
-"""What is asked for."""
+"""The requests."""
 
 MADE, RAISED, UNABLE, IDLE = "made", "raised", "unable", "idle"
 """Kinds of answers, beside those that tell something meanwhile."""
@@ -54,7 +54,9 @@ _OF_PROCESS = ("/proc", "/dev")
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be compiled: a model, for what a call wants, or (without `assumptions`) as far as options tell."""
+    """
+    A request: a model, to be compiled for the sizes of a call, or (without `assumptions`) as far as options determine.
+    """
 
     model: Path | bytes
     options: CompileOptions
@@ -83,30 +85,30 @@ class Made:
 
 
 _CALLED = Children(partial(ChildProcess, SERVER, may_fork=True))
-"""What calls and sessions wait for."""
+"""The processes for compilations that calls and sessions wait for."""
 
-_BESIDE = Children(partial(ChildProcess, SERVER, niceness=_NICENESS))
-"""What compiles beside calls."""
+_BACKGROUND = Children(partial(ChildProcess, SERVER, niceness=_NICENESS))
+"""The processes for compilations in the background."""
 
 _NUMBERS = itertools.count()
 """Numbers of requests."""
 
 
-def is_elsewhere(model: object, options: CompileOptions, is_beside: bool) -> bool:
+def is_elsewhere(model: object, options: CompileOptions, is_background: bool) -> bool:
     """
     Whether a model is compiled in another process.
 
     That is so beside calls, and where this one has no compiler, if nobody here watches, and the other finds the model.
     """
     is_here = options.pipeline or options.observers or options.pass_observers
-    if is_here or not isinstance(model, Path | bytes) or (not is_beside and "xdsl" in sys.modules):
+    if is_here or not isinstance(model, Path | bytes) or (not is_background and "xdsl" in sys.modules):
         return False
     if isinstance(model, bytes):
-        return is_beside or len(model) < _LARGEST
+        return is_background or len(model) < _LARGEST
     return not any(path.startswith(_OF_PROCESS) for path in (os.path.abspath(model), os.path.realpath(model)))
 
 
-def made(request: Request, is_beside: bool = False) -> Made | None:
+def made(request: Request, is_background: bool = False) -> Made | None:
     """
     What the other process makes; `None` where there can be none, or it finds not what it needs.
 
@@ -114,16 +116,16 @@ def made(request: Request, is_beside: bool = False) -> Made | None:
     done, and `CancelledError`.
     """
     try:
-        said = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
     except Exception:  # What users give may be of classes that only this process knows, and the folder may be gone.
         return None
-    if not is_beside and can_fork():
+    if not is_background and can_fork():
         llvm_of_host()  # A fork has what this process needs as well.
     answer: Made | Exception | str = IDLE
     while answer == IDLE:
         try:
-            with (_BESIDE if is_beside else _CALLED).asked() as child:
-                answer = _Dialogue(child, next(_NUMBERS)).answer(said)
+            with (_BACKGROUND if is_background else _CALLED).asked() as child:
+                answer = _Dialogue(child, next(_NUMBERS)).answer(message)
         except NoProcessError:
             return None
     if isinstance(answer, Exception):
@@ -140,9 +142,10 @@ class _Dialogue:
 
     def answer(self, request: bytes) -> Made | Exception | str:
         """
-        What the process has made, or raised, or that it is `UNABLE`, or `IDLE`: it ends where nobody asks for a while.
+        The answer of the process: an artifact, an error, `UNABLE`, or `IDLE`, with which it ends after a while without
+        requests.
 
-        Where the request is cancelled, the process ends the compilation, and can be asked again.
+        If the request is cancelled, the process ends the compilation, and takes further requests.
         """
         try:
             self.child.send(COMPILE, str(self.number).encode(), request)
@@ -159,7 +162,7 @@ class _Dialogue:
             raise
 
     def _heard(self) -> Made | Exception | str:
-        """The last of what the process says, which tells meanwhile what it is at."""
+        """The last message of the process, which reports its progress before."""
         while parts := self.child.receive(1):
             number, kind, content = pickle.loads(parts[0])
             if kind == MADE:
@@ -173,7 +176,7 @@ class _Dialogue:
         return self._ended()
 
     def _complete(self, content: tuple[Made, tuple[bytes, ...] | None, Any, int]) -> Made:
-        """What was made, with an artifact that is handed over: code, manifest, and bytes of constants."""
+        """The result, with an artifact that is sent: code, manifest, and bytes of constants."""
         answer, code, manifest, size = content
         if code is None:
             return answer
@@ -187,7 +190,7 @@ class _Dialogue:
         return replace(answer, artifact=Artifact(code, constants, manifest))
 
     def _ended(self) -> Exception:
-        """What it means that there is no answer."""
+        """The error for a missing answer."""
         if not self.child.lives and self.child.is_closed:
             return CancelledError("the process ends")
         end = self.child.close(patience=1.0)
@@ -198,4 +201,4 @@ class _Dialogue:
 
 
 _TELL = {"say": say, "warn": warn, "caution": caution}
-"""What a process tells meanwhile → who is told here."""
+"""Notice of the compiler process → its handler in this process."""

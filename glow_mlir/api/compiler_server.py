@@ -49,7 +49,7 @@ class _Server:
         """Number of a request that is not answered yet → what ends it."""
 
     def receive(self) -> None:
-        """Take requests; where who asks is gone, nobody waits for what is being compiled."""
+        """Take requests; a compilation is abandoned when the process that requested it has gone."""
         while len(parts := read_parts(self._channel, 3)) == 3:
             kind, number, request = parts[0], int(parts[1]), parts[2]
             if kind == COMPILE:
@@ -60,7 +60,7 @@ class _Server:
         os._exit(0)
 
     def run(self) -> None:
-        """Answer what was taken."""
+        """Answer the requests."""
         while True:
             try:
                 number, request, cancellation = self._waiting.get(timeout=REST)
@@ -72,7 +72,7 @@ class _Server:
             del self._begun[number]
 
     def _answer(self, number: int, request: bytes) -> None:
-        def told(kind: str) -> Teller:
+        def sender(kind: str) -> Teller:
             return lambda content: self._say(number, kind, content)
 
         try:
@@ -80,7 +80,7 @@ class _Server:
         except Exception:
             self._say(number, UNABLE, None)
             return
-        with watching(told("say")), relaying(told("warn"), told("caution")), MemoryFile() as constants:
+        with watching(sender("say")), relaying(sender("warn"), sender("caution")), MemoryFile() as constants:
             try:
                 self._hand_over(number, asked, constants)
             except (BrokenPipeError, ConnectionResetError):
@@ -89,7 +89,7 @@ class _Server:
                 self._say(number, RAISED, _portable(error))
 
     def _hand_over(self, number: int, asked: Request, constants: MemoryFile) -> None:
-        """Compile, and say what was made, with its constants where nobody stores them."""
+        """Compile, and describe the result, with its constants if nobody stores them."""
         compiler = ModelCompiler(asked.model, asked.options, asked.is_kept, asked.time_limit, asks=False)
         answer, artifact = compiler.make(asked.assumptions, constants)
         if artifact is None:

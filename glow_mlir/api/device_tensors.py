@@ -36,7 +36,7 @@ def check_present(backend: str, devices: str, target: str) -> None:
 
             get_backend(name)
         kinds: Mapping[str, Callable[[int], Device]] = getattr(loader, "DEVICES", {})
-        wanted = next((said.removeprefix("target=") for said in fields if said.startswith("target=")), "")
+        wanted = next((field.removeprefix("target=") for field in fields if field.startswith("target=")), "")
         of, _, position = wanted.partition(":")
         kind = f"{wanted.partition('-')[0]}-{name}"  # As emulated-cuda for emulated-sm_80.
         if (found := kinds.get(kind) or kinds.get(name)) is not None:
@@ -72,8 +72,8 @@ def on_device(value: Any) -> DeviceArray | None:
         return value
     if isinstance(found := getattr(value, "device_array", None), DeviceArray):
         return found
-    place = getattr(value, "__dlpack_device__", None)
-    if place is not None and (where := place())[0] not in dlpack.ON_HOST:
+    index = getattr(value, "__dlpack_device__", None)
+    if index is not None and (where := index())[0] not in dlpack.ON_HOST:
         return _given(value, *where)
     described = getattr(value, "__cuda_array_interface__", None)
     return None if described is None else _described(described, value)
@@ -107,7 +107,7 @@ def at_address(device: Device, address: int, dtype: np.dtype[Any], shape: Sequen
 
 
 class _Described:
-    """What `__cuda_array_interface__` says of an object, as numpy's own interface does."""
+    """The `__cuda_array_interface__` of an object, read as numpy reads its own interface."""
 
     def __init__(self, given: Mapping[str, Any], owner: object) -> None:
         self.owner = owner

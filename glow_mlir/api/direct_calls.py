@@ -25,7 +25,7 @@ class DirectCalls:
         """How many calls of some shapes there were without a direct one."""
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
-        """The outputs of a direct call; `None` where there is none for these inputs, whatever is wrong with them."""
+        """The outputs of a direct call; `None` if the inputs do not allow one."""
         # A caller without types may give anything; to ask for the class of a dict takes less time.
         if not self._calls or type(cast("object", inputs)) is not dict or len(inputs) != len(self._inputs):
             return None

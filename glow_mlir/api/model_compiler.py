@@ -37,19 +37,19 @@ from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.distributions import versions
-from glow_mlir.support.slow_work import told_when_slow
-from glow_mlir.support.symbols import Dimension, told_by
+from glow_mlir.support.slow_work import report_when_slow
+from glow_mlir.support.symbols import Dimension, size_from_label
 from glow_mlir.support.watchdog import time_limited
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.backends.interface import Room
+    from glow_mlir.backends.interface import AllocateConstants
 
 Found = TypeVar("Found")
 
 Compiled = tuple[Any, "dict[str, Any] | None", dict[str, float]]
-"""What a backend made, what its callers give and get that is no tensor of numbers, and the seconds of each stage."""
+"""The artifact of a backend, its inputs and outputs that are no tensors of numbers, and the seconds of each stage."""
 
 MAX_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
@@ -58,7 +58,7 @@ NOTHING = Assumptions()
 
 
 def compiler_versions() -> str:
-    """The versions of all that decides what a compilation gives, packages of operators among them."""
+    """The versions on which artifacts depend, with those of operator packages."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
     known = versions(names)
     return ", ".join([*installed_packages(), *(f"{name} {known.get(name, '?')}" for name in names)])
@@ -102,7 +102,7 @@ class _Source:
 
 
 def keeping(options: CompileOptions) -> ModuleType | None:
-    """What loads artifacts that are kept; `None` for a backend that keeps none, also where it is one of several."""
+    """The loader of cached artifacts; `None` for a backend that caches none, also where it is one of several."""
     loader = loader_of(options.backend)
     if options.backend != SEVERAL_BACKENDS:
         return loader
@@ -136,35 +136,35 @@ class ModelCompiler:
         asked to compile. `progress` is told what a compilation is at that a caller waits for.
         """
         self._progress = progress
-        self._is_told = asks
+        self._is_reported = asks
         """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
         self._model = model
         self._options = options
         self._time_limit = time_limit
         self._keeping = keeping(options)
-        """What loads artifacts that are kept; `None` for a backend that keeps none."""
+        """The loader of cached artifacts; `None` for a backend that caches none."""
         self._loader = self._keeping if use_cache else None
         self._cache = ArtifactCache()
         self._templates = JsonCache("templates")
         self._source: _Source | None = None
         """The model as it was when it was opened; known of a template."""
         self._template: Template | None = None
-        """What is known of a model that is compiled when it is called."""
+        """The template of a model that is compiled when it is called."""
         self._asks = asks
         self._external: tuple[str, ...] | None = None
         """The files beside an ONNX model that hold its weights, if somebody has told."""
 
     def open(self) -> Loaded | Template:
-        """The model, compiled, or what is to be known of it before it is called."""
-        with self._told():
+        """The compiled model, or its template if it is compiled when it is called."""
+        with self._reported():
             return self._open()
 
-    def _told(self) -> AbstractContextManager[None]:
-        """What lets somebody know of the work inside the `with` statement: who asked for it, or who looks on."""
+    def _reported(self) -> AbstractContextManager[None]:
+        """A context that reports the work inside the `with` statement to the caller."""
         if self._progress is not None:
             return watching(self._progress)
         name = self._model.name if isinstance(self._model, Path) else "a model"
-        return told_when_slow(f"compiling {printable(name)}") if self._is_told else nullcontext()
+        return report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
 
     def _open(self) -> Loaded | Template:
         if self._loader is None and not self._is_elsewhere(self._model):
@@ -183,7 +183,7 @@ class ModelCompiler:
         return self._steadily(lambda: self._new_template(self._look(), model, names))
 
     def _found_or_made(self) -> Loaded | Template | None:
-        """What is stored of the model, or new; `None` where files changed meanwhile."""
+        """The cached or new artifact; `None` if files changed meanwhile."""
         source = self._look_unopened()
         if source is not None and self._loader is not None and (found := self._stored_or_known(source)) is not None:
             return found
@@ -209,8 +209,8 @@ class ModelCompiler:
             return found.executable, found.seconds
         # Where there is nothing to load yet, this is told at once all the same.
         check_present(self._options.backend, self._options.devices, self._options.target or "")
-        beside = None if only_special or not self._opens_sizes else self.specialized_beside
-        making = Making(self.specialized, beside, self.stored, self._learned, self._opened_range)
+        background = None if only_special or not self._opens_sizes else self.specialized_in_background
+        making = Making(self.specialized, background, self.stored, self._learned, self._opened_range)
         bounds = {label: size for label, size in self._options.dimensions.items() if isinstance(size, tuple)}
         known = Assumptions(found.range) if found.range else None
         self._template = found
@@ -239,7 +239,7 @@ class ModelCompiler:
             return None
         return self._known(self._source, assumptions)
 
-    def specialized_beside(self, assumptions: Assumptions) -> Loaded:
+    def specialized_in_background(self, assumptions: Assumptions) -> Loaded:
         """
         `specialized`, beside calls: in another process, and without warnings, which were told before.
 
@@ -248,7 +248,7 @@ class ModelCompiler:
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
         with warning_to(lambda _: None):
-            found = found or self._made_elsewhere(now, assumptions, is_beside=True)
+            found = found or self._made_elsewhere(now, assumptions, is_background=True)
         if found is None:
             raise UnsupportedError("no background process compiles")
         if now.files.changed():
@@ -264,7 +264,7 @@ class ModelCompiler:
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
         if found is None:
-            with self._told():
+            with self._reported():
                 found = self._made_elsewhere(now, assumptions) or self._specialized_here(now, assumptions)
         if found is None or now.files.changed():
             raise self._restless()
@@ -285,25 +285,27 @@ class ModelCompiler:
             raise ModelError("its files changed after the session started", file=str(self._model), hint=hint)
         return now
 
-    def _is_elsewhere(self, model: object, is_beside: bool = False) -> bool:
+    def _is_elsewhere(self, model: object, is_background: bool = False) -> bool:
         """Whether another process may be asked to compile."""
-        return self._asks and self._keeping is not None and is_elsewhere(model, self._options, is_beside)
+        return self._asks and self._keeping is not None and is_elsewhere(model, self._options, is_background)
 
-    def _asked(self, source: _Source | None, assumptions: Assumptions | None, is_beside: bool = False) -> Made | None:
+    def _asked(
+        self, source: _Source | None, assumptions: Assumptions | None, is_background: bool = False
+    ) -> Made | None:
         """
         What another process makes of the model, for what a call wants or as far as options tell; raises as that does.
 
         `None` where it is not to be asked, or cannot. `source` is the model as it is, if that is known.
         """
         model: Any = source.identity if source is not None and isinstance(source.identity, bytes) else self._model
-        if not self._is_elsewhere(model, is_beside):
+        if not self._is_elsewhere(model, is_background):
             return None
         request = Request(model, self._options, assumptions, self._time_limit, is_kept=self._loader is not None)
-        return made(request, is_beside)
+        return made(request, is_background)
 
-    def _made_elsewhere(self, now: _Source, assumptions: Assumptions, is_beside: bool = False) -> Loaded | None:
-        """What another process compiles of a template for what a call wants; `None` as `_asked`."""
-        answer = self._asked(now, assumptions, is_beside)
+    def _made_elsewhere(self, now: _Source, assumptions: Assumptions, is_background: bool = False) -> Loaded | None:
+        """The artifact that another process compiles from a template for a call; `None` as `_asked`."""
+        answer = self._asked(now, assumptions, is_background)
         if answer is None or answer.key != self._key(now, assumptions):
             return None
         found = self._accepted(answer, now, assumptions)
@@ -349,10 +351,10 @@ class ModelCompiler:
     def _made(
         self, answer: Made, source: _Source, model: Any, assumptions: Assumptions, constants: MemoryFile
     ) -> tuple[Made, Artifact | None]:
-        """What `make` gives where there is an artifact."""
+        """The result of `make` if there is an artifact."""
         with self._cache.draft() if self._loader is not None else nullcontext(Draft()) as draft:
-            room = partial(draft.room, otherwise=constants.room)
-            artifact, _, seconds = self._compiled(model, assumptions, room)
+            reserve = partial(draft.reserve, otherwise=constants.reserve)
+            artifact, _, seconds = self._compiled(model, assumptions, reserve)
             assert isinstance(artifact, Artifact)
             if source.files.changed():
                 return Made(), None
@@ -360,13 +362,13 @@ class ModelCompiler:
         return replace(answer, seconds=seconds, digests=digests), artifact if digests is None else None
 
     def _keep_template(self, template: Template) -> None:
-        """Keep what is known of a template."""
+        """Store a template."""
         self._template = template
         if self._loader is not None and self._source is not None:
             self._templates.store(self._key(self._source, NOTHING), template.data())
 
     def _steadily(self, work: Callable[[], Found | None]) -> Found:
-        """What `work` makes of the model between changes of its files; raises `ModelError` where they never rest."""
+        """The result of `work` on a model whose files are stable; raises `ModelError` if they keep changing."""
         for _ in range(MAX_ATTEMPTS):
             if (found := work()) is not None:
                 return found
@@ -420,7 +422,7 @@ class ModelCompiler:
         return self._new_template(source, model, names)
 
     def _new_template(self, source: _Source, model: Any, names: tuple[str, ...]) -> Template | None:
-        """A template, which goes into the cache; `None` where a file changed since its identity was taken."""
+        """A template, stored in the cache; `None` if a file changed since its identity was taken."""
         return self._begun(source, self._template_of(self._opened(model), names))
 
     def _template_of(self, model: Any, names: tuple[str, ...]) -> Template:
@@ -457,7 +459,7 @@ class ModelCompiler:
         return template
 
     def _remember(self, source: _Source) -> None:
-        """Keep what a template is compiled of; a model in memory as it is at this moment."""
+        """Keep the source of a template; a model in memory is copied."""
         self._source = source
         if not isinstance(self._model, Path) and not is_importable(self._model):
             self._model = source.identity
@@ -480,8 +482,8 @@ class ModelCompiler:
             return False
         given = self._options.dimensions
         labels = [label for label in self._free_dimensions(model) if label not in given]
-        told = dict.fromkeys(given, 1)
-        return any(map(grows, given.values())) or any(told_by(label, told) is None for label in labels)
+        ones = dict.fromkeys(given, 1)
+        return any(map(grows, given.values())) or any(size_from_label(label, ones) is None for label in labels)
 
     def _free_dimensions(self, model: Any) -> list[str]:
         """The labels of dimensions of inputs of an opened model that are no numbers."""
@@ -510,7 +512,7 @@ class ModelCompiler:
         return compiler_versions()
 
     def _known(self, source: _Source, assumptions: Assumptions) -> Loaded | None:
-        """What is stored, loaded without the compiler."""
+        """The cached artifact, loaded without the compiler."""
         artifact = self._cache.load(self._key(source, assumptions))
         return None if artifact is None else self._stored(artifact, assumptions, {})
 
@@ -528,21 +530,21 @@ class ModelCompiler:
         return Loaded(with_python_values(executable, artifact.manifest.values), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
-        """What is new, which goes into the cache; `None` where a file changed since its identity was taken."""
+        """A new artifact, stored in the cache; `None` if a file changed since its identity was taken."""
         with self._cache.draft() as draft:
-            artifact, _, seconds = self._compiled(model, assumptions, draft.room)
+            artifact, _, seconds = self._compiled(model, assumptions, draft.reserve)
             if source.files.changed():
                 return None
             assert isinstance(artifact, Artifact)
             self._cache.store(self._key(source, assumptions), artifact, draft)
         return self._stored(artifact, assumptions, seconds)
 
-    def _loaded(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> Loaded:
-        """What is new, by a backend that stores nothing, or without the cache."""
+    def _loaded(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None = None) -> Loaded:
+        """A new artifact, of a backend that stores nothing, or without the cache."""
         from glow_mlir.backends.interface import get_backend
 
-        artifact, values, seconds = self._compiled(model, assumptions, room)
-        if room is not None and isinstance(artifact, Artifact):
+        artifact, values, seconds = self._compiled(model, assumptions, reserve)
+        if reserve is not None and isinstance(artifact, Artifact):
             artifact = artifact.with_shared_constants(in_file=False)
         executable: Executable = get_backend(self._options.backend).load(artifact, self._most_threads)
         return Loaded(with_python_values(executable, values), seconds)
@@ -551,18 +553,18 @@ class ModelCompiler:
     def _most_threads(self) -> int:
         return int(self._options.fields.get("threads", MAX_THREADS))
 
-    def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> Compiled:
+    def _compiled(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None = None) -> Compiled:
         """
-        What the backend makes of a model, with constants in what `room` gives.
+        What the backend makes of a model, with constants in what `reserve` gives.
 
         Raises `TimeLimitError` where that takes too long.
         """
         own = Cancellation(current_cancellation())
         with collected_soon(), time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
-            return self._compiled_in_time(model, assumptions, room)
+            return self._compiled_in_time(model, assumptions, reserve)
 
-    def _compiled_in_time(self, model: Any, assumptions: Assumptions, room: Room | None) -> Compiled:
-        """`_compiled`, which ends where the current cancellation says so."""
+    def _compiled_in_time(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None) -> Compiled:
+        """`_compiled`, ended by the current cancellation."""
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.ir.python_values import python_values_of
 
@@ -581,7 +583,7 @@ class ModelCompiler:
         compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start
         values = python_values_of(compilation.module)
-        artifact = compilation.artifact(room)
+        artifact = compilation.artifact(reserve)
         if isinstance(artifact, Artifact):
             artifact = replace(artifact, manifest=replace(artifact.manifest, values=values))
         return artifact, values, compilation.seconds

@@ -1,4 +1,4 @@
-"""What tells a model from every other: its own content, and that of the files beside it that hold its weights."""
+"""The identity of a model: its own content, and that of the external files with its weights."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def model_backend(model: Any, devices: str = "") -> str:
         # Most files name the default alone, which the cache may know: it takes no parser to see that.
         if named <= {f'"{DEFAULT_BACKEND}"'}:
             return DEFAULT_BACKEND
-    from glow_mlir.backends.interface import backend_said
+    from glow_mlir.backends.interface import module_backend
     from glow_mlir.ir.context import new_context
     from glow_mlir.ir.text import read_module
 
-    return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
+    return module_backend(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
 class UnopenedError(Exception):
@@ -95,7 +95,7 @@ def model_identity(
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """The file of a model, and those beside it that hold its weights; raises `ModelError` for what is no model."""
+    """The file of a model, and its external files of weights; raises `ModelError` for other files."""
     if is_ir(path):
         from glow_mlir.ir.text import weights_path
 
@@ -154,7 +154,7 @@ def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None, opens:
         names = external_files(model)
         if not files.changed():
             answers.store(key, {"files": names})
-    found = [(name, files.digest_beside(path.parent, name)) for name in names]
+    found = [(name, files.digest_in_folder(path.parent, name)) for name in names]
     return f"{digest} {found}", model
 
 

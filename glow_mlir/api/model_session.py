@@ -53,21 +53,21 @@ class ModelSession(Session):
 
     @classmethod
     def of(cls, model: Any, **keywords: Any) -> Self:
-        """The session of a model, which may be anything that `InferenceSession` takes, as do the keywords."""
+        """The session of a model, which may be anything that `InferenceSession` accepts, with its keywords."""
         check_keywords(keywords)
-        return cls.told(accepted_model(model), keywords)
+        return cls.from_keywords(accepted_model(model), keywords)
 
     @classmethod
-    def told(cls, model: Any, keywords: Mapping[str, Any]) -> Self:
+    def from_keywords(cls, model: Any, keywords: Mapping[str, Any]) -> Self:
         """The session of a model and keywords, both of which are checked."""
-        said = {name: keywords.get(name) for name in declared(SessionRules)}
-        rules = SessionRules(**{name: value for name, value in said.items() if value is not None})
+        rule_values = {name: keywords.get(name) for name in declared(SessionRules)}
+        rules = SessionRules(**{name: value for name, value in rule_values.items() if value is not None})
         backend = keywords.get("backend") or model_backend(model, keywords.get("devices") or "")
-        return cls(model, CompileOptions.told({**keywords, "backend": backend}), rules)
+        return cls(model, CompileOptions.from_keywords({**keywords, "backend": backend}), rules)
 
     @property
     def executable(self) -> Executable:
-        """What the backend runs; of several specializations the one that ran last, which an `OptionError` asks for."""
+        """The executable; of several specializations the one that ran last. Raises `OptionError` before the first."""
         return self.loaded.current
 
     @property

@@ -1,4 +1,4 @@
-"""What users may give as a model, and the module that it is."""
+"""The models that users may give, and their modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of precisions: what a model loses, and how fast it is, where some nodes compute in narrow forms."""
+"""Trials of precisions: accuracy and speed of a model with some nodes in narrow precisions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Trials:
     answers: JsonCache = field(default_factory=lambda: JsonCache("precision"))
 
     def evaluate(self, choice: Choice) -> Loss:
-        """What a choice loses, remembered or new; raises `GlowError` as a session does."""
+        """The loss of a choice, cached; raises `GlowError` as a session does."""
         return self._remembered(Loss, repr(choice), lambda: self._compared(choice))
 
     def measure(self, precisions: tuple[str, ...]) -> Speed:
@@ -83,7 +83,7 @@ class Trials:
 
     @cached_property
     def measure_name(self) -> str:
-        """What the loss is a share of: `accuracy`, `amplitude`, or `elements` where all outputs are integers."""
+        """The unit of the loss: `accuracy`, `amplitude`, or `elements` if all outputs are integers."""
         if self.labels is not None:
             return "accuracy"
         has_floats = any(is_float_dtype(output.numpy_dtype) for output in self._full.first.outputs)
@@ -91,7 +91,7 @@ class Trials:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """What of the model has a precision of its own, in the order of the program."""
+        """The units of the model with a precision of their own, in program order."""
         observer, model = _Units(), accepted_model(self.model)
         backend = self.options.get("backend") or model_backend(model)
         pipeline = quantizing(get_backend(backend).pipeline(), parameters(self.quantize))
@@ -100,7 +100,7 @@ class Trials:
         return observer.found
 
     def configuration(self, choice: Choice) -> Configuration:
-        """What a session is told to make a choice."""
+        """The keywords of a session with a choice."""
         pairs = list(zip(self.units, choice.precisions, strict=True))
         kept = [unit.pattern for unit, precision in pairs if precision != QUANTIZED]
         floats = next((word for word in choice.precisions if word not in (QUANTIZED, FULL)), FULL)
@@ -140,7 +140,7 @@ class Trials:
 
     @cached_property
     def _reference(self) -> list[list[np.ndarray]]:
-        """What the outputs are in f32, for each run."""
+        """The outputs in f32, for each run."""
         found = [list(self._full.run(inputs).values()) for inputs in self._inputs()]
         if self.labels is not None:
             self._check_labels(self.labels, [outputs[0] for outputs in found])
@@ -157,7 +157,7 @@ class Trials:
 
     @cached_property
     def _identity(self) -> str:
-        """What all outcomes depend on besides the choice."""
+        """The cache key of the trials without the choice."""
         files = Snapshot(ArtifactCache().contents)
         identity, _ = model_identity(accepted_model(self.model), files)
         state = hashlib.sha256()

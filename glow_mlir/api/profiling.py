@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 class _Graph(PassObserver, Generic[Found]):
-    """Looks at the graph that is profiled, which is the one that is quantized."""
+    """An observer of the graph that is profiled, which is the one that is quantized."""
 
     def __init__(self, look: Callable[[ModuleOp], Found]) -> None:
         self._look = look
@@ -45,11 +45,11 @@ class _Graph(PassObserver, Generic[Found]):
 def seen_where_quantized(
     model: Any, dimensions: Mapping[str, Dimension] | None, look: Callable[[ModuleOp], Found]
 ) -> Found:
-    """What `look` finds in the graph of a model that would be quantized; raises `GlowError` as the compilation."""
+    """The result of `look` on the graph of a model that would be quantized; raises `GlowError` as the compilation."""
     graph = _Graph(look)
     pipeline = profiling(get_backend(REFERENCE_BACKEND).pipeline())
     given = {"backend": REFERENCE_BACKEND, "pipeline": pipeline, "pass_observers": [graph]}
-    CompileOptions.told(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
+    CompileOptions.from_keywords(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
     assert graph.found is not None
     return graph.found
 

@@ -15,7 +15,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Reopened(Protocol):
-    """What is made of a recipe: a session with state."""
+    """An object that is made from a recipe: a session with state."""
 
     def set_state(self, values: Mapping[str, np.ndarray]) -> None:
         """Overwrite the state of those names."""
@@ -27,7 +27,7 @@ Made = TypeVar("Made", bound=Reopened, covariant=True)
 
 @dataclass(frozen=True)
 class Recipe(Generic[Made]):
-    """What makes a session: a function that is found by its name, the model, and its keywords."""
+    """The recipe of a session: a function that is found by its name, the model, and its keywords."""
 
     make: Callable[..., Made]
     model: Any

@@ -30,7 +30,7 @@ class Session:
         A call may take `time_limit` seconds; 0 stands for any time.
         """
         self.loaded = executable
-        """What the backend runs; or several of them, each for some sizes of inputs."""
+        """The executable, or several of them, each for some sizes of inputs."""
         self.time_limit = time_limit
         self._names = names
         self._entries: dict[str, SessionEntry] = {}
@@ -38,12 +38,12 @@ class Session:
         """The entry that is called by default."""
 
     def __str__(self) -> str:
-        """What is called by default, and how many other entries there are."""
+        """The default entry, and the number of others."""
         others = len(self._names) - 1
         return f"{self.first}{f' and {others} more' if others else ''}"
 
     def __repr__(self) -> str:
-        """Its class, and what it says of itself."""
+        """The class and its description."""
         return f"<{type(self).__name__} {self}>"
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from glow_mlir.api.device_tensors import on_device
 from glow_mlir.api.direct_calls import DirectCalls
 from glow_mlir.errors import InputError
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, on_host
+from glow_mlir.runtime.device_array import DeviceArray, OutputTarget, Tensor, on_host
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.typed_arrays import as_typed
@@ -74,7 +74,9 @@ class SessionEntry:
         pending = point.begin(self.checked(inputs), {})
         return lambda: {name: on_host(value) for name, value in pending.wait().items()}
 
-    def bound(self, inputs: Mapping[str, Tensor], outputs: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+    def bound(
+        self, inputs: Mapping[str, Tensor], outputs: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
         """A call on these inputs, with `outputs` in their places; raises `InputError` for missing inputs."""
         checked = self.checked(inputs)
         if _are_here(checked) and _are_here(outputs):
@@ -96,19 +98,19 @@ class SessionEntry:
 
         return call_on_copies
 
-    def check_output(self, name: str, place: Tensor | None = None) -> None:
+    def check_output(self, name: str, target: Tensor | None = None) -> None:
         """Raise `InputError` for an unknown output, or memory into which it does not fit, or that is only read."""
         try:
             argument = self._arguments[name]
         except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
             raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._arguments)}") from None
-        if place is None:
+        if target is None:
             return
-        fits = argument.shape is None or argument.accepts(place.shape)
-        if not fits or (argument.dtype and place.dtype != argument.numpy_dtype):
-            given = f"{place.dtype.name}{list(place.shape)}"
+        fits = argument.shape is None or argument.accepts(target.shape)
+        if not fits or (argument.dtype and target.dtype != argument.numpy_dtype):
+            given = f"{target.dtype.name}{list(target.shape)}"
             raise InputError(f"output '{name}' is {argument}, and its memory is for {given}", hint="bind other memory")
-        if isinstance(place, np.ndarray) and not place.flags.writeable:
+        if isinstance(target, np.ndarray) and not target.flags.writeable:
             raise InputError(f"the memory for output '{name}' may only be read", hint="bind other memory")
 
     def listed_outputs(self, names: object) -> list[str]:
@@ -179,7 +181,7 @@ class SessionEntry:
         return {name: self.check_input(name, inputs[name]) for name in self._inputs}
 
 
-def _are_here(tensors: Mapping[str, Place]) -> TypeGuard[Mapping[str, np.ndarray]]:
+def _are_here(tensors: Mapping[str, OutputTarget]) -> TypeGuard[Mapping[str, np.ndarray]]:
     """Whether all are in the memory of the host."""
     for tensor in tensors.values():  # Each call asks: a generator takes longer.
         if not isinstance(tensor, np.ndarray) and not is_python_value(tensor):
@@ -193,7 +195,7 @@ def is_python_value(value: object) -> bool:
 
 
 def check_named(given: object, what: str) -> None:
-    """Raise `InputError` for what has no names."""
+    """Raise `InputError` for an argument that is no mapping by name."""
     if not isinstance(given, Mapping):
         hint = "a dict of arrays by their names"
         raise InputError(f"{what} cannot be of the type '{type(given).__name__}'", hint=hint)

@@ -15,12 +15,12 @@ from glow_mlir.support.keywords import keyword_error
 from glow_mlir.support.option_types import SECONDS, Kind, check_kinds, is_function, made_by
 
 SPECIALISED = "specialised"
-"""What calls of a session wait for that is told to be `warm`."""
+"""The values of `warm`, which say for which compilation calls wait."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SessionRules(Options):
-    """What is said of a session, and not of what it compiles."""
+    """Keywords that concern the session, and not the compiled artifact."""
 
     GROUP = "session"
 
@@ -64,7 +64,7 @@ KEYWORDS: Mapping[str, Declared] = {
     for name, item in declared(group).items()
     if item.option.is_keyword
 } | dict(TARGET_KEYWORDS)
-"""Keyword → what is declared of it."""
+"""Keyword → its declaration."""
 
 
 def given_seconds(name: str, value: object) -> float:

@@ -43,16 +43,17 @@ class SharedKinds:
     @property
     def size(self) -> int:
         """Bytes of the memory."""
-        return self.processes * (_room(self.gradients) + self.parts * _room(self.inputs))
+        return self.processes * (_bytes_of(self.gradients) + self.parts * _bytes_of(self.inputs))
 
     def laid_out(self, memory: np.ndarray) -> SharedMemory:
         """The arrays in a memory of that size."""
         whole = memory[: self.size].reshape(self.processes, -1)
-        split = _room(self.gradients)
+        split = _bytes_of(self.gradients)
         gradients = [_arrays(self.gradients, row[:split]) for row in whole]
-        room = _room(self.inputs)
+        input_bytes = _bytes_of(self.inputs)
         batches = [
-            [_arrays(self.inputs, row[split + part * room :][:room]) for part in range(self.parts)] for row in whole
+            [_arrays(self.inputs, row[split + part * input_bytes :][:input_bytes]) for part in range(self.parts)]
+            for row in whole
         ]
         return SharedMemory(gradients, batches, [_flat(self.gradients, row[:split]) for row in whole])
 
@@ -95,7 +96,7 @@ def _layout(kinds: Mapping[str, Kind]) -> tuple[Layout, int]:
     return layout, aligned(end)
 
 
-def _room(kinds: Mapping[str, Kind]) -> int:
+def _bytes_of(kinds: Mapping[str, Kind]) -> int:
     return _layout(kinds)[1]
 
 

@@ -45,8 +45,13 @@ def split_model(model: Any, keywords: Mapping[str, Any], stages: int, folder: Pa
     rules = {name: keywords[name] for name in (*declared(SessionRules), *declared(Policy)) if name in keywords}
     rules.pop("entry", None)
     rest = {name: value for name, value in keywords.items() if name not in declared(SessionRules)}
-    said = {"partition": "pipeline", **rest, "backend": SEVERAL_BACKENDS, "devices": ",".join([backend] * stages)}
-    options = CompileOptions.told(said)
+    all_keywords = {
+        "partition": "pipeline",
+        **rest,
+        "backend": SEVERAL_BACKENDS,
+        "devices": ",".join([backend] * stages),
+    }
+    options = CompileOptions.from_keywords(all_keywords)
     given = accepted_model(model)
 
     def imported() -> Any:

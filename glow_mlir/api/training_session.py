@@ -111,8 +111,8 @@ class TrainingSession:
         source, dimensions, trainable = _opened(model, options.pop("dimensions", None), trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
-        said = trainable, dimensions, seed, quantization, options
-        self._recipe = Recipe(source, self.losses, self.optimizer, *said, self._parts.count > 1)
+        recipe_arguments = trainable, dimensions, seed, quantization, options
+        self._recipe = Recipe(source, self.losses, self.optimizer, *recipe_arguments, self._parts.count > 1)
         self._session = self._recipe.session(self._model)
         self._turn = Lock()  # Several calls are a step of parts, and no other thread's come between.
         self._team = Team(self._recipe, self._session, processes, accumulate) if processes > 1 else None

@@ -79,7 +79,7 @@ class Team:
         weakref.finalize(self, _end, self._others)
         try:
             with MemoryFile() as file:
-                memory = file.room(kinds.size)
+                memory = file.reserve(kinds.size)
                 self._shared = kinds.laid_out(memory)
                 for number in range(1, processes):
                     self._begin(Task(recipe, number, processes, parts), file.holding(memory))
@@ -87,12 +87,12 @@ class Team:
         except BaseException:
             self.close()
             raise
-        session.loaded.state.place(self._shared.gradients[0])
+        session.loaded.state.attach(self._shared.gradients[0])
 
     def _begin(self, task: Task, descriptor: int) -> None:
         """Start another process."""
         try:
-            said = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+            message = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             raise _untold(error) from error
         try:
@@ -100,7 +100,7 @@ class Team:
         except NoProcessError as error:
             raise ExecutionError(f"cannot start a process: {error}") from error
         self._others.append(child)
-        child.send(said)
+        child.send(message)
         child.send_file(descriptor)
 
     def step(self, parts: Sequence[Part]) -> float:
@@ -128,7 +128,7 @@ class Team:
 
     @property
     def process_ids(self) -> tuple[int, ...]:
-        """What the system calls the others."""
+        """The process numbers of the others."""
         return tuple(child.pid for child in self._others)
 
     def set_state(self, values: Mapping[str, np.ndarray]) -> None:
@@ -144,7 +144,7 @@ class Team:
                 child.send(what, content)
 
     def _wait(self) -> list[float]:
-        """The answers of all others; raises what they raise."""
+        """The answers of all others; raises their errors."""
         return [self._answer(number, child) for number, child in enumerate(self._others, 1)]
 
     def _answer(self, number: int, child: ChildProcess) -> float:
@@ -200,14 +200,14 @@ class _Member:
         kinds = SharedKinds.of(session, task.processes, task.parts)
         shared = kinds.laid_out(bytes_of(mmap.mmap(descriptor, kinds.size)))
         os.close(descriptor)
-        session.loaded.state.place(shared.gradients[task.number])
+        session.loaded.state.attach(shared.gradients[task.number])
         member = _Member(channel, task.number, session, shared)
         member.set_state({RANDOM_SEED: np.array(task.recipe.seed, np.int64)})
         _say(channel, 0.0)
         return member
 
     def answer(self, what: bytes, content: bytes) -> None:
-        """Do what the first process asks for."""
+        """Answer the requests of the first process."""
         if what == COMPUTE:
             _say(self.channel, accumulate(self.session, self.shared.batches[self.number]))
         elif what == REDUCE:
@@ -227,10 +227,10 @@ class _Member:
         self.session.set_state(own)
 
 
-def _task(said: bytes) -> Task:
+def _task(message: bytes) -> Task:
     """What a process is told to begin with; raises `OptionError` for classes that it does not know."""
     try:
-        task = pickle.loads(said)
+        task = pickle.loads(message)
     except Exception as error:
         raise _untold(error) from error
     assert isinstance(task, Task)

@@ -21,7 +21,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.dialects.target import Target, named_fields, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
@@ -30,7 +30,7 @@ from glow_mlir.options.policy import MAX_THREADS, THREADS
 from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.executable import Executable
 
-Room = Callable[[int], np.ndarray]
+AllocateConstants = Callable[[int], np.ndarray]
 """Gives as many zero bytes as constants take, aligned to 64."""
 
 Made = TypeVar("Made")
@@ -67,7 +67,7 @@ class Compiling(Protocol):
     def check_given(self) -> None:
         """Check what the module promises at the stage that it says to be at."""
 
-    def beside(self, module: ModuleOp, backend: str) -> Any:
+    def with_module(self, module: ModuleOp, backend: str) -> Any:
         """What another backend makes of an optimized module, compiled under the same observers."""
         ...
 
@@ -115,11 +115,11 @@ class Backend(ABC):
             forms = {**packed_forms_of(table).all(), **forms}
         return forms
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> Any:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Any:
         """
         What `load` takes, made of the module of a compilation: here the module, behind the last stage.
 
-        A backend whose artifacts are kept on disk gives an `Artifact`, with its constants in what `room` gives.
+        A backend whose artifacts are kept on disk gives an `Artifact`, with its constants in what `allocate` gives.
         """
         return compilation.run()
 
@@ -245,7 +245,7 @@ class Backend(ABC):
         return memory_pipeline(self.name, target)
 
     def select(
-        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, capacity: int | None = None
     ) -> None:
         """
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
@@ -253,7 +253,7 @@ class Backend(ABC):
         An instruction that no kernel executes is left as it is. With the accuracy strict, sums keep the bound of
         docs/floating-point.md for plain ones. For several threads, an instruction is cut up where that is faster.
         With `tune` the choice is measured, on this machine; raises `OptionError` for a target whose code it cannot run.
-        With `room`, scratch takes at most so many bytes, if there is such a way.
+        With `capacity`, scratch takes at most so many bytes, if there is such a way.
         """
 
     def check_selected(self, op: Operation, target: Target) -> None:
@@ -284,12 +284,12 @@ def backend_of(function: FunctionOp) -> Backend:
     try:
         backend.check_target(function.target)
     except OptionError as error:
-        place, name = place_of(function), function.sym_name.data
-        raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=place, hint=error.hint) from error
+        location, name = source_location(function), function.sym_name.data
+        raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=location, hint=error.hint) from error
     return backend
 
 
-def backend_said(module: ModuleOp) -> str:
+def module_backend(module: ModuleOp) -> str:
     """
     The backend that functions of a module are for, that for several where it has devices, else the default.
 

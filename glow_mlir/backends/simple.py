@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Backend, Compiling
 from glow_mlir.constants.storage import Storage, constant_array, splat_array
 from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -103,7 +103,7 @@ class SimpleBackend(Backend):
         """Optimization, and lowering to what the table has."""
         return OPTIMIZE.named(self.name).then(LOWERED).for_target(target, self.name)
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> CompiledModule:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> CompiledModule:
         module = compilation.run()
         storage = Storage(module)
         functions = [function for function in entries_of(module) if isinstance(function, FuncOp)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import c_type, header
-from glow_mlir.bundle.layout import EntryLayout, Place
+from glow_mlir.bundle.layout import BindingSlot, EntryLayout
 from glow_mlir.bundle.package_form import PackageForm, archived
 from glow_mlir.errors import OptionError
 
@@ -80,7 +80,7 @@ def keywords(bundle: Bundle, _: str) -> str:
             f"{layout.name}_error_text",
             *([f"{layout.name}_initialize"] if layout.state else []),
         ],
-        "LITERAL1": [*macros, *(f"{place.macro}_OFFSET" for entry in layout.entries for place in entry.places)],
+        "LITERAL1": [*macros, *(f"{slot.macro}_OFFSET" for entry in layout.entries for slot in entry.slots)],
     }
     return "".join(f"{name}\t{kind}\n" for kind, names in found.items() for name in names)
 
@@ -89,8 +89,8 @@ def sketch(bundle: Bundle, _: str) -> str:
     """A program that calls the first entry, on zeros in the place of measurements, and prints its outputs."""
     layout, entry = bundle.layout, bundle.layout.entries[0]
     name, macro = layout.name, layout.macro
-    outputs = [place for place in entry.places if place.binding.role == "output"]
-    has_64 = any(place.binding.dtype in ("int64", "uint64") for place in outputs)
+    outputs = [slot for slot in entry.slots if slot.binding.role == "output"]
+    has_64 = any(slot.binding.dtype in ("int64", "uint64") for slot in outputs)
     arguments = f"static glow_arguments arguments = {macro}_ARGUMENTS({name}_constants, mutables, activations);"
     lines = [
         f"// Calls the model '{name}' once a second, on inputs of zeros, and prints its outputs.",
@@ -109,13 +109,13 @@ def sketch(bundle: Bundle, _: str) -> str:
         "}",
         "",
         "void loop() {",
-        *(line for place in entry.places if place.binding.role == "input" for line in _written(place)),
+        *(line for slot in entry.slots if slot.binding.role == "input" for line in _written(slot)),
         f"  const int32_t status = {entry.symbol}(&arguments);",
         f"  if (status != {macro}_OK) {{",
         f"    Serial.println({name}_error_text(status));",
         "    return;",
         "  }",
-        *(line for place in outputs for line in _printed(place)),
+        *(line for slot in outputs for line in _printed(slot)),
         "  delay(1000);",
         "}",
     ]
@@ -128,29 +128,29 @@ def _sizes(entry: EntryLayout) -> Iterator[str]:
         yield f"static int64_t sizes[] = {{{', '.join(str(symbol.most) for symbol in symbols)}}};"
 
 
-def _written(place: Place) -> Iterator[str]:
+def _written(slot: BindingSlot) -> Iterator[str]:
     """What gives an input its elements."""
-    kind, variable = c_type(place.binding.dtype), _variable(place)
-    yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>({place.region} + {place.macro}_OFFSET);"
-    yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
+    kind, variable = c_type(slot.binding.dtype), _variable(slot)
+    yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>({slot.region} + {slot.macro}_OFFSET);"
+    yield f"  for (size_t at = 0; at < {slot.macro}_SIZE / sizeof({kind}); ++at) {{"
     yield f"    {variable}[at] = 0;"
     yield "  }"
 
 
-def _printed(place: Place) -> Iterator[str]:
+def _printed(slot: BindingSlot) -> Iterator[str]:
     """What prints the elements of an output; those that C has no type for as the bits that they are."""
-    kind, variable = c_type(place.binding.dtype), _variable(place)
+    kind, variable = c_type(slot.binding.dtype), _variable(slot)
     text = _PRINTED.get(kind, "Serial.println(static_cast<long>({}))").format(f"{variable}[at]")
     yield f"  const {kind} *const {variable} ="
-    yield f"      reinterpret_cast<const {kind} *>({place.region} + {place.macro}_OFFSET);"
-    yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
+    yield f"      reinterpret_cast<const {kind} *>({slot.region} + {slot.macro}_OFFSET);"
+    yield f"  for (size_t at = 0; at < {slot.macro}_SIZE / sizeof({kind}); ++at) {{"
     yield f"    {text};"
     yield "  }"
 
 
-def _variable(place: Place) -> str:
+def _variable(slot: BindingSlot) -> str:
     """What the sketch calls an input or output, apart from its own variables and Arduino's macros."""
-    return f"{place.binding.role}_{place.field}"
+    return f"{slot.binding.role}_{slot.field}"
 
 
 def check(bundle: Bundle) -> None:

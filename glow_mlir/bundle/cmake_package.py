@@ -21,13 +21,13 @@ def config(bundle: Bundle, library: str) -> str | None:
     """The package file: an imported target `NAME::NAME`, and `NAME_WEIGHTS`, the file of the constants."""
     if (kind := Path(library).suffix) not in _LIBRARIES:
         return None
-    name, (form, place) = bundle.name, _LIBRARIES[kind]
+    name, (form, slot) = bundle.name, _LIBRARIES[kind]
     return f"""\
 # find_package({name} REQUIRED PATHS …), then target_link_libraries(program PRIVATE {name}::{name}).
 if(NOT TARGET {name}::{name})
   add_library({name}::{name} {form} IMPORTED)
   set_target_properties({name}::{name} PROPERTIES
-    {place} "${{CMAKE_CURRENT_LIST_DIR}}/{library}"
+    {slot} "${{CMAKE_CURRENT_LIST_DIR}}/{library}"
     INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
 endif()
 set({name}_WEIGHTS "${{CMAKE_CURRENT_LIST_DIR}}/{name}{WEIGHTS_SUFFIX}")

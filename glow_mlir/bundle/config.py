@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
-from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
+from glow_mlir.bundle.layout import BindingSlot, BundleLayout, EntryLayout
 from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.constant_data import Constant, ConstantData, address, struct, word
 from glow_mlir.runtime.bundle import ABI
@@ -46,22 +46,22 @@ def _entry(data: ConstantData, entry: EntryLayout) -> Constant:
         data.size(entry.mutables),
         data.size(entry.entry.activations),
         data.size(len(entry.entry.symbols)),
-        data.size(len(entry.places)),
-        data.table([_symbol(data, place) for place in entry.places]),
+        data.size(len(entry.slots)),
+        data.table([_symbol(data, slot) for slot in entry.slots]),
     ]
     return struct(fields)
 
 
-def _symbol(data: ConstantData, place: Place) -> Constant:
+def _symbol(data: ConstantData, slot: BindingSlot) -> Constant:
     """A `glow_symbol`."""
-    binding = place.binding
+    binding = slot.binding
     fields = [
         data.text(binding.name),
         data.text(binding.dtype),
         word(KINDS.index(binding.role)),
         word(len(binding.shape)),
         data.table([(i64, IntegerAttr(extent, i64)) for extent in binding.shape]),
-        data.size(place.offset),
+        data.size(slot.offset),
         data.size(binding.nbytes),
     ]
     return struct(fields)

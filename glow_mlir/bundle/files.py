@@ -12,7 +12,7 @@ from glow_mlir.bundle.archive import archive
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import header
-from glow_mlir.bundle.layout import Place
+from glow_mlir.bundle.layout import BindingSlot
 from glow_mlir.bundle.linking import SUFFIXES, linked
 from glow_mlir.bundle.packages import DEFAULT, PACKAGES
 from glow_mlir.codegen.llvm.symbols import linker_names
@@ -44,7 +44,7 @@ def manifest_text(bundle: Bundle, package: str) -> str:
             "call": entry.entry.name,
             "first_status": entry.first_status,
             "mutables": entry.mutables,
-            "places": [_place_data(place) for place in entry.places],
+            "places": [_binding_data(slot) for slot in entry.slots],
         }
         for entry in layout.entries
     ]
@@ -63,12 +63,12 @@ def manifest_text(bundle: Bundle, package: str) -> str:
     return json.dumps(data, indent=1) + "\n"
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _binding_data(slot: BindingSlot) -> dict[str, Any]:
     """
     What the manifest has of an input, output or state; scale and zero point of quantized values, where it has such.
     """
-    quantization = {} if place.quantization is None else place.quantization._asdict()
-    return asdict(place.binding) | {"field": place.field, "region": place.region, "offset": place.offset} | quantization
+    quantization = {} if slot.quantization is None else slot.quantization._asdict()
+    return asdict(slot.binding) | {"field": slot.field, "region": slot.region, "offset": slot.offset} | quantization
 
 
 _ENDS = (
@@ -108,23 +108,23 @@ def write_bundle(
     if taken := {path for path in form.shared - earlier if (folder / path).exists()}:
         reason = f"would be replaced, and is of no bundle '{name}'"
         raise OptionError(reason, file=str(folder / min(taken)), hint="a folder for each package")
-    with placed_files(folder, read, earlier) as place:
-        _write_library(bundle, place, emit)
-        (place / f"{name}.h").write_text(header(bundle))
+    with placed_files(folder, read, earlier) as slot:
+        _write_library(bundle, slot, emit)
+        (slot / f"{name}.h").write_text(header(bundle))
         if bundle.form.instrumented:
-            (place / f"{name}.debug.h").write_text(debug_header(name))
-        (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle, package))
-        (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
+            (slot / f"{name}.debug.h").write_text(debug_header(name))
+        (slot / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle, package))
+        (slot / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
         # With the constants in the object, only a program that runs bundles from files reads these.
         data = artifact.constants.tobytes()
-        (place / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
+        (slot / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
         if not bundle.form.constants:
-            (place / f"{name}.weights.txt").write_text(weights_text(data))
+            (slot / f"{name}.weights.txt").write_text(weights_text(data))
         for path, content in packaged.items():
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            (place / path).write_bytes(content)
+            (slot / path).parent.mkdir(parents=True, exist_ok=True)
+            (slot / path).write_bytes(content)
         for other, text in (others or {}).items():
-            (place / other).write_text(text, encoding="utf-8")
+            (slot / other).write_text(text, encoding="utf-8")
 
 
 def _own(name: str) -> set[str]:
@@ -147,12 +147,12 @@ def _earlier(folder: Path, name: str) -> set[str]:
     return _own(name) | found
 
 
-def _write_library(bundle: Bundle, place: Path, emit: str) -> None:
+def _write_library(bundle: Bundle, slot: Path, emit: str) -> None:
     """Write the object, and what else is made of it."""
     name, (code,) = bundle.name, bundle.artifact.code
-    path = place / f"{name}{OBJECT_SUFFIX}"
+    path = slot / f"{name}{OBJECT_SUFFIX}"
     path.write_bytes(code)
     if emit == "archive":
-        (place / f"{name}{SUFFIXES[emit]}").write_bytes(archive(path.name, code))
+        (slot / f"{name}{SUFFIXES[emit]}").write_bytes(archive(path.name, code))
     elif emit != "object":
-        linked([path], place / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, linker_names(code))
+        linked([path], slot / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, linker_names(code))

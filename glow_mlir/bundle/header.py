@@ -9,7 +9,7 @@ import numpy as np
 
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS
-from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
+from glow_mlir.bundle.layout import BindingSlot, BundleLayout, EntryLayout
 from glow_mlir.bundle.names import comment
 from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.support.dtypes import BFLOAT16, named_dtype
@@ -111,25 +111,25 @@ def _config(layout: BundleLayout) -> str:
 def _entry(layout: EntryLayout) -> str:
     """Places, buffers and functions of an entry."""
     rows: list[tuple[str, str, str]] = []
-    for place in layout.places:
+    for slot in layout.slots:
         rows += [
-            (f"{place.macro}_OFFSET", str(place.offset), _described(place)),
-            (f"{place.macro}_SIZE", str(place.binding.nbytes), ""),
+            (f"{slot.macro}_OFFSET", str(slot.offset), _described(slot)),
+            (f"{slot.macro}_SIZE", str(slot.binding.nbytes), ""),
         ]
-        if place.quantization is not None:
+        if slot.quantization is not None:
             rows += [
                 (
-                    f"{place.macro}_SCALE",
-                    c_float(place.quantization.scale),
+                    f"{slot.macro}_SCALE",
+                    c_float(slot.quantization.scale),
                     "an integer q stands for (q - ZERO_POINT) * SCALE",
                 ),
-                (f"{place.macro}_ZERO_POINT", f"({place.quantization.zero_point})", ""),
+                (f"{slot.macro}_ZERO_POINT", f"({slot.quantization.zero_point})", ""),
             ]
     for position, symbol in enumerate(layout.entry.symbols):
         name = f"{layout.macro}_SIZE_{position}"
         rows.append((name, str(position), f"sizes[{position}] is {symbol.name}, from {symbol.least} to {symbol.most}"))
     symbol = layout.symbol
-    regions = dict.fromkeys(place.region for place in layout.places)
+    regions = dict.fromkeys(slot.region for slot in layout.slots)
     return "\n".join(
         [
             f"/* ---- {layout.name}: places in the {' and '.join(regions) or 'mutables'} */\n",
@@ -150,25 +150,25 @@ def _entry(layout: EntryLayout) -> str:
 
 
 def _members(layout: EntryLayout) -> Iterable[str]:
-    for place in layout.places:
-        constant = "const " if place.binding.role == "input" else ""
-        yield f"{constant}{c_type(place.binding.dtype)} *{place.field}; /* {comment(_described(place))} */"
+    for slot in layout.slots:
+        constant = "const " if slot.binding.role == "input" else ""
+        yield f"{constant}{c_type(slot.binding.dtype)} *{slot.field}; /* {comment(_described(slot))} */"
     if layout.entry.symbols:
         yield "int64_t *sizes; /* as in the arguments */"
     if layout.entry.observed:
         yield "const glow_observer *observer; /* or null */"
-    if not layout.places and not layout.entry.symbols:
+    if not layout.slots and not layout.entry.symbols:
         yield "const void *nothing;"
 
 
-def _described(place: Place) -> str:
+def _described(slot: BindingSlot) -> str:
     """What an input, output or state is, in words."""
-    binding = place.binding
+    binding = slot.binding
     shape = ", ".join(map(str, binding.declared))
     count = math.prod(binding.shape)
-    room = f", room for {count} elements" if binding.sizes else ""
-    where = ", in the activations" if place.is_reused else ""
-    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{room}, {place.type}{where}"
+    capacity = f", room for {count} elements" if binding.sizes else ""
+    where = ", in the activations" if slot.is_reused else ""
+    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{capacity}, {slot.type}{where}"
 
 
 def _shared_functions(layout: BundleLayout) -> str:

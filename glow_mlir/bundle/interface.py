@@ -167,8 +167,8 @@ class _Emission:
             if layout.mutables:
                 check_region(b, mutables, self.layout.alignment)
             regions = {"mutables": mutables, "activations": _field(given, "activations")}
-            places = [regions[place.region].at(place.offset, i8) for place in layout.places]
-            bindings = self._bindings(b, entry, places, given)
+            slots = [regions[slot.region].at(slot.offset, i8) for slot in layout.slots]
+            bindings = self._bindings(b, entry, slots, given)
             b.give_back(self._status(b, layout, self._run(b, entry, given, bindings)))
 
     def _direct(self, layout: EntryLayout) -> None:
@@ -177,10 +177,10 @@ class _Emission:
         with define_function(self.module, f"{layout.symbol}_direct", [ptr, ptr], i32) as (b, (given, buffers)):
             self._checked(b, given)
             refuse(b, buffers, "ARGUMENTS")
-            for position in range(len(layout.places) + bool(entry.symbols)):
+            for position in range(len(layout.slots) + bool(entry.symbols)):
                 refuse(b, buffers.at(position, ptr).load(ptr), "ARGUMENTS")
             if entry.symbols:
-                check_sizes(b, entry, buffers.at(len(layout.places), ptr).load(ptr))
+                check_sizes(b, entry, buffers.at(len(layout.slots), ptr).load(ptr))
             b.give_back(self._status(b, layout, self._run(b, entry, given, buffers)))
 
     def _initialize(self) -> None:
@@ -197,8 +197,8 @@ class _Emission:
                     found = zero if value.offset < 0 else constants.at(at + value.offset, i8).load(i8)
                     mutables.at(at + offsets[value.name], i8).store(found)
             for entry in manifest.packing:
-                places = [mutables.at(offsets[binding.name], i8) for binding in entry.bindings]
-                self._run(b, entry, given, self._bindings(b, entry, places, given))
+                slots = [mutables.at(offsets[binding.name], i8) for binding in entry.bindings]
+                self._run(b, entry, given, self._bindings(b, entry, slots, given))
             b.give_back(b.constant(STATUS["OK"], i32))
 
     def _error_text(self) -> None:
@@ -223,9 +223,9 @@ class _Emission:
         assert status is not None
         b.return_if(status.ne(0), status)
 
-    def _bindings(self, b: Builder, entry: Entry, places: Sequence[Value], given: Value) -> Value:
-        """The array of pointers that an entry takes, on the stack; those of inputs, outputs and state are `places`."""
-        pointers = list(places)
+    def _bindings(self, b: Builder, entry: Entry, slots: Sequence[Value], given: Value) -> Value:
+        """The array of pointers that an entry takes, on the stack; those of inputs, outputs and state are `slots`."""
+        pointers = list(slots)
         if entry.symbols:
             sizes = _field(given, "sizes")
             refuse(b, sizes, "ARGUMENTS")

@@ -39,7 +39,7 @@ _FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
 
 
 @dataclass(frozen=True)
-class Place:
+class BindingSlot:
     """
     An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words,
     and its offset in the mutables, or in the activations where it `is_reused`.
@@ -72,7 +72,7 @@ class EntryLayout:
     symbol: str
     macro: str
     entry: Entry
-    places: tuple[Place, ...]
+    slots: tuple[BindingSlot, ...]
     mutables: int
     first_status: int
     """What is added to its statuses, so that those of all entries are apart."""
@@ -167,7 +167,7 @@ def lay_out(
         short = entry.name.removeprefix(f"{name}_").removesuffix(ENTRY_SUFFIX)
         symbol = f"{name}_{short}"
         macro = (name if len(entries) == 1 else symbol).upper()
-        places: list[Place] = []
+        slots: list[BindingSlot] = []
         end = begin
         for binding, field in zip(entry.bindings, _fields(entry), strict=True):
             offset = binding.activations_offset
@@ -178,8 +178,8 @@ def lay_out(
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
             key = entry.name, binding.role, binding.name
-            places.append(Place(binding, field, own, types[key], offset, quantization.get(key)))
-        found.append(EntryLayout(short, symbol, macro, entry, tuple(places), end, first_status))
+            slots.append(BindingSlot(binding, field, own, types[key], offset, quantization.get(key)))
+        found.append(EntryLayout(short, symbol, macro, entry, tuple(slots), end, first_status))
         first_status += len(entry.failures)
     return BundleLayout(name, target, tuple(found), manifest, state)
 

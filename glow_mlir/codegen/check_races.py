@@ -30,7 +30,7 @@ from glow_mlir.dialects.llvm_ops.memory import GEPOp, LoadOp, StoreOp
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import ModelError
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.traversal import all_operations, own_operations
 from glow_mlir.support.dataclass import dataclass
 
@@ -220,7 +220,7 @@ def _nbytes(buffer: AllocaOp) -> int:
 
 
 def _refusal(op: Operation, reason: str) -> ModelError:
-    return ModelError(reason, file=place_of(op), hint="docs/ir.md says what 'check-races' takes")
+    return ModelError(reason, file=source_location(op), hint="docs/ir.md says what 'check-races' takes")
 
 
 def _accesses(pointer: SSAValue, steps: tuple[GEPOp, ...]) -> Generator[_Access]:

@@ -48,7 +48,7 @@ from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.traversal import Scope
 from glow_mlir.runtime.launches import (
     ACTIVATIONS,
@@ -156,7 +156,7 @@ class _DeviceEmission:
             if reason := refused(op):
                 what = f"'{self.backend.name}' cannot run {op.name.partition('.')[2]}: {reason}"
                 hint = "backend='cpu', for the model or for the part of it that has this"
-                raise ModelError(what, file=place_of(op), node=location_name(op.location), hint=hint)
+                raise ModelError(what, file=source_location(op), node=location_name(op.location), hint=hint)
             if isinstance(op, LoopOp):
                 assert isinstance(op.size_of_trips, int)
                 self.loops.append(op.index)

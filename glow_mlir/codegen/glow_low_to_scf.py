@@ -51,7 +51,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.entries import symbols_in
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
@@ -116,7 +116,7 @@ class GlowLowToScfPass(ModulePass):
 
 def check_entry(function: FunctionOp) -> None:
     """Raise `ModelError` for a function that becomes no machine code, or under whose name there is some already."""
-    name, place = function.sym_name.data, place_of(function)
+    name, place = function.sym_name.data, source_location(function)
     if not isinstance(function, FuncOp) or "activations" not in function.properties:
         reason = "has no places in memory" if isinstance(function, FuncOp) else "has operators, not instructions"
         hint = "run all passes up to 'allocate' first, as --stop-after allocated does"

@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.run_time_sizes import require_numbers
 
 
@@ -82,17 +82,17 @@ class KernelBackend(Backend):
         return found is not None and found.kernel.ROW_TILING
 
     def select(
-        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, capacity: int | None = None
     ) -> None:
         if not isinstance(op, Instruction):
             return
         ways = self.candidates(op, storage, target)
-        if room is not None:
+        if capacity is not None:
             every = list(ways)
-            ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= room] or every)
+            ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= capacity] or every)
         if tune:
             found = self.measured_best(op, storage, target, ways)
-        elif room is None:
+        elif capacity is None:
             found = self._first(op, storage, target)
         else:
             found = next(ways, None)
@@ -112,7 +112,7 @@ class KernelBackend(Backend):
         fault = self._faults.once(op, lambda: fault_of(op, self.kernels, target), target=target)
         if fault is not None:
             reason, hint = fault
-            place = place_of(op)
+            place = source_location(op)
             raise ModelError(reason, file=place, node=location_name(op.location), hint=hint)
 
     def candidates(

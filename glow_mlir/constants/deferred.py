@@ -44,13 +44,13 @@ class FileMap(mmap.mmap):
             self.madvise(mmap.MADV_DONTNEED)
 
 
-def is_beside(folder: Path, name: str) -> bool:
+def is_in_folder(folder: Path, name: str) -> bool:
     """Whether a name refers to a file below that folder, without symbolic links or parent references."""
-    place = os.path.normpath(name)
-    if os.path.isabs(place) or place.split(os.sep)[0] == os.pardir:
+    normal_path = os.path.normpath(name)
+    if os.path.isabs(normal_path) or normal_path.split(os.sep)[0] == os.pardir:
         return False
     try:
-        return (folder / name).resolve() == folder.resolve() / place and (folder / name).is_file()
+        return (folder / name).resolve() == folder.resolve() / normal_path and (folder / name).is_file()
     except (OSError, ValueError):
         return False
 
@@ -409,8 +409,10 @@ class Packed(Deferred):
         if sections == 1:
             return source.part(axis, begin, end)
         size = source.shape[axis] // sections
-        places = (section * size for section in range(sections))
-        return np.concatenate([source.part(axis, place + begin, place + end) for place in places], axis=axis)
+        offsets = (section * size for section in range(sections))
+        return np.concatenate(
+            [source.part(axis, normal_path + begin, normal_path + end) for normal_path in offsets], axis=axis
+        )
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)
@@ -420,5 +422,5 @@ class Packed(Deferred):
         # Arrays that cannot be computed in parts are computed once, beforehand.
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
         for begin, end in source.spans(axis, unit, self.blocks.sections):
-            place = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
-            self.layout.write(self._part_of(source, begin, end), target[place])
+            normal_path = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
+            self.layout.write(self._part_of(source, begin, end), target[normal_path])

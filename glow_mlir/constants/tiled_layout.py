@@ -71,17 +71,17 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Place:
+class StridedView:
     """The memory of a box's elements: strides and offset, in elements."""
 
     strides: tuple[int, ...]
     offset: int
 
     @staticmethod
-    def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> Place:
+    def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> StridedView:
         """Some axes of a view of a byte array."""
         address = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        return Place(tuple(view.strides[axis] for axis in axes), address)
+        return StridedView(tuple(view.strides[axis] for axis in axes), address)
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,17 @@ class Move:
     """A box of a packed form: elements of the operand, or zeros."""
 
     shape: tuple[int, ...]
-    target: Place
-    source: Place | None
+    target: StridedView
+    source: StridedView | None
 
     @staticmethod
-    def of(places: np.ndarray, packed: np.ndarray, source: tuple[np.ndarray, np.ndarray] | None = None) -> Move:
+    def of(packed_view: np.ndarray, packed: np.ndarray, source: tuple[np.ndarray, np.ndarray] | None = None) -> Move:
         """Match a view of the packed form with a view of the operand's elements."""
-        axes = [axis for axis, size in enumerate(places.shape) if size > 1] or [0]
-        shape = tuple(places.shape[axis] for axis in axes)
-        return Move(shape, Place.of(places, packed, axes), None if source is None else Place.of(*source, axes))
+        axes = [axis for axis, size in enumerate(packed_view.shape) if size > 1] or [0]
+        shape = tuple(packed_view.shape[axis] for axis in axes)
+        return Move(
+            shape, StridedView.of(packed_view, packed, axes), None if source is None else StridedView.of(*source, axes)
+        )
 
 
 @dataclass(frozen=True)
@@ -146,22 +148,22 @@ class TiledLayout(PackedLayout):
         if is_filled or self.sums:
             packed[...] = 0
         if self.transform is None:
-            part._place(source, packed)
+            part._position(source, packed)
             return
         # Panel by panel, so that the elements stay in the cache.
         columns, panels = self.axes.split().index(COLUMNS), self._axis_of(_first(COLUMNS, self.cuts))
         for number, begin in enumerate(range(0, part.sizes[COLUMNS], blocks.unit)):
             taken = source[(slice(None),) * columns + (slice(begin, begin + blocks.unit),)]
             some = self._of_columns(taken.shape[columns])
-            some._place(self.transform.apply(taken), packed[(slice(None),) * panels + (slice(number, number + 1),)])
+            some._position(self.transform.apply(taken), packed[(slice(None),) * panels + (slice(number, number + 1),)])
 
     def unpack(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape != self.shape:
             raise ValueError(f"{self.form} of {self.plain} have the shape {self.shape}, not {packed.shape}")
         names = self._placed.split()
         found = np.empty([self.sizes[name] for name in names], packed.dtype)
-        for elements, places in self._pairs(found, packed):
-            elements[...] = places
+        for elements, packed_view in self._pairs(found, packed):
+            elements[...] = packed_view
         whole = found if self.transform is None else self.transform.undo(found)
         return np.ascontiguousarray(whole).reshape(self.plain)
 
@@ -186,11 +188,13 @@ class TiledLayout(PackedLayout):
         sizes = [self.sizes[name] for name in self.axes.split()]
         source = as_strided(np.empty(1, np.uint8), sizes, list(self.strides(plain).values()))
         packed = np.empty(self.shape, np.uint8)
-        for elements, places in self._pairs(source, packed):
-            yield Move.of(places, packed, (elements, source))
+        for elements, packed_view in self._pairs(source, packed):
+            yield Move.of(packed_view, packed, (elements, source))
         if COLUMNS in self.cuts and (rest := self.sizes[COLUMNS] % self.cuts[COLUMNS].unit):
-            places = {f"{COLUMNS}/": slice(-1, None), f"{COLUMNS}%": slice(rest, None)}
-            yield Move.of(self._apart(packed)[tuple(places.get(word, slice(None)) for word in self._words)], packed)
+            packed_view = {f"{COLUMNS}/": slice(-1, None), f"{COLUMNS}%": slice(rest, None)}
+            yield Move.of(
+                self._apart(packed)[tuple(packed_view.get(word, slice(None)) for word in self._words)], packed
+            )
 
     def _of_columns(self, count: int) -> TiledLayout:
         """The layout of that many columns."""
@@ -231,10 +235,10 @@ class TiledLayout(PackedLayout):
         """The axis of the packed form along which the row of sums comes first."""
         return self._axis_of(f"{DEPTH}/")
 
-    def _place(self, source: np.ndarray, packed: np.ndarray) -> None:
+    def _position(self, source: np.ndarray, packed: np.ndarray) -> None:
         """Write the elements of an array to their positions in zeros."""
-        for elements, places in self._pairs(source, packed):
-            places[...] = elements
+        for elements, packed_view in self._pairs(source, packed):
+            packed_view[...] = elements
         if self.sums:
             self._write_sums(source, packed)
 
@@ -243,14 +247,14 @@ class TiledLayout(PackedLayout):
         names, words = self._placed.split(), self._words
         cells = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
         wanted = [word for name in names for word in ((f"{name}/", f"{name}%") if name in self.cuts else (name,))]
-        places = self._apart(cells).transpose([words.index(word) for word in wanted])
+        packed_view = self._apart(cells).transpose([words.index(word) for word in wanted])
         choices = [
             self.cuts[name].boxes(self.sizes[name]) if name in self.cuts else [(slice(None), slice(None), None)]
             for name in names
         ]
         for boxes in product(*choices):
             there = tuple(part for _, *pieces in boxes for part in pieces if part is not None)
-            target = places[there]
+            target = packed_view[there]
             yield elements[tuple(here for here, *_ in boxes)].reshape(target.shape), target
 
     def _write_sums(self, source: np.ndarray, packed: np.ndarray) -> None:

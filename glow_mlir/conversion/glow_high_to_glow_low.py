@@ -290,11 +290,11 @@ class FunctionConversion:
             free = (move for move in left if not any(root_of(other[0]) is move[1] for other in left if other != move))
             source, target = next(free, left[0])
             left.remove((source, target))
-            for number, (other, place) in enumerate(left):
+            for number, (other, position) in enumerate(left):
                 if root_of(other) is target:
                     aside = AllocOp.of(buffer_type(sizes_of(other), element_of(other)), op.location)
                     self.program += [aside, CopyOp.of(aside.result, other, location=op.location)]
-                    left[number] = (aside.result, place)
+                    left[number] = (aside.result, position)
             self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _allocate(self, tensor: SSAValue, location: LocationAttr, keep: bool = True) -> SSAValue:

@@ -128,12 +128,12 @@ def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dic
     inside = expressions_of_block(block, {**known, **dict(zip(block.args, map(known.__getitem__, stage.inputs)))})
     along = frozenset(map(dimension_name, stage.folded))
     found: dict[SSAValue, Part] = {}
-    for place, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
+    for index, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
         part = inside[value]
-        if place >= len(stage.words):
+        if index >= len(stage.words):
             found[result] = part
             continue
-        found[result] = _folded(part, stage.words[place], along, element_at(result.type))
+        found[result] = _folded(part, stage.words[index], along, element_at(result.type))
     return found
 
 

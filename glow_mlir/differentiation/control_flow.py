@@ -94,17 +94,21 @@ class LoopGradient:
         """The cotangents of what is wanted."""
         op, emit = self._keeping(), self.emit
         kept = op.stacked[len(self.cotangents) - len(op.initial) :]
-        carried = [place for place, value in enumerate(op.initial) if is_float(element_of(value))]
-        scanned = [place for place, rows in enumerate(op.over) if rows.value in self.wanted]
+        carried = [position for position, value in enumerate(op.initial) if is_float(element_of(value))]
+        scanned = [position for position, rows in enumerate(op.over) if rows.value in self.wanted]
         around = self._read_by(op)
-        given = [(place, value) for place, value in enumerate(self.cotangents[len(op.initial) :]) if value is not None]
+        given = [
+            (position, value) for position, value in enumerate(self.cotangents[len(op.initial) :]) if value is not None
+        ]
         over, initial, backwards = op.over, op.initial, ints(op.reversed_outputs)
-        seeds = _or_zeros([self.cotangents[place] for place in carried], [initial[place] for place in carried], emit)
+        seeds = _or_zeros(
+            [self.cotangents[position] for position in carried], [initial[position] for position in carried], emit
+        )
         sums = [zeros_like(value, emit) for value in around]
         rows = [
             *(Rows(value, True) for value in kept),
             *(Rows(item.value, not item.reversed) for item in over),
-            *(Rows(value, place not in backwards) for place, value in given),
+            *(Rows(value, position not in backwards) for position, value in given),
         ]
         conditional = int(len(kept) > len(initial))
         yields = len(op.yielded(op.body))
@@ -114,11 +118,11 @@ class LoopGradient:
             before, taken = own[: len(initial)], own[len(kept) : len(kept) + len(over)]
             last = emit(SubOp, emit.splat(self.trips - 1, number), number)
             by_result: list[SSAValue | None] = [None] * yields
-            for place, value in zip(carried, states, strict=False):
-                by_result[conditional + place] = value
-            for (place, _), value in zip(given, own[len(kept) + len(over) :], strict=True):
-                by_result[conditional + len(initial) + place] = value
-            sources = [*(before[place] for place in carried), *(taken[place] for place in scanned), *around]
+            for position, value in zip(carried, states, strict=False):
+                by_result[conditional + position] = value
+            for (position, _), value in zip(given, own[len(kept) + len(over) :], strict=True):
+                by_result[conditional + len(initial) + position] = value
+            sources = [*(before[position] for position in carried), *(taken[position] for position in scanned), *around]
             found = _back_through(op.body.block, [last, *before, *taken], by_result, sources, emit)
             by_carried, by_rows = found[: len(carried)], found[len(carried) : len(carried) + len(scanned)]
             totals = [
@@ -126,7 +130,7 @@ class LoopGradient:
                 for total, one in zip(states[len(carried) :], found[len(carried) + len(scanned) :], strict=True)
             ]
             after = _or_zeros(by_carried, sources[: len(carried)], emit)
-            return [*after, *totals], _or_zeros(by_rows, [taken[place] for place in scanned], emit)
+            return [*after, *totals], _or_zeros(by_rows, [taken[position] for position in scanned], emit)
 
         def trip(emit: Emitter, number: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
             if not conditional:
@@ -135,18 +139,18 @@ class LoopGradient:
             after, by_rows = step(inner, number, states, own)
             inner.anchor.operands = [*after, *by_rows]
             second, inner = _block(emit)
-            zeros = [zeros_like(own[len(kept) + place], inner) for place in scanned]
+            zeros = [zeros_like(own[len(kept) + position], inner) for position in scanned]
             inner.anchor.operands = [*states, *zeros]
             types = [value.type for value in (*after, *by_rows)]
             ran = own[len(initial)]
             results = emit.insert(IfOp.of(ran, types, [Region(first), Region(second)], emit.location)).results
             return results[: len(states)], results[len(states) :]
 
-        reverse = [not over[place].reversed for place in scanned]
+        reverse = [not over[position].reversed for position in scanned]
         finals, stacked = emit_loop(Trips(self.trips), [*seeds, *sums], rows, trip, emit, reverse)
         pairs = [
-            *((initial[place], value) for place, value in zip(carried, finals, strict=False)),
-            *((over[place].value, value) for place, value in zip(scanned, stacked, strict=True)),
+            *((initial[position], value) for position, value in zip(carried, finals, strict=False)),
+            *((over[position].value, value) for position, value in zip(scanned, stacked, strict=True)),
             *zip(around, finals[len(carried) :], strict=True),
         ]
         return self._gathered(pairs)
@@ -168,7 +172,7 @@ class LoopGradient:
             extra.append(Emitter(end, self.emit.storage, location=op.location).splat(1, i1))
         end.operands = [*end.operands, *extra]
         backwards = ints(op.reversed_outputs)
-        flags = [place in backwards for place in range(len(op.stacked))] + [False] * len(extra)
+        flags = [position in backwards for position in range(len(op.stacked))] + [False] * len(extra)
         made = LoopOp.of(Trips(self.trips, op.condition), op.initial, op.over, region, flags, op.location)
         Emitter(op, self.emit.storage, location=op.location).insert(made)
         replace(op, made.results[: len(op.results)])

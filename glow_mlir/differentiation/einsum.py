@@ -35,16 +35,16 @@ def einsum(op: EinsumOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     contraction = op.contraction()
     sizes = contraction.sizes([sizes_of(term) for term in op.terms])
 
-    def contribution(place: int) -> SSAValue:
+    def contribution(position: int) -> SSAValue:
         others = [
             _without_broadcasts(labels, value, sizes, emit)
             for other, (labels, value) in enumerate(zip(contraction.terms, op.terms, strict=True))
-            if other != place
+            if other != position
         ]
         factors = [_Factor(contraction.result, cotangent), *others]
-        return _summed_to(op.terms[place], contraction.terms[place], factors, sizes, emit)
+        return _summed_to(op.terms[position], contraction.terms[position], factors, sizes, emit)
 
-    return {"terms": [partial(contribution, place) for place in range(len(contraction.terms))]}
+    return {"terms": [partial(contribution, position) for position in range(len(contraction.terms))]}
 
 
 def _without_broadcasts(labels: Labels, value: SSAValue, sizes: Mapping[str, Size], emit: Emitter) -> _Factor:
@@ -58,10 +58,10 @@ def _summed_to(
 ) -> SSAValue:
     """The sum of products of factors, in the sizes of an operand with labels."""
     own = sizes_of(like)
-    told = {label for factor in factors for label in factor.labels}
+    labels_used = {label for factor in factors for label in factor.labels}
     different = tuple(dict.fromkeys(labels))
     whole = {label for label, size in zip(labels, own, strict=True) if size == sizes[label]}
-    kept = tuple(label for label in different if label in told and label in whole)
+    kept = tuple(label for label in different if label in labels_used and label in whole)
     value = _product(factors, kept, emit)
     # Along an axis that nothing else has, each element has the same influence.
     present = dict(zip(labels, own, strict=True))
@@ -94,7 +94,7 @@ def _on_diagonal(value: SSAValue, labels: Labels, emit: Emitter) -> SSAValue:
         if is_first[axis]:
             continue
         indices = positions(sizes[label], i32, emit)
-        along = (_along(indices, place, len(labels), emit) for place in (labels.index(label), axis))
+        along = (_along(indices, position, len(labels), emit) for position in (labels.index(label), axis))
         result = emit(WhereOp, emit(EqualOp, *along), result, emit.splat(0, value))
     return result
 

@@ -37,7 +37,8 @@ from glow_mlir.ir.registry import gradient
 def elementwise(op: Elementwise, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """The cotangent times the derivative of the body by each operand, summed where that was broadcast."""
     operands = [
-        Tensor(element_of(value), NOWHERE, f"x{place}", operand=place) for place, value in enumerate(op.operands)
+        Tensor(element_of(value), NOWHERE, f"x{position}", operand=position)
+        for position, value in enumerate(op.operands)
     ]
     block, yielded = scalar_body(op)
     root = expressions_of_block(block, dict(zip(block.args, operands, strict=True)))[yielded]
@@ -47,14 +48,14 @@ def elementwise(op: Elementwise, cotangent: SSAValue, emit: Emitter) -> Contribu
     factor = Tensor(element_of(op.result), NOWHERE, "cotangent", operand=len(operands) + 1)
     known = {**dict(zip(operands, op.operands, strict=True)), result: op.result, factor: cotangent}
 
-    def contribution(place: int) -> SSAValue | None:
-        product = tensor_of(times(factor, derivative(root, operands[place], {root: result})), factor)
+    def contribution(position: int) -> SSAValue | None:
+        product = tensor_of(times(factor, derivative(root, operands[position], {root: result})), factor)
         if not isinstance(product, Tensor):
             return None
-        operand = op.operands[place]
+        operand = op.operands[position]
         return converted_like(reduced_to(emitted(product, known, emit), operand, emit), operand, emit)
 
-    return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
+    return by_operand(op, [partial(contribution, position) for position in range(len(operands))])
 
 
 @gradient(activations.SigmoidOp)

@@ -44,8 +44,8 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     sources = [reshaped(value, view, emit) for value, view in zip(op.inputs(), views, strict=True)]
     y, g = (reshaped(value, form.result_sizes(views), emit) for value in (op.results[0], cotangent))
     operands = [
-        operand_tensor(element_of(value), access, place)
-        for place, (value, access) in enumerate(zip(sources, reads, strict=True))
+        operand_tensor(element_of(value), access, position)
+        for position, (value, access) in enumerate(zip(sources, reads, strict=True))
     ]
     root = expression_of_form(form, operands)
     result = operand_tensor(root.element, replace(written, name="result"), len(operands))
@@ -54,13 +54,13 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     known: Known = dict(zip((*operands, result, given), zip(values, (*reads, written, written)), strict=True))
     found = adjoints(root, given, {root: result})
 
-    def contribution(place: int) -> SSAValue | None:
-        value = tensor_of(found.get(operands[place], 0), operands[place])
+    def contribution(position: int) -> SSAValue | None:
+        value = tensor_of(found.get(operands[position], 0), operands[position])
         if not isinstance(value, Tensor):
             return None
-        return reshaped(computed(value, known, operands[place], emit), sizes_of(op.inputs()[place]), emit)
+        return reshaped(computed(value, known, operands[position], emit), sizes_of(op.inputs()[position]), emit)
 
-    return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
+    return by_operand(op, [partial(contribution, position) for position in range(len(operands))])
 
 
 def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAValue:
@@ -85,7 +85,7 @@ def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> 
     present = {name for part in used for name in part.dimensions}
     for name in sorted({name for part in parts for name in part.counted} - present):
         used.append(next(part for part in known if name in part.dimensions))  # It says how long the dimension is.
-    numbered = {part: replace(part, operand=place) for place, part in enumerate(used)}
+    numbered = {part: replace(part, operand=position) for position, part in enumerate(used)}
     sources = [known[part][0] for part in used]
     signature = Signature(tuple(known[part][1] for part in used), Access("gradient", tuple(axes)))
     elements, shapes = [element_of(source) for source in sources], [sizes_of(source) for source in sources]
@@ -123,8 +123,8 @@ def by_formula(op: AlongAxis | Reduction, cotangent: SSAValue, emit: Emitter, fo
     (read,), written = signature.operands, signature.result
     values = (op.input, read), (op.results[0], written), (cotangent, written)
     known = {
-        operand_tensor(element_of(value), replace(access, name=name), place): (value, access)
-        for place, (name, (value, access)) in enumerate(zip("xyg", values, strict=True))
+        operand_tensor(element_of(value), replace(access, name=name), position): (value, access)
+        for position, (name, (value, access)) in enumerate(zip("xyg", values, strict=True))
     }
     x, y, g = known
     return {"input": lambda: computed(formula(_wide(x), _wide(y), _wide(g), op.folded()), known, x, emit)}

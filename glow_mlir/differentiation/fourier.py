@@ -53,7 +53,7 @@ def _weighted(value: SSAValue, axis: int, length: int, alone: float, others: flo
     factors[0] = alone
     if length % 2 == 0:
         factors[-1] = alone
-    shaped = factors.reshape(*[-1 if place == axis else 1 for place in range(rank_of(value))])
+    shaped = factors.reshape(*[-1 if position == axis else 1 for position in range(rank_of(value))])
     return emit(MulOp, value, emit.constant(shaped, "frequency_weights"))
 
 

@@ -76,14 +76,14 @@ def gather_nd(op: GatherNDOp, cotangent: SSAValue, emit: Emitter) -> Contributio
 
     def contribution() -> SSAValue:
         sizes = sizes_of(op.indices)
-        columns = [_places_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
+        columns = [_positions_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
         rows = emit(ConcatOp, [*columns, op.indices], axis=len(sizes) - 1) if columns else op.indices
         return emit(ScatterNDOp, zeros_like(op.input, emit), rows, cotangent, reduction="add")
 
     return {"input": contribution}
 
 
-def _places_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
+def _positions_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
     """The index of each row of indices along one of their axes."""
     column = positions(sizes[axis], element_of(like), emit)
     shaped = reshaped(column, (*(1,) * axis, sizes[axis], *(1,) * (len(sizes) - axis - 1)), emit)
@@ -91,7 +91,7 @@ def _places_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSA
 
 
 @dataclass(frozen=True)
-class _Places:
+class _ScatterTarget:
     """Where a scatter puts its updates."""
 
     scatter: Callable[[SSAValue, SSAValue, str], SSAValue]
@@ -104,11 +104,11 @@ class _Places:
     """The sizes of the indices, or rows of indices, each of which has one update."""
 
     @staticmethod
-    def of(op: Scatter, emit: Emitter) -> _Places:
+    def of(op: Scatter, emit: Emitter) -> _ScatterTarget:
         """The places of an operator."""
         own, indices = sizes_of(op.input), sizes_of(op.indices)
         if isinstance(op, ScatterElementsOp):
-            return _Places(
+            return _ScatterTarget(
                 lambda into, updates, reduction: emit(
                     ScatterElementsOp, into, op.indices, updates, axis=op.axis, reduction=reduction
                 ),
@@ -117,7 +117,7 @@ class _Places:
                 indices,
             )
         (depth,) = static(indices[-1:])
-        return _Places(
+        return _ScatterTarget(
             lambda into, updates, reduction: emit(ScatterNDOp, into, op.indices, updates, reduction=reduction),
             lambda value: emit(GatherNDOp, value, op.indices),
             own[:depth],
@@ -129,28 +129,28 @@ class _Places:
 @gradient(ScatterNDOp)
 def scatter(op: Scatter, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """As the reduction says: what updates and elements of the operand have to do with the result."""
-    return _BY_REDUCTION[text(op.reduction)](op, cotangent, _Places.of(op, emit), emit)
+    return _BY_REDUCTION[text(op.reduction)](op, cotangent, _ScatterTarget.of(op, emit), emit)
 
 
-def _overwritten(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+def _overwritten(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
     """Elements that are replaced have no influence, nor has an update that a later one replaces."""
 
     def updates() -> SSAValue:
-        order = reshaped(positions(product_of(places.updates), i64, emit), places.updates, emit)
-        last = places.gather(places.scatter(emit.splat(0, i64, places.owners), order, "none"))
+        order = reshaped(positions(product_of(target.updates), i64, emit), target.updates, emit)
+        last = target.gather(target.scatter(emit.splat(0, i64, target.owners), order, "none"))
         stays = emit(EqualOp, last, order)
-        slices = reshaped(stays, (*places.updates, *(1,) * (rank_of(op.updates) - len(places.updates))), emit)
-        return emit(WhereOp, slices, places.gather(cotangent), emit.splat(0, cotangent))
+        slices = reshaped(stays, (*target.updates, *(1,) * (rank_of(op.updates) - len(target.updates))), emit)
+        return emit(WhereOp, slices, target.gather(cotangent), emit.splat(0, cotangent))
 
-    return {"input": lambda: places.scatter(cotangent, zeros_like(op.updates, emit), "none"), "updates": updates}
+    return {"input": lambda: target.scatter(cotangent, zeros_like(op.updates, emit), "none"), "updates": updates}
 
 
-def _added(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+def _added(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
     """Everything has the cotangent of its place."""
-    return {"input": lambda: cotangent, "updates": lambda: places.gather(cotangent)}
+    return {"input": lambda: cotangent, "updates": lambda: target.gather(cotangent)}
 
 
-def _multiplied(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+def _multiplied(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
     """
     The cotangent times the other factors.
 
@@ -161,17 +161,17 @@ def _multiplied(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter
     def updates() -> SSAValue:
         is_zero = emit(EqualOp, op.updates, emit.splat(0, op.updates))
         zero = emit(CastOp, is_zero, to=element_of(op.updates))
-        zeros = places.scatter(zeros_like(op.input, emit), zero, "add")
+        zeros = target.scatter(zeros_like(op.input, emit), zero, "add")
         factors = emit(WhereOp, is_zero, emit.splat(1, op.updates), op.updates)
-        product = emit(MulOp, cotangent, places.scatter(op.input, factors, "mul"))
-        alone = emit(EqualOp, places.gather(zeros), zero)
-        others = emit(DivOp, places.gather(product), factors)
+        product = emit(MulOp, cotangent, target.scatter(op.input, factors, "mul"))
+        alone = emit(EqualOp, target.gather(zeros), zero)
+        others = emit(DivOp, target.gather(product), factors)
         return emit(WhereOp, alone, others, emit.splat(0, cotangent))
 
-    return {"input": lambda: places.scatter(cotangent, op.updates, "mul"), "updates": updates}
+    return {"input": lambda: target.scatter(cotangent, op.updates, "mul"), "updates": updates}
 
 
-def _extreme(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+def _extreme(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
     """What is equal to the result, the element or updates, shares its cotangent alike (`torch.scatter_reduce`)."""
 
     def chosen(value: SSAValue, result: SSAValue) -> SSAValue:
@@ -179,11 +179,11 @@ def _extreme(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -
 
     of_input, of_updates = (
         lambda: chosen(op.input, op.result),
-        lambda: chosen(op.updates, places.gather(op.result)),
+        lambda: chosen(op.updates, target.gather(op.result)),
     )
 
     def shares(own: SSAValue, those: SSAValue) -> SSAValue:
-        return emit(DivOp, cotangent, places.scatter(own, those, "add"))
+        return emit(DivOp, cotangent, target.scatter(own, those, "add"))
 
     def input_() -> SSAValue:
         own = of_input()
@@ -191,12 +191,12 @@ def _extreme(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -
 
     def updates() -> SSAValue:
         those = of_updates()
-        return emit(MulOp, those, places.gather(shares(of_input(), those)))
+        return emit(MulOp, those, target.gather(shares(of_input(), those)))
 
     return {"input": input_, "updates": updates}
 
 
-_BY_REDUCTION: dict[str, Callable[[Scatter, SSAValue, _Places, Emitter], Contributions]] = {
+_BY_REDUCTION: dict[str, Callable[[Scatter, SSAValue, _ScatterTarget, Emitter], Contributions]] = {
     "none": _overwritten,
     "add": _added,
     "mul": _multiplied,

@@ -114,11 +114,11 @@ def _dtype(op: DetOp) -> np.dtype:
 
 def _signs(rows: int) -> np.ndarray:
     """1 and -1 in turn along both axes."""
-    places = np.arange(rows)
-    return 1 - 2 * ((places[:, None] + places) % 2)
+    positions = np.arange(rows)
+    return 1 - 2 * ((positions[:, None] + positions) % 2)
 
 
 def _minors(rows: int) -> np.ndarray:
     """For each element of a matrix, by rows, the numbers of those in other rows and columns."""
-    others = np.array([[other for other in range(rows) if other != place] for place in range(rows)])
+    others = np.array([[other for other in range(rows) if other != position] for position in range(rows)])
     return others[:, None, :, None] * rows + others[None, :, None, :]

@@ -40,15 +40,15 @@ def by_composition(
 
     @cache
     def cotangents() -> dict[SSAValue, SSAValue | None]:
-        place = Emitter(op, emit.storage, location=emit.location) if replaces else emit
-        before = place.anchor.prev_op
-        made = composition(op, place)
+        target = Emitter(op, emit.storage, location=emit.location) if replaces else emit
+        before = target.anchor.prev_op
+        made = composition(op, target)
         results = [made] if isinstance(made, SSAValue) else made
         given = [cotangent] if isinstance(cotangent, SSAValue) else cotangent
         targets = [(result, one) for result, one in zip(results, given, strict=True) if one is not None]
         if replaces:
             supersede(op, results)
-        found = Differentiator(emit.anchor, emit.storage, values).run(targets, before, place.anchor)
+        found = Differentiator(emit.anchor, emit.storage, values).run(targets, before, target.anchor)
         return dict(zip(values, found, strict=True))
 
     found: dict[str, list[Contribution]] = {}

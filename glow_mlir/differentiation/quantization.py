@@ -59,10 +59,10 @@ def _number_at(op: QuantizeOp, code: float, emit: Emitter) -> SSAValue:
     if (known := parameters_of(op.to)) is not None:
         return emit.splat((code - known[1]) * known[0], op.input)
     assert op.scale is not None
-    place = emit.splat(code, op.scale)
+    nearest = emit.splat(code, op.scale)
     if op.zero_point is not None:
-        place = emit(SubOp, place, emit(CastOp, op.zero_point, to=element_of(op.scale)))
-    return converted_like(emit(MulOp, place, op.scale), op.input, emit)
+        nearest = emit(SubOp, nearest, emit(CastOp, op.zero_point, to=element_of(op.scale)))
+    return converted_like(emit(MulOp, nearest, op.scale), op.input, emit)
 
 
 @gradient(DequantizeOp)

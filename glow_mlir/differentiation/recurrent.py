@@ -165,9 +165,9 @@ class Sweep:
         steps, batch, width = sizes_of(rows)
         return self.emit(ReshapeOp, rows, shape=(steps * batch, width))
 
-    def final(self, place: int) -> SSAValue:
+    def final(self, position: int) -> SSAValue:
         """The cotangent of a last state."""
-        given = self.cotangents[1 + place]
+        given = self.cotangents[1 + position]
         return zeros_like(self.initial, self.emit) if given is None else self.wide(given)
 
     def run(self, rows: Values, carried: int, step: Step) -> tuple[list[SSAValue], list[SSAValue]]:
@@ -193,7 +193,7 @@ class Sweep:
         backwards = not flag(self.op.reverse)
         by_kept = [one for one in further if one is not None]
         taken = [Rows(value, backwards) for value in (*rows, *given, *by_kept, *masks)]
-        initial = [self.final(place) for place in range(carried)]
+        initial = [self.final(position) for position in range(carried)]
         return emit_loop(Trips(self.steps), initial, taken, trip, self.emit, (backwards,))
 
     def contributions(self, found: Mapping[str, SSAValue | None]) -> Contributions:
@@ -213,7 +213,8 @@ def _parts(values: SSAValue, count: int, emit: Emitter) -> list[SSAValue]:
     size = static((width,))[0] // count
     zero = (0,) * len(front)
     return [
-        emit(SliceOp, values, starts=(*zero, place * size), ends=(*front, (place + 1) * size)) for place in range(count)
+        emit(SliceOp, values, starts=(*zero, position * size), ends=(*front, (position + 1) * size))
+        for position in range(count)
     ]
 
 
@@ -242,8 +243,8 @@ def _lstm_cell(op: LstmRecurrenceWithSumsOp, gates: Values, c: SSAValue, peephol
     """The new state and cell, as `LstmSteps.cell` says."""
     gate, candidate, output = op.functions()
 
-    def at(place: int, peephole: int, cell: SSAValue) -> SSAValue:
-        return emit(AddOp, gates[place], emit(MulOp, peepholes[peephole], cell)) if peepholes else gates[place]
+    def at(position: int, peephole: int, cell: SSAValue) -> SSAValue:
+        return emit(AddOp, gates[position], emit(MulOp, peepholes[peephole], cell)) if peepholes else gates[position]
 
     enters = gated(gate, at(0, 0, c), emit)
     stays = emit(SubOp, emit.splat(1, c), enters) if flag(op.input_forget) else gated(gate, at(2, 2, c), emit)

@@ -34,8 +34,8 @@ def _others(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
     """The product of all factors along axes but each one."""
     *rest, axis = axes
     sides = (emit(ops.CumProdOp, x, axis=axis, exclusive=True, reverse=reverse) for reverse in (False, True))
-    beside = emit(MulOp, *sides)
-    return emit(MulOp, beside, _others(emit(ops.ReduceProdOp, x, axes=(axis,)), rest, emit)) if rest else beside
+    products = emit(MulOp, *sides)
+    return emit(MulOp, products, _others(emit(ops.ReduceProdOp, x, axes=(axis,)), rest, emit)) if rest else products
 
 
 def _running_sum(value: SSAValue, op: ops.CumSumOp | ops.CumProdOp, emit: Emitter) -> SSAValue:

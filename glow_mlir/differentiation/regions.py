@@ -82,8 +82,8 @@ def _weights(op: RoiAlignOp, first: int, cells: int, size: int, emit: Emitter) -
     dtype, samples = numpy_dtype(element_of(op.rois)), integer(op.sampling_ratio)
     half = flag(op.half_pixel)
 
-    def corner(place: int) -> SSAValue:
-        part = emit(SliceOp, op.rois, starts=(0, place), ends=(shape_of(op.rois)[0], place + 1))
+    def corner(position: int) -> SSAValue:
+        part = emit(SliceOp, op.rois, starts=(0, position), ends=(shape_of(op.rois)[0], position + 1))
         scaled = emit(MulOp, part, emit.splat(number(op.spatial_scale), part))
         moved = emit(SubOp, scaled, emit.splat(0.5, scaled)) if half else scaled
         return emit(ReshapeOp, moved, shape=(shape_of(op.rois)[0], 1, 1, 1))
@@ -93,10 +93,10 @@ def _weights(op: RoiAlignOp, first: int, cells: int, size: int, emit: Emitter) -
     length = length if half else emit(MaxOp, length, emit.splat(1, length))
     step = emit(DivOp, length, emit.splat(cells, length))
     within = np.arange(cells)[:, None] + (np.arange(samples) + 0.5) / samples
-    places = emit(AddOp, start, emit(MulOp, step, emit.constant(within[..., None].astype(dtype), "samples")))
-    limits = emit.splat(-1, places), emit.splat(size, places)
-    is_inside = emit(AndOp, emit(GreaterOrEqualOp, places, limits[0]), emit(LessOrEqualOp, places, limits[1]))
-    clipped = emit(ClipOp, places, emit.splat(0, places), emit.splat(size - 1, places))
+    positions = emit(AddOp, start, emit(MulOp, step, emit.constant(within[..., None].astype(dtype), "samples")))
+    limits = emit.splat(-1, positions), emit.splat(size, positions)
+    is_inside = emit(AndOp, emit(GreaterOrEqualOp, positions, limits[0]), emit(LessOrEqualOp, positions, limits[1]))
+    clipped = emit(ClipOp, positions, emit.splat(0, positions), emit.splat(size - 1, positions))
     elements = emit.constant(np.arange(size, dtype=dtype), "elements")
     distance = emit(AbsOp, emit(SubOp, clipped, elements))
     zero = emit.splat(0, distance)

@@ -41,10 +41,10 @@ def resize(op: ResizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 def _is_repeated(sampling: AxisSampling, size: int) -> bool:
     """Whether each element stands for as many places as the others, in order."""
-    places = len(sampling.indices)
-    if places % size or sampling.outside.any():
+    positions = len(sampling.indices)
+    if positions % size or sampling.outside.any():
         return False
-    return np.array_equal(sampling.indices[:, 0], np.repeat(np.arange(size), places // size))
+    return np.array_equal(sampling.indices[:, 0], np.repeat(np.arange(size), positions // size))
 
 
 def _summed(value: SSAValue, repeated: dict[int, int], emit: Emitter) -> SSAValue:
@@ -64,8 +64,8 @@ def _summed(value: SSAValue, repeated: dict[int, int], emit: Emitter) -> SSAValu
 def _weights(sampling: AxisSampling, size: int, like: SSAValue) -> np.ndarray:
     """[elements, places]: how much each element counts at each place; what lies outside is no element."""
     matrix = np.zeros((size, len(sampling.indices)))
-    places = np.broadcast_to(np.arange(len(sampling.indices))[:, None], sampling.indices.shape)
-    np.add.at(matrix, (sampling.indices, places), np.where(sampling.outside[:, None], 0.0, sampling.weights))
+    positions = np.broadcast_to(np.arange(len(sampling.indices))[:, None], sampling.indices.shape)
+    np.add.at(matrix, (sampling.indices, positions), np.where(sampling.outside[:, None], 0.0, sampling.weights))
     return matrix.astype(numpy_dtype(element_of(like)))
 
 

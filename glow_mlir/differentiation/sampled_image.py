@@ -49,10 +49,10 @@ AxisTaps = Callable[[SSAValue, int, Emitter], Sequence[AxisTap]]
 """The elements along an axis of that size that count at places, which are numbers of what the operator is given."""
 
 
-def element_before(place: SSAValue, size: int, emit: Emitter) -> SSAValue:
+def element_before(position: SSAValue, size: int, emit: Emitter) -> SSAValue:
     """The element in front of each place as i64, which may lie outside."""
-    limits = (emit.splat(-BEYOND, place), emit.splat(size + BEYOND, place))
-    return emit(CastOp, emit(ClipOp, emit(FloorOp, place), *limits), to=i64)
+    limits = (emit.splat(-BEYOND, position), emit.splat(size + BEYOND, position))
+    return emit(CastOp, emit(ClipOp, emit(FloorOp, position), *limits), to=i64)
 
 
 def clipped(index: SSAValue, size: int, emit: Emitter) -> SSAValue:
@@ -100,9 +100,9 @@ class SampledImage:
         """Which row of the image, as [N · spatial, C], each place has of a combination of taps: [N, …]."""
         emit, spatial = self.emit, self.spatial
         batch, *_ = static(sizes_of(self.image)[:1])
-        places = np.arange(batch, dtype=np.int64) * int(np.prod(spatial))
+        positions = np.arange(batch, dtype=np.int64) * int(np.prod(spatial))
         rank = rank_of(taps[0].index)
-        row = emit.constant(places.reshape(-1, *(1,) * (rank - 1)), "images")
+        row = emit.constant(positions.reshape(-1, *(1,) * (rank - 1)), "images")
         for number, tap in enumerate(taps):
             step = int(np.prod(spatial[number + 1 :]))
             row = emit(AddOp, row, emit(MulOp, tap.index, emit.splat(step, tap.index)) if step > 1 else tap.index)

@@ -149,15 +149,15 @@ class _DeformedColumns:
         for axis in range(axes):
             starts = np.arange(outputs[axis]) * window.strides[axis] - window.padding(axis)[0]
             within_kernel = np.indices(window.kernel)[axis].ravel() * window.dilations[axis]
-            places = starts.reshape(-1, *(1,) * (axes - 1 - axis), 1) + within_kernel
-            here = emit.constant(places[..., None].astype(numpy_dtype(element_of(offsets))), "places")
+            positions = starts.reshape(-1, *(1,) * (axes - 1 - axis), 1) + within_kernel
+            here = emit.constant(positions[..., None].astype(numpy_dtype(element_of(offsets))), "places")
             numbers.append(emit(AddOp, _part(offsets, -1, axis, 1, emit), here))
         return SampledImage(self.channels(self.op.input, group), numbers, _linear_taps, emit)
 
 
-def _linear_taps(place: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
+def _linear_taps(position: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
     """The two elements around each place; what lies outside is zero."""
-    before, fraction = element_before(place, size, emit), emit(SubOp, place, emit(FloorOp, place))
+    before, fraction = element_before(position, size, emit), emit(SubOp, position, emit(FloorOp, position))
     _, weights = _weights("linear", fraction, emit)
     return [within(moved(before, number, emit), weight, size, emit) for number, weight in enumerate(weights)]
 
@@ -167,9 +167,9 @@ def _linear_taps(place: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]
 
 def _taps(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
     """The elements along an axis that count for each number of the grid."""
-    place, mode, padding = _places(op, numbers, size, emit), text(op.mode), text(op.padding)
-    before = element_before(place, size, emit)
-    fraction = emit(SubOp, place, emit(FloorOp, place))
+    position, mode, padding = _positions(op, numbers, size, emit), text(op.mode), text(op.padding)
+    before = element_before(position, size, emit)
+    fraction = emit(SubOp, position, emit(FloorOp, position))
     first, weights = _weights(mode, fraction, emit)
     found: list[AxisTap] = []
     for number, weight in enumerate(weights):
@@ -183,31 +183,34 @@ def _taps(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> Sequ
     return found
 
 
-def _places(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> SSAValue:
+def _positions(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> SSAValue:
     """Where along an axis each number of the grid lies, in elements; within reach of the padding."""
     aligned = flag(op.align_corners)
     length, low, high = (size - 1, 0.0, size - 1.0) if aligned else (size, -0.5, size - 0.5)
     scaled = emit(MulOp, emit(AddOp, numbers, emit.splat(1, numbers)), emit.splat(length / 2, numbers))
-    place = scaled if aligned else emit(SubOp, scaled, emit.splat(0.5, scaled))
+    position = scaled if aligned else emit(SubOp, scaled, emit.splat(0.5, scaled))
     if text(op.mode) == "nearest":
-        place = emit(RoundOp, place)
+        position = emit(RoundOp, position)
     if text(op.padding) == "zeros":
-        return place
-    below, above = (emit(LessOp, place, emit.splat(low, place)), emit(GreaterOp, place, emit.splat(high, place)))
+        return position
+    below, above = (
+        emit(LessOp, position, emit.splat(low, position)),
+        emit(GreaterOp, position, emit.splat(high, position)),
+    )
     if text(op.padding) == "border":
-        instead = emit(MinOp, emit(MaxOp, place, emit.splat(0, place)), emit.splat(size - 1, place))
+        instead = emit(MinOp, emit(MaxOp, position, emit.splat(0, position)), emit.splat(size - 1, position))
     else:
-        instead = _mirrored(place, below, low, high, emit)
-    return emit(WhereOp, emit(OrOp, below, above), instead, place)
+        instead = _mirrored(position, below, low, high, emit)
+    return emit(WhereOp, emit(OrOp, below, above), instead, position)
 
 
-def _mirrored(place: SSAValue, below: SSAValue, low: float, high: float, emit: Emitter) -> SSAValue:
+def _mirrored(position: SSAValue, below: SSAValue, low: float, high: float, emit: Emitter) -> SSAValue:
     """Places beyond a border mirrored there, as often as it takes to come between both."""
-    first, last = emit.splat(low, place), emit.splat(high, place)
+    first, last = emit.splat(low, position), emit.splat(high, position)
     if low == high:
         return first
-    length = emit.splat(high - low, place)
-    beyond = emit(WhereOp, below, emit(SubOp, first, place), emit(SubOp, place, last))
+    length = emit.splat(high - low, position)
+    beyond = emit(WhereOp, below, emit(SubOp, first, position), emit(SubOp, position, last))
     times = emit(FloorOp, emit(DivOp, beyond, length))
     rest = emit(SubOp, beyond, emit(MulOp, times, length))
     is_odd = emit(EqualOp, emit(ModOp, times, emit.splat(2, times), fmod=True), emit.splat(1, times))

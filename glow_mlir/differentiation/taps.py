@@ -70,18 +70,18 @@ class Taps:
             widths[0][axis], widths[1][axis] = self.window.padding(number)[0], max(0, self.behind(number))
         pads = (*widths[0], *widths[1])
         padded = emit(PadOp, image, fill, pads=pads) if any(pads) else image
-        return (self._slice(padded, place, emit) for place in self.places())
+        return (self._slice(padded, tap_index, emit) for tap_index in self.taps())
 
-    def places(self) -> Iterator[Shape]:
+    def taps(self) -> Iterator[Shape]:
         """The place of each tap in the kernel."""
         return product(*map(range, self.window.kernel))
 
-    def _slice(self, padded: SSAValue, place: Shape, emit: Emitter) -> SSAValue:
+    def _slice(self, padded: SSAValue, tap_index: Shape, emit: Emitter) -> SSAValue:
         rank = rank_of(padded)
         starts, ends, steps = [0] * rank, list(sizes_of(padded)), [1] * rank
         for number, axis in enumerate(self.axes):
             steps[axis] = self.window.strides[number]
-            starts[axis] = place[number] * self.window.dilations[number]
+            starts[axis] = tap_index[number] * self.window.dilations[number]
             ends[axis] = starts[axis] + (self.outputs[number] - 1) * steps[axis] + 1
         if not any(starts) and tuple(ends) == sizes_of(padded) and set(steps) == {1}:
             return padded
@@ -109,8 +109,8 @@ class Taps:
         shifts = [[divmod(tap * d, apart) for tap in range(k)] for k, d, apart in self._along()]
         counts = [size + max(shift for shift, _ in along) for size, along in zip(self.outputs, shifts, strict=True)]
         found: dict[Shape, SSAValue] = {}
-        for place, part in zip(self.places(), parts, strict=True):
-            moves = [along[tap] for along, tap in zip(shifts, place, strict=True)]
+        for tap_index, part in zip(self.taps(), parts, strict=True):
+            moves = [along[tap] for along, tap in zip(shifts, tap_index, strict=True)]
             phase, shifted = tuple(rest for _, rest in moves), self._shifted(part, [m for m, _ in moves], counts, emit)
             found[phase] = emit(AddOp, found[phase], shifted) if phase in found else shifted
         found = {phase: self.opened(value, emit) for phase, value in found.items()}
@@ -151,14 +151,14 @@ class Taps:
         after = [0] * (2 * rank)
         shape = list(sizes_of(blocks))
         for number, (_, _, apart) in enumerate(self._along()):
-            place = self.kernel_axis(number)
-            (length,) = static((shape[place],))
-            after[rank + place] = apart - length
-            shape[place] = apart
+            tap_index = self.kernel_axis(number)
+            (length,) = static((shape[tap_index],))
+            after[rank + tap_index] = apart - length
+            shape[tap_index] = apart
         spread = emit(PadOp, blocks, pads=after) if any(after) else blocks
         for number in reversed(range(len(self.inputs))):
-            place = self.kernel_axis(number)
-            shape[place - 1 : place + 1] = [shape[place - 1] * shape[place]]
+            tap_index = self.kernel_axis(number)
+            shape[tap_index - 1 : tap_index + 1] = [shape[tap_index - 1] * shape[tap_index]]
         return self._cut(emit(ReshapeOp, spread, shape=shape), emit)
 
     def _cut(self, value: SSAValue, emit: Emitter) -> SSAValue:

@@ -12,7 +12,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend, runnable_targets
+from glow_mlir.backends.interface import (
+    AllocateConstants,
+    Backend,
+    backend_of,
+    get_backend,
+    module_backend,
+    runnable_targets,
+)
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.model_checks import check_given
@@ -23,7 +30,7 @@ from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
 from glow_mlir.support.activity import say
-from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.blame import foreign_location
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.devices.assign_target import AssignTargetPass
@@ -81,14 +88,14 @@ class Compilation:
     """Whether the module was given as IR, to be run unchanged if the backend can."""
     _is_checked: bool = field(default=False, init=False)
 
-    def artifact(self, room: Room | None = None) -> Any:
+    def artifact(self, allocate: AllocateConstants | None = None) -> Any:
         """
-        Compile to the backend's artifact, with constants stored by `room`.
+        Compile to the backend's artifact, with constants stored by `allocate`.
 
         Raises `GlowError`, including `OutOfMemoryError`.
         """
         try:
-            return self._compiler.compile(self, room)
+            return self._compiler.compile(self, allocate)
         except MemoryError as error:
             raise out_of_memory(self.module, error) from error
 
@@ -110,8 +117,8 @@ class Compilation:
         except Exception as error:
             name = ahead[len(marks) - 1].name
             what = f"{type(error).__name__}: {one_line(error)}"
-            if place := foreign_place(error):
-                raise ExtensionError(f"stage '{name}' failed: {what}", file=place) from error
+            if location := foreign_location(error):
+                raise ExtensionError(f"stage '{name}' failed: {what}", file=location) from error
             reason = f"stage '{name}' failed, a bug of ours: {what}"
             hint = "please report it with what 'glow-opt --stop-after allocated' writes of the module"
             raise CompilerBugError(reason, hint=hint) from error
@@ -128,7 +135,7 @@ class Compilation:
         for observer in self.observers:
             observer(stage, self.module, seconds)
 
-    def beside(self, module: ModuleOp, backend: str) -> Any:
+    def with_module(self, module: ModuleOp, backend: str) -> Any:
         """The artifact of another backend for an optimized module, compiled under the same observers."""
         module.attributes[STAGE] = StringAttr(OPTIMIZED.name)
         other = Compilation(
@@ -157,7 +164,7 @@ class Compilation:
     @cached_property
     def _compiler(self) -> Backend:
         """The backend."""
-        return get_backend(self.backend or backend_said(self.module))
+        return get_backend(self.backend or module_backend(self.module))
 
     @cached_property
     def _whole(self) -> Pipeline:

@@ -22,7 +22,7 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.pipelines import STRUCTURED, Pipeline, memory_pipeline, passes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.checks import CheckFailed
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.traversal import operations
@@ -77,8 +77,8 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
             apply_pass(item, context, module)
         except CheckFailed as failure:
             hint = f"docs/ir.md says what '{item.name}' checks of instructions"
-            place, node = place_of(failure.op), location_name(failure.op.location)
-            raise ModelError(str(failure), file=place, node=node, hint=hint) from failure
+            file_position, node = source_location(failure.op), location_name(failure.op.location)
+            raise ModelError(str(failure), file=file_position, node=node, hint=hint) from failure
 
 
 def check_contents(module: ModuleOp) -> None:
@@ -87,7 +87,7 @@ def check_contents(module: ModuleOp) -> None:
         if not isinstance(op, StorageOp | FunctionOp):
             hint = "the ladder starts from glow_high or glow_low, and ends with llvm; mlir-opt takes other dialects"
             reason = f"{op.name} is neither storage nor a function of them"
-            raise ModelError(reason, file=place_of(op), node=location_name(op.location), hint=hint)
+            raise ModelError(reason, file=source_location(op), node=location_name(op.location), hint=hint)
 
     check_functions(module)
 
@@ -99,7 +99,7 @@ def check_functions(module: ModuleOp) -> None:
             if not function.holds(op) and not isinstance(op, YieldOp):
                 reason = f"{function.name} @{function.sym_name.data} does not hold {op.name}"
                 hint = "branches and loops are 'if' and 'loop' of the function's own dialect"
-                raise ModelError(reason, file=place_of(op), node=location_name(op.location), hint=hint)
+                raise ModelError(reason, file=source_location(op), node=location_name(op.location), hint=hint)
 
 
 def check_constants(module: ModuleOp) -> None:
@@ -110,11 +110,11 @@ def check_constants(module: ModuleOp) -> None:
         digest = op.weights.data
         if (known := known_digest(digest)) is None:
             hint = "the weight file belongs beside the .mlir file, under its name; stdin and bundles have none"
-            raise ModelError(f"weights {digest} are not loaded", file=place_of(op), hint=hint)
+            raise ModelError(f"weights {digest} are not loaded", file=source_location(op), hint=hint)
         dtype, shape = numpy_dtype(op.tensor_type.element_type), shape_of(op.tensor_type)
         if reason := type_fault(digest, known.weights, dtype, shape):
             raise ModelError(
-                reason, file=place_of(op), hint="the weights belong to another module, or the type was changed"
+                reason, file=source_location(op), hint="the weights belong to another module, or the type was changed"
             )
 
 
@@ -125,4 +125,4 @@ def check_indices(module: ModuleOp) -> None:
         for op in operations(function):
             if wrong_constant(op, storage):
                 reason = f"{op.name}: {failure_of(op, storage)}"
-                raise ModelError(reason, file=place_of(op), node=location_name(op.location))
+                raise ModelError(reason, file=source_location(op), node=location_name(op.location))

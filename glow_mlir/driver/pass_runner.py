@@ -16,11 +16,11 @@ from glow_mlir.driver.reproducer import write_reproducer
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, ParseFailure
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.locations import location_name, place_of, place_of_node
+from glow_mlir.ir.locations import location_name, source_location, source_location_of_node
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
-from glow_mlir.support.blame import failing_library, foreign_place, library_of, place_of_class
+from glow_mlir.support.blame import failing_library, foreign_location, library_of, source_location_of_class
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 
@@ -109,11 +109,11 @@ class PassRun:
             reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
             return CompilerBugError(f"pass '{item.name}' failed, a bug of ours: {reason}", hint=hint)
         if isinstance(error, GlowError):
-            error.file = error.file or (place_of_node(self.module, error.node) if error.node else "")
+            error.file = error.file or (source_location_of_node(self.module, error.node) if error.node else "")
             return error
         if isinstance(error, CheckFailed):
             node = location_name(error.op.location)
-            return ParseFailure(f"{item.name}: {error}", file=place_of(error.op), node=node)
+            return ParseFailure(f"{item.name}: {error}", file=source_location(error.op), node=node)
         return ParseFailure(f"{item.name}: {one_line(error)}")
 
     def _reproduced(self, error: Exception, path: Path | None) -> str:
@@ -140,18 +140,18 @@ def _state_of(module: ModuleOp) -> list[object]:
 def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
     """The error for a failure that code of another package causes; `None` otherwise."""
     if isinstance(error, _InvalidResult):
-        place, library = place_of_class(type(item)), library_of(type(item))
+        file_position, library = source_location_of_class(type(item)), library_of(type(item))
         of = f" of {library}" if library else ""
         reason = f"pass '{item.name}'{of} gives invalid IR: {error.cause.reason}"
         found = ExtensionError(reason, file=error.cause.file, node=error.cause.node)
-        note = ExtensionError(f"pass '{item.name}' is defined here", file=place)
-        return found.with_notes([note] if place else []) if place or library else None
+        note = ExtensionError(f"pass '{item.name}' is defined here", file=file_position)
+        return found.with_notes([note] if file_position else []) if file_position or library else None
     says_itself = isinstance(error, GlowError | DiagnosticException) and not isinstance(error, VerifyException)
     if says_itself or isinstance(error, CheckFailed):
         return None
     what = f"failed: {type(error).__name__}: {one_line(error)}".removesuffix(": ")
-    if place := foreign_place(error):
-        return ExtensionError(f"pass '{item.name}' {what}", file=place)
+    if file_position := foreign_location(error):
+        return ExtensionError(f"pass '{item.name}' {what}", file=file_position)
     # Our code may find its result invalid.
     is_invalid = isinstance(error, VerifyException)
     library = library_of(type(item)) if is_invalid else failing_library(type(item), error)

@@ -198,9 +198,9 @@ class Pipeline:
         present = [spec.name for part in chosen for spec in part.specs]
         for name in names:
             if name not in present:
-                place = f"pipeline '{self.name}'" if stage is None else f"stage '{stage}' of pipeline '{self.name}'"
+                location = f"pipeline '{self.name}'" if stage is None else f"stage '{stage}' of pipeline '{self.name}'"
                 raise OptionError(
-                    f"there is no pass '{name}' in {place}", hint=f"it has {', '.join(dict.fromkeys(present))}"
+                    f"there is no pass '{name}' in {location}", hint=f"it has {', '.join(dict.fromkeys(present))}"
                 )
         seen = dict.fromkeys(names, -1)
         stages: list[Stage] = []

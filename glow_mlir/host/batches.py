@@ -1,4 +1,4 @@
-"""Requests as one call: their samples, which lie along the first axis, behind one another."""
+"""Batches of requests: their samples are concatenated along the first axis."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Batches:
         return rows
 
     def key(self, inputs: Mapping[str, Tensor]) -> object:
-        """What requests have in common that are computed together: the sizes of a sample."""
+        """The batching key of a request: the sizes of a sample. Requests with equal keys are computed together."""
         return tuple(inputs[name].shape[1:] for name in self._free)
 
     def joined(self, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        """The inputs of a call for all requests, of those of each."""
+        """The inputs of a batch, from those of its requests."""
         return {name: np.concatenate([on_host(own[name]) for own in inputs]) for name in self._names}
 
     def parts(self, rows: Sequence[int], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:

@@ -21,7 +21,7 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.runtime.trace import chrome_trace
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.keywords import with_known_keywords
 
 Asked = TypeVar("Asked")
@@ -48,14 +48,14 @@ class Host:
         self._memory_bytes = memory_bytes
         self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
-        """Those that are loaded."""
+        """The networks that are loaded."""
         self._timetable = Timetable("glow-host-timetable")
         self._is_closed = False
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
-        """Take new locks, in a child of `os.fork`, in which nobody holds those of before."""
+    def reset_after_fork(self) -> None:
+        """Replace the locks in a child of `os.fork`, where nobody can release those of the parent."""
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         """Of who loads what was unloaded."""
@@ -77,7 +77,7 @@ class Host:
         *,
         version: str = "1",
         devices: str | Sequence[str] = "",
-        **said: Any,
+        **given: Any,
     ) -> Network:
         """
         Serve a model by a name; one of the same name and version is served by it from now on.
@@ -88,14 +88,14 @@ class Host:
         `GlowError` for whatever is wrong with the model or what is said, and then nothing has changed.
         """
         names = declared(HostingOptions)
-        options = HostingOptions.told({word: value for word, value in said.items() if word in names})
-        keywords = {word: value for word, value in said.items() if word not in names}
+        options = HostingOptions.from_keywords({word: value for word, value in given.items() if word in names})
+        keywords = {word: value for word, value in given.items() if word not in names}
         if self._memory_bytes and options.stages == 1:  # Stages have no sizes that calls decide.
             keywords.setdefault("limits", SpecializationLimits(memory=self._memory_bytes))
-        places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
-        if not places:
+        assignments = [devices] * options.replicas if isinstance(devices, str) else list(devices)
+        if not assignments:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
-        plan = NetworkPlan(name, version, model, places, options, keywords)
+        plan = NetworkPlan(name, version, model, assignments, options, keywords)
         network = self._load(plan)
         assert network is not None
         return network
@@ -182,8 +182,8 @@ class Host:
         return self._networks.get(key)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
-        said = "" if version is None else f" of version {version}"
-        return UnknownNetworkError(f"there is no network '{name}'{said}", hint=known_keys(name, list(self._plans)))
+        given = "" if version is None else f" of version {version}"
+        return UnknownNetworkError(f"there is no network '{name}'{given}", hint=known_keys(name, list(self._plans)))
 
     @property
     def names(self) -> list[Key]:
@@ -197,23 +197,23 @@ class Host:
 
     # ---- requests ----
 
-    def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
+    def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
         """The outputs of a network, as `Network.run` gives them."""
-        return self._asked(name, version, said, lambda network: network.run(inputs, **said))
+        return self._asked(name, version, given, lambda network: network.run(inputs, **given))
 
-    def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Answer:
+    def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Answer:
         """A future with the outputs of a network, as `Network.submit` gives it."""
-        return self._asked(name, version, said, lambda network: network.submit(inputs, **said))
+        return self._asked(name, version, given, lambda network: network.submit(inputs, **given))
 
-    async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
+    async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
         """The outputs of a network, as `Network.infer` gives them."""
-        return await asyncio.wrap_future(self.submit(name, inputs, version=version, **said))
+        return await asyncio.wrap_future(self.submit(name, inputs, version=version, **given))
 
-    def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
-        """What a network answers; one that was unloaded or replaced just now is asked for again."""
+    def _asked(self, name: str, version: str | None, given: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
+        """The result of a network; if it was unloaded or replaced meanwhile, the request is submitted again."""
         # Who is asked again reads it again.
-        if isinstance(outputs := said.get("outputs"), Iterator):
-            said["outputs"] = tuple(cast("Iterator[object]", outputs))
+        if isinstance(outputs := given.get("outputs"), Iterator):
+            given["outputs"] = tuple(cast("Iterator[object]", outputs))
         while True:
             network = self.network(name, version)
             try:
@@ -235,7 +235,7 @@ class Host:
             write_text(chrome_trace(trace.events(), "host", trace.queues), Path(path))
 
     def data(self) -> list[dict[str, object]]:
-        """What there is and how it fares, as JSON has it."""
+        """The status and statistics of all networks, for JSON."""
         return [network.data() for network in self.networks]
 
     def close(self, *, wait: float = 0.0) -> None:

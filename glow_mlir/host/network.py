@@ -1,4 +1,4 @@
-"""Networks: a model behind a queue, and the threads that compute what is in it."""
+"""Networks: a model behind a queue, and the threads that compute its requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from glow_mlir.runtime.queue_trace import is_traced, note
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 ENDING = 5.0
 """How many seconds the threads of a network that is removed have to end."""
@@ -47,7 +47,7 @@ MAX_LOST = 2
 
 
 def _timeout(seconds: object) -> float | None:
-    """The seconds that a request may take, `None` for any; raises `InputError` for what is no duration."""
+    """The timeout of a request in seconds, `None` for no limit; raises `InputError` for an invalid duration."""
     if seconds is None or seconds == math.inf:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds):
@@ -56,7 +56,7 @@ def _timeout(seconds: object) -> float | None:
 
 
 def _is_of_replica(error: BaseException) -> bool:
-    """Whether a call has failed by the fault of who computed it, and not of what it was asked."""
+    """Whether a call has failed because of its worker, and not because of its inputs."""
     return isinstance(error, OutOfMemoryError) or not isinstance(error, GlowError)
 
 
@@ -112,7 +112,7 @@ class Network:
             for replica, calls in replicas:
                 if number < calls:
                     self._add_slot(Slot(replica))
-        anew_in_forks(self)
+        reset_in_forks(self)
 
     def _add_slot(self, slot: Slot) -> None:
         self._slots.append(slot)
@@ -153,7 +153,7 @@ class Network:
         return sum(replica.runner.memory_bytes for replica in self.replicas) or self._stored_bytes()
 
     def data(self) -> dict[str, object]:
-        """What it is and how it fares, as JSON has it."""
+        """The status and statistics of the network, for JSON."""
         return {"name": self.name, "version": self.version, "waiting": self.waiting, **self.statistics.data()}
 
     # ---- requests ----
@@ -205,7 +205,7 @@ class Network:
         wanted: Sequence[str] | None,
         priority: int,
     ) -> Outputs:
-        """What another replica computes where one has failed; raises where there is none, or it is not its fault."""
+        """The result of another replica after a failure; raises if there is none, or if the request is at fault."""
         if not _is_of_replica(error) or not self._has_others(replica):
             self.statistics.count("failed")
             failure = self._failure(replica, error)
@@ -234,9 +234,9 @@ class Network:
         checked = self._checked(inputs, sequence)
         return self._put(self._request(checked, wanted, priority, timeout), sequence)
 
-    async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
+    async def infer(self, inputs: Mapping[str, Any], **keywords: Any) -> Outputs:
         """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
-        return await asyncio.wrap_future(self.submit(inputs, **said))
+        return await asyncio.wrap_future(self.submit(inputs, **keywords))
 
     def _wanted(self, outputs: Iterable[str] | None) -> Sequence[str] | None:
         """The outputs that a request is to have, listed once: whoever gives an iterator can be asked no more."""
@@ -315,7 +315,7 @@ class Network:
                 thread.start()
 
     def _serve(self) -> None:
-        """What a thread does, until the network is removed, or it hangs."""
+        """The loop of a worker thread, until the network is removed or a call hangs."""
         while (taken := self._queue.take()) is not None:
             slot, requests = taken
             slot.requests, slot.thread = requests, threading.current_thread()
@@ -429,7 +429,7 @@ class Network:
                 self._over(request, went_well=False)
 
     def _has_others(self, replica: Replica) -> bool:
-        """Whether somebody else may compute what a replica has failed to."""
+        """Whether another replica may retry a call that has failed."""
         return len(self.replicas) > 1 or replica.runner.is_replaced
 
     def _failure(self, replica: Replica, error: BaseException) -> GlowError:
@@ -465,12 +465,12 @@ class Network:
         for replica in self.replicas:
             replica.runner.close()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin with no threads in a child of `os.fork`, and all slots free."""
         self._lock = threading.Lock()
         self._threads.clear()
         self._lost = 0
-        self._queue.begin_anew()
+        self._queue.reset_after_fork()
         self._slots = [Slot(slot.replica) for slot in self._slots]
         for slot in self._slots:
             self._queue.add_slot(slot)

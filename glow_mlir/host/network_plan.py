@@ -1,4 +1,4 @@
-"""From a model and what is said of it to a network: sessions, replicas of them, and how samples and state lie."""
+"""From a model and its options to a network: sessions, replicas, the layout of samples, and state."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from glow_mlir.runtime.signature import check_tensors
 from glow_mlir.support.dataclass import dataclass
 
 DEPTH = 3
-"""How many calls are in the queues of devices at once, where nobody says how many: two stages and a transfer."""
+"""The default number of calls in the queues of devices at once: two stages and a transfer."""
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """What a network is to be: a model, the devices of each replica, and options of host and sessions."""
+    """The plan of a network: a model, the devices of each replica, and options of host and sessions."""
 
     name: str
     version: str
     model: Any
-    places: Sequence[str]
+    assignments: Sequence[str]
     options: HostingOptions
     keywords: Mapping[str, Any]
 
@@ -44,11 +44,13 @@ class NetworkPlan:
         if self.options.stages > 1:
             return self._pipelines(timetable)
         batches, sizes = self._batches()
-        told = {**self.keywords, **sizes}
-        sessions = self._sessions(told)
+        session_keywords = {**self.keywords, **sizes}
+        sessions = self._sessions(session_keywords)
         kept = self._kept_state(sessions)
         with ExitStack() as stack:
-            replicas = [self._replica(number, session, told, stack) for number, session in enumerate(sessions)]
+            replicas = [
+                self._replica(number, session, session_keywords, stack) for number, session in enumerate(sessions)
+            ]
             stack.pop_all()
         first = sessions[0].first
         stored = cache(partial(stored_bytes, sessions[0].model))
@@ -57,7 +59,7 @@ class NetworkPlan:
     def _pipelines(self, timetable: Timetable) -> Network:
         """The network whose replicas are pipelines; raises `GlowError`, and then leaves nothing behind."""
         options = self.options
-        if any(self.places):
+        if any(self.assignments):
             raise OptionError("stages run on workers, not on devices", hint="leave out devices, or stages=1")
         folder = StageFolder()
         models = split_model(self.model, self.keywords, options.stages, folder.path)
@@ -65,7 +67,7 @@ class NetworkPlan:
         with ExitStack() as stack:
             replicas: list[tuple[Replica, int]] = []
             entry = None
-            for number in range(len(self.places)):
+            for number in range(len(self.assignments)):
                 stages = [self._stage(path, models.keywords, stack) for path in models.paths]
                 runner, entry = pipeline(stages, models.outputs, folder)
                 replicas.append((Replica(f"replica {number}", runner), calls))
@@ -76,7 +78,7 @@ class NetworkPlan:
         return Network(self.name, self.version, entry, replicas, NoBatches(), options, timetable, kept, stored)
 
     def _stage(self, path: Path, keywords: Mapping[str, Any], stack: ExitStack) -> Stage:
-        """A stage with its worker, which `stack` ends where others cannot begin."""
+        """A stage with its worker; `stack` ends it if others cannot start."""
         session = ModelSession.of(path, **keywords)
         model = PackedModel.of(path) if self.options.workers == RAY else path
         runner = self._runner(session, WorkerTask(model, keywords))
@@ -87,34 +89,34 @@ class NetworkPlan:
         """How samples lie, and what sessions are told of their number."""
         if self.options.batch == 1:
             return NoBatches(), {}
-        first = self._session(self.keywords, self.places[0]).first
+        first = self._session(self.keywords, self.assignments[0]).first
         check_tensors(first, f"batch={self.options.batch}", "batch=1", strings=True)
         dimension = batch_dimension(self.name, first.inputs)
         sizes = {**self.keywords.get("dimensions", {}), dimension: (1, self.options.batch)}
         return Batches(dimension, first.inputs, first.outputs, self.options.batch), {"dimensions": sizes}
 
-    def _sessions(self, told: Mapping[str, Any]) -> list[ModelSession]:
+    def _sessions(self, session_keywords: Mapping[str, Any]) -> list[ModelSession]:
         """The session of each replica, the same for all of the same devices: it may be called by several at once."""
         found: dict[str, ModelSession] = {}
-        for place in self.places:
-            if place not in found:
-                found[place] = self._session(told, place)
-        return [found[place] for place in self.places]
+        for devices in self.assignments:
+            if devices not in found:
+                found[devices] = self._session(session_keywords, devices)
+        return [found[devices] for devices in self.assignments]
 
-    def _session(self, told: Mapping[str, Any], place: str) -> ModelSession:
-        return ModelSession.of(self.model, **self._keywords(told, place))
+    def _session(self, session_keywords: Mapping[str, Any], devices: str) -> ModelSession:
+        return ModelSession.of(self.model, **self._keywords(session_keywords, devices))
 
-    def _keywords(self, told: Mapping[str, Any], place: str) -> dict[str, Any]:
-        return {**told, "devices": place} if place else dict(told)
+    def _keywords(self, session_keywords: Mapping[str, Any], devices: str) -> dict[str, Any]:
+        return {**session_keywords, "devices": devices} if devices else dict(session_keywords)
 
     def _replica(
-        self, number: int, session: ModelSession, told: Mapping[str, Any], stack: ExitStack
+        self, number: int, session: ModelSession, session_keywords: Mapping[str, Any], stack: ExitStack
     ) -> tuple[Replica, int]:
         """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
-        place = self.places[number]
-        runner = self._runner(session, WorkerTask(self.model, self._keywords(told, place)))
+        devices = self.assignments[number]
+        runner = self._runner(session, WorkerTask(self.model, self._keywords(session_keywords, devices)))
         stack.callback(runner.close)
-        return Replica(f"replica {number}{f' ({place})' if place else ''}", runner), self._calls(session)
+        return Replica(f"replica {number}{f' ({devices})' if devices else ''}", runner), self._calls(session)
 
     def _runner(self, session: ModelSession, task: WorkerTask) -> Runner:
         if self.options.workers == THREADS:
@@ -134,7 +136,7 @@ class NetworkPlan:
         return self.options.calls or (DEPTH if session.loaded.is_queued else max(1, usable_cores() // threads))
 
     def _kept_state(self, sessions: Sequence[ModelSession]) -> KeptState | None:
-        """Where the state of sequences is; `None` where there is none."""
+        """The storage of the state of sequences; `None` if there is none."""
         options = self.options
         if not sessions[0].loaded.state.names:
             return StateOutputs(options.state, sessions[0].first) if options.state else None

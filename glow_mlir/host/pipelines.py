@@ -25,11 +25,11 @@ from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State
 from glow_mlir.support.cancellation import held
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 
 class StageFolder:
-    """A folder with the models of stages, which goes with the last worker that may read it again."""
+    """A folder with the models of stages, removed with the last worker that may read it again."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="glow-stages-"))
@@ -43,7 +43,7 @@ def _removed(path: Path, owner: int) -> None:
 
 
 class Stage:
-    """A part of a model: what it takes and gives, by name, and who computes it, one call at a time."""
+    """A pipeline stage: its inputs and outputs by name, and the worker that computes it, one call at a time."""
 
     def __init__(self, inputs: Sequence[Argument], outputs: Sequence[Argument], runner: Runner) -> None:
         self.inputs = tuple(inputs)
@@ -52,16 +52,16 @@ class Stage:
         self._names = tuple(argument.name for argument in inputs)
         self.begun = 0.0
         """When the call that is computed began; 0 where there is none."""
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Compute nothing, as in a child of `os.fork`."""
         self._turn = Lock()
         self.begun = 0.0
 
     def run(self, known: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """What it gives for what is known, which is more than it takes, behind the calls that came before."""
+        """The outputs of the stage for the known values, after the calls in front."""
         with held(self._turn):
             self.begun = time.perf_counter()
             try:
@@ -81,7 +81,7 @@ class PipelineRunner:
         self.is_replaced = all(stage.runner.is_replaced for stage in stages)
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """The outputs for inputs that are checked; raises what a stage raises."""
+        """The outputs for checked inputs; raises the error of a stage."""
         known: dict[str, Tensor] = dict(inputs)
         for stage in self.stages:
             known.update(stage.run(known))
@@ -131,6 +131,6 @@ class _PipelinePoint(EntryPoint):
 def pipeline(
     stages: Sequence[Stage], outputs: Mapping[str, str], folder: StageFolder
 ) -> tuple[PipelineRunner, SessionEntry]:
-    """What computes a pipeline, and what it takes and gives, with checks."""
+    """The worker of a pipeline, and its checked inputs and outputs."""
     runner = PipelineRunner(stages, outputs, folder)
     return runner, SessionEntry(_PipelinePoint(stages, outputs, runner))

@@ -25,7 +25,7 @@ from glow_mlir.runtime.array_layout import Layout, arrays_in, kinds_of, layout_o
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.portable_errors import portable
 
 SERVER = f"{__name__}:serve"
@@ -36,7 +36,7 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """What a worker computes: a model, and the keywords of its session."""
+    """The task of a worker: a model, and the keywords of its session."""
 
     model: Any
     keywords: Mapping[str, Any]
@@ -55,10 +55,10 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Done:
-    """Outputs in the region of the call; without a place where there is too little room, with what they would take."""
+    """Outputs in the region of the call; if its capacity is too small, the required size instead."""
 
     outputs: Layout
-    room: int = 0
+    capacity: int = 0
     memory: int = 0
     """How many bytes the session takes by now."""
 
@@ -73,7 +73,7 @@ def pickled_task(task: WorkerTask) -> bytes:
 
 
 def runner_of(pickled: bytes) -> SessionRunner:
-    """What computes a task in the process that got it, by `pickled_task`; raises what opening the session raises."""
+    """The session of a pickled task in the worker process; raises the error of opening it."""
     task: WorkerTask = pickle.loads(pickled)
     if not isinstance(task.model, PackedModel):
         return SessionRunner(ModelSession.of(task.model, **task.keywords))
@@ -86,24 +86,24 @@ class WorkerEndedError(Exception):
 
 
 class ProcessRunner:
-    """Computes calls, one at a time, in a process of its own, which is replaced where it has ended."""
+    """A worker process, which computes one call at a time and is replaced when it has ended."""
 
     is_replaced = True
 
     def __init__(self, task: WorkerTask) -> None:
-        """Raises what the worker does where it cannot begin, and `ExecutionError` where the system starts none."""
+        """Raises the error of a worker that cannot start, and `ExecutionError` if the system starts none."""
         self._task = pickled_task(task)
         self._child: ChildProcess | None = None
         self._is_closed = False
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
         self.memory_bytes = 0
-        self._room = 0
+        self._capacity = 0
         """How many bytes the outputs of calls took, beside their inputs."""
         self._begin()
 
-    def begin_anew(self) -> None:
-        """Have no worker, as in a child of `os.fork`: that of its parent goes on for that."""
+    def reset_after_fork(self) -> None:
+        """Forget the worker in a child of `os.fork`: the parent goes on using it."""
         self._regions = Regions()
         self._numbers: dict[Region, int] = {}
         """Region → its number in the worker."""
@@ -117,7 +117,7 @@ class ProcessRunner:
 
     @property
     def pid(self) -> int:
-        """What the system calls the worker; 0 where there is none."""
+        """The process number of the worker; 0 if there is none."""
         return 0 if self._child is None else self._child.pid
 
     def _begin(self) -> ChildProcess:
@@ -179,10 +179,10 @@ class ProcessRunner:
         return self._begin()
 
     def _asked(self, child: ChildProcess, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the worker answers, in a region with room for that."""
+        """The answer of the worker, in a region of sufficient capacity."""
         _, end = layout_of(kinds_of(arrays.items()))
         while True:
-            region, small = self._region(end + self._room)
+            region, small = self._region(end + self._capacity)
             layout = write_arrays(region.memory, arrays.items())
             is_new = region not in self._numbers
             if is_new:
@@ -200,10 +200,10 @@ class ProcessRunner:
             if isinstance(done, Exception):
                 self._regions.give_back(region)
                 raise done
-            if not done.room:
+            if not done.capacity:
                 self.memory_bytes = done.memory
                 return self._regions.arrays(region, done.outputs)
-            self._room = done.room
+            self._capacity = done.capacity
             self._regions.give_back(region)
 
     def _region(self, size: int) -> tuple[Region, list[Region]]:
@@ -226,7 +226,7 @@ class ProcessRunner:
 
 
 def _received(child: ChildProcess) -> Any:
-    """What a worker answers, which may be an error; raises `WorkerEndedError`."""
+    """The answer of a worker, which may be an error; raises `WorkerEndedError`."""
     parts = child.receive(1)
     if not parts:
         raise WorkerEndedError
@@ -234,7 +234,7 @@ def _received(child: ChildProcess) -> Any:
 
 
 def serve(channel: socket.socket) -> None:
-    """What a worker does: compute calls until nobody asks any more."""
+    """The loop of a worker: compute calls until the channel closes."""
     try:
         runner = runner_of(read_parts(channel, 1)[0])
         _say(channel, runner.memory_bytes)

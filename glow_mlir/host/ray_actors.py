@@ -28,7 +28,7 @@ def ray() -> Any:
 
 
 class SessionActor:
-    """A session in a process of Ray: errors are results, which Ray would wrap."""
+    """A session in a process of Ray: errors are returned as results, since Ray would wrap them."""
 
     def __init__(self, task: bytes) -> None:
         self._task = task
@@ -43,7 +43,7 @@ class SessionActor:
             return portable(error)
 
     def compute(self, inputs: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int] | Exception:
-        """The outputs for inputs, and how many bytes the session takes by now; or what is wrong."""
+        """The outputs for inputs, and the memory of the session in bytes; or an error."""
         assert self._runner is not None
         try:
             return self._runner.run(inputs), self._runner.memory_bytes
@@ -52,7 +52,7 @@ class SessionActor:
 
 
 class RayRunner:
-    """Computes calls in an actor of Ray, which is replaced where it has ended."""
+    """A Ray actor that computes calls, and is replaced when it has ended."""
 
     is_replaced = True
 
@@ -72,7 +72,7 @@ class RayRunner:
         return actor
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """The outputs for inputs, in new arrays; raises what the actor raises, and `WorkerEndedError`."""
+        """The outputs for inputs, in new arrays; raises the error of the actor, and `WorkerEndedError`."""
         actor = self._actor or self._begin()
         try:
             found, self.memory_bytes = self._answer(
@@ -86,7 +86,7 @@ class RayRunner:
         return {name: value.copy() for name, value in found.items()}
 
     def _answer(self, reference: Any) -> Any:
-        """What an actor answers, unless the call is to end before; raises an error that is the answer."""
+        """The answer of an actor, unless the call is cancelled first; raises an answer that is an error."""
         errors = self._ray.exceptions
         try:
             while not self._ray.wait([reference], timeout=LOOK)[0]:

@@ -20,7 +20,7 @@ RESTS = (0.1, 1.0, 10.0)
 
 
 class Runner(Protocol):
-    """What computes calls: a session of this process, or of another."""
+    """A worker: a session of this process, or of another."""
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         """The outputs for inputs that are checked."""
@@ -41,7 +41,7 @@ class Runner(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what it has; nobody calls it any more."""
+        """Free the worker; nobody calls it any more."""
         ...
 
 
@@ -51,7 +51,7 @@ class SessionRunner:
     is_replaced = False
 
     def __init__(self, session: Session, files: object = None) -> None:
-        """`files` has what the session may read again, and goes with it."""
+        """`files` holds the files that the session may read again, and is removed with it."""
         self.session = session
         self._files = files
         self.run = session.first.run_checked if not session.time_limit else self._run_limited
@@ -105,8 +105,8 @@ class Slot:
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.requests: Sequence[Request] = ()
-        """What is computed there."""
+        """The requests that the thread computes."""
         self.thread: Thread | None = None
-        """Who computes it."""
+        """The thread that computes them."""
         self.is_lost = False
         """Whether a call hangs, and another slot has taken its place."""

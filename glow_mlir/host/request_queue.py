@@ -117,7 +117,7 @@ class RequestQueue(Generic[Slot]):
             return self._free.popleft()
 
     def give_back(self, slot: Slot) -> None:
-        """Somebody has computed what was for a slot."""
+        """Free a slot whose requests are done."""
         with self._changed:
             self._busy -= 1
             self._free.append(slot)
@@ -185,7 +185,7 @@ class RequestQueue(Generic[Slot]):
             self.is_closed = True
             self._changed.notify_all()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin anew in a child of `os.fork`: who waited, and who computed, is in the parent."""
         self._changed = Condition()
         self._heap, self.waiting, self._busy = [], 0, 0

@@ -23,8 +23,8 @@ Outputs = dict[str, np.ndarray]
 
 
 @contextmanager
-def callbacks_told() -> Generator[None]:
-    """Let what others do when an answer is there not end the thread that brings it, which has others to bring."""
+def reporting_callback_failures() -> Generator[None]:
+    """Log errors of callbacks, so that they do not end the thread, which has other answers to deliver."""
     try:
         yield
     except BaseException:
@@ -37,7 +37,7 @@ class Answer(Future[Outputs]):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self.request: Request | None = request
-        """What it is the answer of, until it is there."""
+        """The request, until it is answered."""
 
     def cancel(self) -> bool:
         """End the request, unless it is done; its result then raises `CancelledError` of this package."""
@@ -98,7 +98,7 @@ class Request:
         """Only requests with equal keys are computed in one call."""
         self.attempts = 0
         self.sequence: RunningSequence | None = None
-        """What it is a step of."""
+        """The sequence of which the request is a step."""
         self.is_end = False
         """Whether it is the last step of that."""
         self.cancellation: Cancellation | None = None
@@ -125,7 +125,7 @@ class Request:
     def succeed(self, outputs: Outputs) -> None:
         """Answer it, by who has claimed it."""
         self._release()
-        with callbacks_told():
+        with reporting_callback_failures():
             self.answer.set_result(outputs)
 
     def fail(self, error: Exception, outcome: str = "failed") -> bool:
@@ -136,7 +136,7 @@ class Request:
             self.cancellation.cancel(error)
         self.settled(self, outcome)
         self._release()
-        with callbacks_told():
+        with reporting_callback_failures():
             self.answer.set_exception(error)
         return True
 

@@ -23,7 +23,7 @@ from glow_mlir.host.requests import Outputs, Request
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 IDLE = 60.0
 """After how many seconds without a step a sequence is given up, where there is no room for another."""
@@ -44,7 +44,7 @@ class RunningSequence:
     def __init__(self, name: int | str) -> None:
         self.name = name
         self.state: dict[str, np.ndarray] | None = None
-        """Where the last step left it; `None` before the first."""
+        """The location of the state after the last step; `None` before the first."""
         self.waiting: deque[Request] = deque()
         self.is_busy = False
         self.is_over = False
@@ -54,7 +54,7 @@ class RunningSequence:
 
 
 class KeptState(ABC):
-    """Where the state of sequences is, and how calls find it."""
+    """The storage of the state of sequences, and how calls find it."""
 
     inputs: Collection[str] = ()
     """Inputs that requests do not have, since they are state."""
@@ -75,12 +75,12 @@ class KeptState(ABC):
 
 
 class SessionState(KeptState):
-    """The state of a session, which one sequence has at a time."""
+    """The state of a session, which one sequence uses at a time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._own = self._here = RunningSequence("")
-        """What requests of no sequence are steps of."""
+        """The sequence of requests without one."""
 
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return inputs
@@ -160,11 +160,11 @@ class Sequences:
         self._name = name
         self._most = most
         self._put = put
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
-        """Know no sequence, as in a child of `os.fork`: those of its parent go on there."""
+    def reset_after_fork(self) -> None:
+        """Forget all sequences in a child of `os.fork`: the parent goes on with them."""
         self._lock = Lock()
         self._known: dict[int | str, RunningSequence] = {}
 
@@ -191,7 +191,7 @@ class Sequences:
             if is_first:
                 found.is_busy = True
             else:
-                self._check_room(found)
+                self._check_capacity(found)
                 found.waiting.append(request)
         for other in ended:
             self._fail(other, step.id, "was restarted")
@@ -202,7 +202,7 @@ class Sequences:
                 self.left(found, is_over=not found.has_begun, went_well=False)
                 raise
 
-    def _check_room(self, found: RunningSequence) -> None:
+    def _check_capacity(self, found: RunningSequence) -> None:
         """Raise `QueueFullError` where as many steps of a sequence wait as may."""
         if len(found.waiting) >= self._bound:
             steps = len(found.waiting)

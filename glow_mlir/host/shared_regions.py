@@ -22,7 +22,7 @@ class Region:
     def __init__(self, memory: np.ndarray, descriptor: int = -1) -> None:
         self.memory = memory
         self.descriptor = descriptor
-        """The file that another process maps, which is this one's to close; -1 where it is not."""
+        """The descriptor of the file that another process maps; -1 if this process does not own it."""
         if descriptor >= 0:
             weakref.finalize(self, os.close, descriptor).atexit = False
 
@@ -30,12 +30,12 @@ class Region:
     def made(size: int) -> Region:
         """A new one of so many bytes; raises `OSError` where there is no room."""
         with MemoryFile() as file:
-            memory = file.room(max(size, ALIGNMENT))
+            memory = file.reserve(max(size, ALIGNMENT))
             return Region(memory, os.dup(file.holding(memory)))
 
     @staticmethod
     def mapped(descriptor: int, size: int) -> Region:
-        """That of another process, whose file this one has been sent."""
+        """The region of another process, which has sent its file descriptor."""
         try:
             return Region(bytes_of(mmap.mmap(descriptor, size)))
         finally:
@@ -64,7 +64,7 @@ class Regions:
         return Region.made(size), small
 
     def give_back(self, region: Region) -> None:
-        """Nobody needs what is in a region."""
+        """Release the contents of a region."""
         self._free.append(region)
 
     def arrays(self, region: Region, layout: Layout) -> dict[str, np.ndarray]:

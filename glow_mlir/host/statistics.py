@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from threading import Lock
 
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 STEPS = 16
 """How many bins of a histogram double a duration: each is 4 percent wide."""
@@ -33,8 +33,8 @@ class Histogram:
 
     def add(self, seconds: float) -> None:
         """Count a duration; by one thread at a time."""
-        place = 0 if seconds <= LEAST else min(BINS - 1, int(math.log2(seconds / LEAST) * STEPS))
-        self.bins[place] += 1
+        bin_index = 0 if seconds <= LEAST else min(BINS - 1, int(math.log2(seconds / LEAST) * STEPS))
+        self.bins[bin_index] += 1
         self.count += 1
         self.total += seconds
         if seconds > self.largest:
@@ -43,10 +43,10 @@ class Histogram:
     def percentile(self, percent: float) -> float:
         """Of so many percent of the durations the longest, in seconds, as its bin says it; 0 where there are none."""
         wanted, found = self.count * percent / 100, 0
-        for place, number in enumerate(self.bins):
+        for bin_index, number in enumerate(self.bins):
             found += number
             if number and found >= wanted:
-                return min(self.largest, LEAST * 2 ** ((place + 1) / STEPS))
+                return min(self.largest, LEAST * 2 ** ((bin_index + 1) / STEPS))
         return 0.0
 
     def data(self) -> dict[str, float]:
@@ -56,14 +56,14 @@ class Histogram:
 
 
 class Statistics:
-    """What became of the requests of a network, since it is there; any thread may ask."""
+    """Counts and durations of the requests of a network; any thread may read them."""
 
     OUTCOMES: Sequence[str] = ("succeeded", "failed", "cancelled", "expired", "refused")
-    """What becomes of a request: `expired` ones were not done in time, `refused` ones found the queue full."""
+    """The outcome of a request: `expired` ones missed their deadline, `refused` ones found the queue full."""
 
     def __init__(self) -> None:
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
         self.counts = dict.fromkeys(self.OUTCOMES, 0)
         self.waited, self.computed, self.whole = Histogram(), Histogram(), Histogram()
         """Seconds in the queue, in calls, and from arrival to answer, of requests that succeeded."""
@@ -72,7 +72,7 @@ class Statistics:
         self.rows = 0
         """How many samples these had; as many as requests where requests are no batches."""
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Go on counting, in a child of `os.fork`."""
         self._lock = Lock()
 

@@ -1,4 +1,4 @@
-"""What is to happen at some time: a thread that does it then, such as to end requests whose time is up."""
+"""Timers: a thread that calls functions at given times, for example to expire requests."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from glow_mlir.host.requests import callbacks_told
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.host.requests import reporting_callback_failures
+from glow_mlir.support.forks import reset_in_forks
 
 _FEW = 256
 """So many entries are kept without looking whether anybody needs them."""
 
 
 class Timetable:
-    """Calls at times of `time.perf_counter`, made by one thread, which begins with the first and should not wait."""
+    """Calls at times of `time.perf_counter`, made by one thread, which starts with the first and should not block."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._order = itertools.count()
         self._is_closed = False
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
-        """Have nothing to do and no thread, as in a child of `os.fork`: what was to happen does in its parent."""
+    def reset_after_fork(self) -> None:
+        """Drop all timers and the thread in a child of `os.fork`: the parent keeps its own."""
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, weakref.ref[Any], Callable[[Any], object]]] = []
         self._most = _FEW
@@ -63,7 +63,7 @@ class Timetable:
                     continue
                 _, _, owner, call = heapq.heappop(self._due)
             if (found := owner()) is not None:
-                with callbacks_told():
+                with reporting_callback_failures():
                     call(found)
             del found
 

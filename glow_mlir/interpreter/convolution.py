@@ -78,14 +78,14 @@ def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias
     extents = static(op.extents(spatial))
     result = np.zeros((image.shape[0], *extents, weights.shape[-1] * group), image.dtype)
     inputs, kernels = np.split(image, group, axis=-1), np.split(weights, group, axis=0)
-    for place in np.ndindex(*window.kernel):
-        products = [part @ kernel[(slice(None), *place)] for part, kernel in zip(inputs, kernels, strict=True)]
-        firsts = [index * dilation for index, dilation in zip(place, window.dilations, strict=True)]
-        places = tuple(
+    for tap in np.ndindex(*window.kernel):
+        products = [part @ kernel[(slice(None), *tap)] for part, kernel in zip(inputs, kernels, strict=True)]
+        firsts = [index * dilation for index, dilation in zip(tap, window.dilations, strict=True)]
+        positions = tuple(
             slice(first, first + size * stride, stride)
             for first, size, stride in zip(firsts, spatial, window.strides, strict=True)
         )
-        result[(slice(None), *places)] += np.concatenate(products, axis=-1)
+        result[(slice(None), *positions)] += np.concatenate(products, axis=-1)
     pads = (window.padding(axis) for axis in range(len(extents)))
     kept = [slice(before, extent - after) for extent, (before, after) in zip(extents, pads, strict=True)]
     result = result[(slice(None), *kept)]
@@ -104,10 +104,10 @@ def col2im(op: Col2ImOp, x: np.ndarray) -> np.ndarray:
     padded = [size + sum(pads) for size, pads in zip(image, padding, strict=True)]
     total = np.zeros((len(x), channels, *padded), columns.dtype)
     for element in np.ndindex(*window.kernel):
-        places = [
+        positions = [
             slice(start * dilation, start * dilation + (count - 1) * stride + 1, stride)
             for start, dilation, count, stride in zip(element, window.dilations, windows, window.strides, strict=True)
         ]
-        total[(slice(None), slice(None), *places)] += columns[(slice(None), slice(None), *element)]
+        total[(slice(None), slice(None), *positions)] += columns[(slice(None), slice(None), *element)]
     inner = [slice(before, before + size) for (before, _), size in zip(padding, image, strict=True)]
     return total[(slice(None), slice(None), *inner)].astype(x.dtype)

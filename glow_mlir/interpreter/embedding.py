@@ -28,8 +28,8 @@ def sparse_lengths_sum(
 ) -> np.ndarray:
     """Sum the rows of each segment."""
     edges = _edges(text(op.bounds), segments.astype(np.int64), len(indices))
-    places_fit = not len(indices) or (indices.min() >= 0 and indices.max() < len(data))
-    if not (places_fit and edges[0] >= 0 and edges[-1] <= len(indices) and (np.diff(edges) >= 0).all()):
+    positions_fit = not len(indices) or (indices.min() >= 0 and indices.max() < len(data))
+    if not (positions_fit and edges[0] >= 0 and edges[-1] <= len(indices) and (np.diff(edges) >= 0).all()):
         raise ExecutionError(op.FAILURE, node=location_name(op.location))
     rows = _numbers(data[indices], flag(op.fused))
     if scales is not None and offsets is not None:

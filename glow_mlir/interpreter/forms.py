@@ -112,12 +112,12 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape, is_t
     """Add the results of a stage, whose folds take the elements that are there, to the known values."""
     yielded = evaluate(stage.body.block, [values[value] for value in stage.inputs], stage.yielded, values)
     words, along = stage.words, stage.folded
-    for place, (array, result) in enumerate(zip(yielded, stage.results, strict=True)):
-        if place >= len(words):
+    for index, (array, result) in enumerate(zip(yielded, stage.results, strict=True)):
+        if index >= len(words):
             values[result] = array
             continue
         shape = np.broadcast_shapes(array.shape, [extents[d] if d in along else 1 for d in range(len(extents))])
         with np.errstate(all="ignore"):
             spread = np.broadcast_to(array, shape)
-            folded = _folded(words[place], stage.yielded[place].type, spread, along, is_there)
+            folded = _folded(words[index], stage.yielded[index].type, spread, along, is_there)
         values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy widens sums of integers.

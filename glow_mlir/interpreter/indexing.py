@@ -36,9 +36,9 @@ def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF
 
 def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np.ndarray, ...]:
     """The index grid of an array of `shape`, with `indices` along `axis`."""
-    places: list[np.ndarray] = list(np.indices(shape, sparse=True))
-    places[axis] = indices
-    return tuple(np.broadcast_to(place, shape) for place in places)
+    positions: list[np.ndarray] = list(np.indices(shape, sparse=True))
+    positions[axis] = indices
+    return tuple(np.broadcast_to(index, shape) for index in positions)
 
 
 @semantics(GatherOp)
@@ -61,9 +61,9 @@ def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     batch = integer(op.batch_dims)
     shape = indices.shape[:-1]
     leading: list[np.ndarray] = list(np.indices(shape, sparse=True)[:batch])
-    places = [np.broadcast_to(place, shape) for place in leading]
-    places += [from_front(op, indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
-    return x[tuple(places)]
+    positions = [np.broadcast_to(index, shape) for index in leading]
+    positions += [from_front(op, indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
+    return x[tuple(positions)]
 
 
 REDUCE: dict[str, Callable[[Any, Any], Any]] = {
@@ -73,13 +73,13 @@ REDUCE: dict[str, Callable[[Any, Any], Any]] = {
 """Reduction → function of the old element or slice and the update."""
 
 
-def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray) -> np.ndarray:
-    """Scatter `updates` to `x` at `places`, an index array per leading axis; in order, one by one."""
+def scatter(op: Scatter, x: np.ndarray, positions: Sequence[np.ndarray], updates: np.ndarray) -> np.ndarray:
+    """Scatter `updates` to `x` at `positions`, an index array per leading axis; in order, one by one."""
     result = np.array(x)
     reduce = REDUCE[text(op.reduction)]
-    for position in np.ndindex(places[0].shape):
-        place = tuple(int(axis[position]) for axis in places)
-        result[place] = reduce(result[place], updates[position])
+    for position in np.ndindex(positions[0].shape):
+        index = tuple(int(axis[position]) for axis in positions)
+        result[index] = reduce(result[index], updates[position])
     return result
 
 
@@ -93,15 +93,15 @@ def scatter_elements(op: ScatterElementsOp, x: np.ndarray, indices: np.ndarray, 
 @semantics(ScatterNDOp)
 def scatter_nd(op: ScatterNDOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Scatter slices at index tuples."""
-    places = [from_front(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
-    return scatter(op, x, places, updates)
+    positions = [from_front(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
+    return scatter(op, x, positions, updates)
 
 
 @semantics(ReverseSequenceOp)
 def reverse_sequence(op: ReverseSequenceOp, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Reverse each sequence up to its length."""
     batch, time = integer(op.batch_axis) % x.ndim, integer(op.time_axis) % x.ndim
-    places = np.indices(x.shape)
-    ends = np.clip(lengths, 0, x.shape[time])[places[batch]]
-    places[time] = np.where(places[time] < ends, ends - 1 - places[time], places[time])
-    return x[tuple(places)]
+    positions = np.indices(x.shape)
+    ends = np.clip(lengths, 0, x.shape[time])[positions[batch]]
+    positions[time] = np.where(positions[time] < ends, ends - 1 - positions[time], positions[time])
+    return x[tuple(positions)]

@@ -48,7 +48,7 @@ from glow_mlir.interpreter.index_space import as_stored, index_array, signless_a
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.interpreter.semantics import apply_semantics
-from glow_mlir.ir.locations import place_of
+from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
@@ -117,8 +117,8 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:
-        place = place_of(op)
-        raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
+        file_position = source_location(op)
+        raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=file_position)
     return plain
 
 
@@ -327,10 +327,10 @@ def _run_body(
     sources = [index_array(buffers[value].array, affine) for value, affine in zip(body.sources, maps, strict=True)]
     results = evaluate(body.block, [signless_array(array) for array in (first, *sources)], yielded(body.block))
     identity = AffineMap.identity(first.ndim)
-    places = [identity] * (len(results) - len(body.targets)) + list(body.maps[: len(body.targets)])
+    positions = [identity] * (len(results) - len(body.targets)) + list(body.maps[: len(body.targets)])
     return tuple(
         _in_order(as_stored(result, dtype, first.shape), affine)
-        for result, dtype, affine in zip(results, dtypes, places, strict=True)
+        for result, dtype, affine in zip(results, dtypes, positions, strict=True)
     )
 
 

@@ -36,11 +36,11 @@ def tf_idf_vectorizer(
             for row, count in zip(rows.tolist(), counts, strict=True):
                 for start in range(len(row) - distance * (length - 1)):
                     wanted = row[start : start + distance * (length - 1) + 1 : distance]
-                    place = bisect_left(ngrams, wanted)
-                    if place < len(ngrams) and ngrams[place] == wanted:
-                        if not 0 <= columns[place] < size:
+                    position = bisect_left(ngrams, wanted)
+                    if position < len(ngrams) and ngrams[position] == wanted:
+                        if not 0 <= columns[position] < size:
                             raise ExecutionError(op.FAILURE, node=location_name(op.location))
-                        count[columns[place]] += 1
+                        count[columns[position]] += 1
     factors = 1.0 if weights is None else weights.astype(np.float64)
     result = {"TF": counts, "IDF": (counts > 0) * factors, "TFIDF": counts * factors}[text(op.mode)]
     return result.reshape(*x.shape[:-1], size).astype(np.float32)

@@ -42,9 +42,9 @@ def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.n
     first = np.moveaxis(x, -1, 1) if is_channels_last(op.layout) else x
     spatial = first.shape[2:]
     order = "F" if flag(op.column_major) else "C"
-    places = np.arange(math.prod(spatial)).reshape(spatial, order=order)
+    positions = np.arange(math.prod(spatial)).reshape(spatial, order=order)
     planes = np.arange(math.prod(first.shape[:2])).reshape(*first.shape[:2], *(1,) * len(spatial))
-    numbers = planes * (0 if flag(op.by_channel) else places.size) + places
+    numbers = planes * (0 if flag(op.by_channel) else positions.size) + positions
     numbers = np.moveaxis(numbers, 1, -1) if is_channels_last(op.layout) else numbers
     lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
     (patches, axes), (indices, _) = _patches(op, x, lowest), _patches(op, numbers, -1)

@@ -77,7 +77,7 @@ def _half_pixel_for_nearest(a: _Axis, y: np.ndarray) -> np.ndarray:
     return (y + 0.5) / a.scale
 
 
-PLACES: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
+SAMPLE_POSITIONS: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
@@ -112,7 +112,7 @@ def _crops(a: _Axis) -> Fractions:
 Fractions = tuple[int, int, int]
 """Step, start and divisor: the position of y is (step · y + start) / divisor."""
 
-EXACT_PLACES: dict[str, Callable[[_Axis], Fractions]] = {
+EXACT_POSITIONS: dict[str, Callable[[_Axis], Fractions]] = {
     "half_pixel": _centres,
     "half_pixel_symmetric": _centres,
     "pytorch_half_pixel": _pytorch_centres,
@@ -121,7 +121,9 @@ EXACT_PLACES: dict[str, Callable[[_Axis], Fractions]] = {
     "tf_crop_and_resize": _crops,
     "tf_half_pixel_for_nn": lambda a: (2 * a.before, a.before, 2 * a.after),
 }
-"""Coordinate rule → the positions of `PLACES` as quotients of integers, if the scale is the ratio of the sizes."""
+"""
+Coordinate rule → the positions of `SAMPLE_POSITIONS` as quotients of integers, if the scale is the ratio of the sizes.
+"""
 
 NEAREST: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "round_prefer_floor": lambda x, divisor: -((divisor - 2 * x) // (2 * divisor)),
@@ -135,7 +137,7 @@ MAX_EXACT = 1 << 60
 """Limit below which roundings of numpy's integers do not overflow."""
 
 
-def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, int]:
+def _nearest_positions(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, int]:
     """
     The positions of an axis and their divisor, for selection of the nearest element.
 
@@ -143,11 +145,11 @@ def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, in
     ONNX Runtime do: exact positions would differ, since a scale such as 1/3 is rounded itself.
     """
     if by_sizes:
-        step, start, divisor = EXACT_PLACES[word](a)
+        step, start, divisor = EXACT_POSITIONS[word](a)
         is_small = max(abs(step) * a.after + abs(start), divisor) <= MAX_EXACT
         return np.arange(a.after, dtype=np.int64 if is_small else np.object_) * step + start, divisor
     narrow = _Axis(a.before, a.after, np.float32(a.scale), a.start, a.end)
-    return PLACES[word](narrow, np.arange(a.after, dtype=np.float32)).astype(np.float64), 1
+    return SAMPLE_POSITIONS[word](narrow, np.arange(a.after, dtype=np.float32)).astype(np.float64), 1
 
 
 def nearest_elements(word: str, rounding: str, before: int, after: int, scale: float | None = None) -> np.ndarray:
@@ -158,7 +160,7 @@ def nearest_elements(word: str, rounding: str, before: int, after: int, scale: f
     sizes.
     """
     axis = _Axis(before, after, after / before if scale is None else scale)
-    x, divisor = _nearest_places(word, axis, by_sizes=scale is None)
+    x, divisor = _nearest_positions(word, axis, by_sizes=scale is None)
     return np.clip(NEAREST[rounding](x, divisor), 0, before - 1).astype(np.int64)
 
 
@@ -200,17 +202,17 @@ def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling
     crops = word == "tf_crop_and_resize"
     is_nearest = text(op.mode) == "nearest"
     changes = zip(given or sizes_of(op.input), sizes(op.shape), op.ratios(), op.by_sizes(), strict=True)
-    for axis, (size, places, scale, by_sizes) in enumerate(changes):
+    for axis, (size, positions, scale, by_sizes) in enumerate(changes):
         start, end = op.region(axis)
-        if size == places and np.isclose(scale, 1.0) and not (crops and (start, end) != (0.0, 1.0)):
+        if size == positions and np.isclose(scale, 1.0) and not (crops and (start, end) != (0.0, 1.0)):
             continue
-        before, after = largest(size), largest(places)
+        before, after = largest(size), largest(positions)
         sampled = _Axis(before, after, scale, start, end)
         if is_nearest:
-            x, divisor = _nearest_places(word, sampled, by_sizes)
+            x, divisor = _nearest_positions(word, sampled, by_sizes)
             elements, weights = NEAREST[text(op.rounding)](x, divisor)[:, None], np.ones((after, 1))
         else:
-            x, divisor = PLACES[word](sampled, np.arange(after, dtype=np.float64)), 1
+            x, divisor = SAMPLE_POSITIONS[word](sampled, np.arange(after, dtype=np.float64)), 1
             elements, weights = _neighbours(op, x, scale)
         if flag(op.exclude_outside) and not is_nearest:
             weights = np.where((elements < 0) | (elements >= before), 0.0, weights)

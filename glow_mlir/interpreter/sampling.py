@@ -69,7 +69,7 @@ def _reflected(x: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.where((x < low) | (x > high), np.where(from_low, low + rest, high - rest), x)
 
 
-def _places(op: GridSampleOp, grid: np.ndarray, size: int) -> np.ndarray:
+def _positions(op: GridSampleOp, grid: np.ndarray, size: int) -> np.ndarray:
     """Convert the grid to element coordinates along an axis, within reach of the padding."""
     aligned = flag(op.align_corners)
     x = _in_elements(grid, size, aligned)
@@ -83,7 +83,7 @@ def _places(op: GridSampleOp, grid: np.ndarray, size: int) -> np.ndarray:
 
 def along_axis(op: GridSampleOp, grid: np.ndarray, size: int) -> list[Tap]:
     """The contributing elements along an axis for each number of the grid."""
-    x = _places(op, grid, size)
+    x = _positions(op, grid, size)
     mode = text(op.mode)
     first, weights = (0, [1.0]) if mode == "nearest" else (WEIGHTS[mode][0], WEIGHTS[mode][1](wide(x - np.floor(x))))
     before = np.where(np.isnan(x), -8, np.clip(np.floor(x), -8, size + 8)).astype(np.int64) + first
@@ -118,7 +118,7 @@ def sampled(x: np.ndarray, axes: Sequence[Sequence[Tap]]) -> np.ndarray:
     return total.astype(x.dtype)
 
 
-def as_places(numbers: np.ndarray) -> np.ndarray:
+def as_positions(numbers: np.ndarray) -> np.ndarray:
     """Convert numbers to the type of positions: their own, f32 for 16-bit floats."""
     return numbers if numbers.dtype.itemsize > 2 else numbers.astype(np.float32)
 
@@ -126,9 +126,9 @@ def as_places(numbers: np.ndarray) -> np.ndarray:
 @semantics(GridSampleOp)
 def grid_sample(op: GridSampleOp, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Sample the image; rows of the grid have the last axis first."""
-    places = as_places(grid)
+    positions = as_positions(grid)
     with np.errstate(all="ignore"):
-        axes = [along_axis(op, places[..., -1 - axis], size) for axis, size in enumerate(x.shape[1:-1])]
+        axes = [along_axis(op, positions[..., -1 - axis], size) for axis, size in enumerate(x.shape[1:-1])]
         return sampled(x, axes)
 
 
@@ -149,17 +149,20 @@ def _columns(window: Window, groups: int, x: np.ndarray, offset: np.ndarray, mas
     """The sampled elements of all windows, in f64: [N, outputs…, kernel, C]."""
     axes = len(window.kernel)
     outputs = offset.shape[1:-1]
-    moved = as_places(offset).reshape(*offset.shape[:-1], groups, *window.kernel, axes)
-    places: list[np.ndarray] = []
+    moved = as_positions(offset).reshape(*offset.shape[:-1], groups, *window.kernel, axes)
+    positions: list[np.ndarray] = []
     for axis in range(axes):
         here = _along(outputs[axis], window.strides[axis], 2 * axes - axis) - window.pads[axis]
         here = here + _along(window.kernel[axis], window.dilations[axis], axes - 1 - axis)
-        places.append((here.astype(moved.dtype) + moved[..., axis]).reshape(*offset.shape[:-1], groups, -1))
+        positions.append((here.astype(moved.dtype) + moved[..., axis]).reshape(*offset.shape[:-1], groups, -1))
     channels = x.shape[-1] // groups
     parts: list[np.ndarray] = []
     for group in range(groups):
         image = wide(x[..., group * channels : (group + 1) * channels])
-        taps = [linear_taps(place[..., group, :], size) for place, size in zip(places, x.shape[1:-1], strict=True)]
+        taps = [
+            linear_taps(coordinate[..., group, :], size)
+            for coordinate, size in zip(positions, x.shape[1:-1], strict=True)
+        ]
         parts.append(sampled(image, taps))
     if mask is not None:
         factors = wide(mask).reshape(*mask.shape[:-1], groups, -1)
@@ -214,10 +217,10 @@ class _Samples:
         count = ratio or int(np.nan_to_num(np.ceil(np.clip(step, 0, _MAX_SAMPLES)), nan=0))
         starts = start + np.arange(cells).astype(type_) * step
         numbers = _near(starts, step / type_(max(count, 1)), size, count)
-        places = starts[:, None] + (numbers.astype(type_) + type_(0.5)) * step / type_(max(count, 1))
+        positions = starts[:, None] + (numbers.astype(type_) + type_(0.5)) * step / type_(max(count, 1))
         exists = numbers < count
-        inside = (places >= -1) & (places <= size) & exists
-        x = np.clip(np.nan_to_num(places), 0, size - 1)
+        inside = (positions >= -1) & (positions <= size) & exists
+        x = np.clip(np.nan_to_num(positions), 0, size - 1)
         low = np.floor(x).astype(np.int64)
         fraction = wide(x - np.floor(x))
         elements = np.stack([low, np.minimum(low + 1, size - 1)], -1)
@@ -278,7 +281,7 @@ def roi_align(op: RoiAlignOp, x: np.ndarray, rois: np.ndarray, images: np.ndarra
     """Compute one region after the other."""
     if ((images < 0) | (images >= len(x))).any():
         raise ExecutionError(op.FAILURE, node=location_name(op.location))
-    regions = [_region(op, wide(x[image]), roi) for image, roi in zip(images, as_places(rois), strict=True)]
+    regions = [_region(op, wide(x[image]), roi) for image, roi in zip(images, as_positions(rois), strict=True)]
     shape = (len(rois), *ints(op.output_shape), x.shape[-1])
     return np.reshape(regions, shape).astype(x.dtype)
 
@@ -289,8 +292,8 @@ def _bounds(start: Any, end: Any, cells: int, size: int) -> tuple[np.ndarray, np
     first, last = _rounded_away(start), _rounded_away(end)
     length = last - first + type_(1)
     step = (length if length >= 1 else type_(1)) / type_(cells)
-    places = np.arange(cells).astype(start.dtype)
-    low, high = np.floor(places * step) + first, np.ceil((places + 1) * step) + first
+    positions = np.arange(cells).astype(start.dtype)
+    low, high = np.floor(positions * step) + first, np.ceil((positions + 1) * step) + first
     limited = (np.where(bound > 0, np.where(bound < size, bound, size), 0) for bound in (low, high))
     low, high = (bound.astype(np.int64) for bound in limited)
     return low, high
@@ -307,13 +310,13 @@ def _rounded_away(value: Any) -> Any:
 @np.errstate(invalid="ignore")
 def roi_pool(op: RoiPoolOp, x: np.ndarray, rois: np.ndarray) -> np.ndarray:
     """Compute one cell after the other."""
-    places = as_places(rois)
-    images, scale = places[:, 0], places.dtype.type(number(op.spatial_scale))
+    positions = as_positions(rois)
+    images, scale = positions[:, 0], positions.dtype.type(number(op.spatial_scale))
     if not ((images > -1) & (images < len(x)) | np.isnan(images)).all():
         raise ExecutionError(op.FAILURE, node=location_name(op.location))
     rows, columns = ints(op.output_shape)
     found = np.zeros((len(rois), rows, columns, x.shape[-1]), x.dtype)
-    for region, (image, *corners) in enumerate(places):
+    for region, (image, *corners) in enumerate(positions):
         x1, y1, x2, y2 = (corner * scale for corner in corners)
         source = x[int(np.nan_to_num(image))]
         for row, (top, bottom) in enumerate(zip(*_bounds(y1, y2, rows, x.shape[1]), strict=True)):

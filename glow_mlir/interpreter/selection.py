@@ -16,14 +16,14 @@ from glow_mlir.ir.registry import semantics
 def _padded(op: HighOp, number: int, found: np.ndarray, axis: int = 0) -> np.ndarray:
     """Zero-pad the result `found` of an operator along an axis."""
     behind = largest_shape(op.outputs()[number])[axis] - found.shape[axis]
-    return np.pad(found, [(0, behind if place == axis else 0) for place in range(found.ndim)])
+    return np.pad(found, [(0, behind if position == axis else 0) for position in range(found.ndim)])
 
 
 @semantics(NonZeroOp)
 def non_zero(op: NonZeroOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The indices of nonzero elements; NaN is nonzero."""
-    places = np.stack(np.nonzero(x))
-    return _padded(op, 0, places, axis=1), np.array(places.shape[1])
+    positions = np.stack(np.nonzero(x))
+    return _padded(op, 0, positions, axis=1), np.array(positions.shape[1])
 
 
 def _key(row: list[Any]) -> tuple[tuple[bool, Any], ...]:
@@ -35,7 +35,7 @@ def _key(row: list[Any]) -> tuple[tuple[bool, Any], ...]:
 def unique(op: UniqueOp, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Unique rows by their keys."""
     keys = [_key(row) for row in x.tolist()]
-    first = {key: place for place, key in reversed(list(enumerate(keys)))}
+    first = {key: position for position, key in reversed(list(enumerate(keys)))}
     order = sorted(first, key=None if flag(op.sorted) else first.__getitem__)
     numbers = {key: number for number, key in enumerate(order)}
     indices = np.array([first[key] for key in order], np.int64)

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.host import CallOp as LowCallOp
 from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.artifact import Binding
@@ -74,8 +74,10 @@ def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
                 reason = (
                     f"@{found[op.public_name].sym_name.data} and @{op.sym_name.data} have the same name for callers"
                 )
-                place = place_of(op)
-                raise ModelError(reason, file=place, node=location_name(op.location), hint="give one another 'label'")
+                file_position = source_location(op)
+                raise ModelError(
+                    reason, file=file_position, node=location_name(op.location), hint="give one another 'label'"
+                )
     return found
 
 

@@ -35,18 +35,18 @@ class Lines:
         line = bisect_right(self._starts, position)
         return line, position - self._starts[line - 1] + 1
 
-    def place(self, position: int) -> str:
+    def file_position(self, position: int) -> str:
         """`file:line:column` of the character at `position`."""
         line, column = self.at(position)
         return f"{self.file}:{line}:{column}"
 
 
-Place = tuple[Lines, int]
+TextOffset = tuple[Lines, int]
 """A text, and a position in it."""
 
-_OF_OPS: WeakKeyDictionary[Operation, Place] = WeakKeyDictionary()
+_OF_OPS: WeakKeyDictionary[Operation, TextOffset] = WeakKeyDictionary()
 """Parsed operation with an explicit location → its position in the text."""
-_OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, Place]] = WeakKeyDictionary()
+_OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, TextOffset]] = WeakKeyDictionary()
 """Module → location → the position of the first operation with it."""
 
 
@@ -81,16 +81,16 @@ def position_of(location: LocationAttr) -> str:
         case NameLoc(location=FileLineColLoc() as inner):
             return position_of(inner)
         case _:
-            places = (position_of(part) for part in _parts(location))
-            return next((place for place in places if place), "")
+            file_positions = (position_of(part) for part in _parts(location))
+            return next((file_position for file_position in file_positions if file_position), "")
 
 
-def keep_places(module: ModuleOp, places: Mapping[Operation, Place]) -> None:
+def keep_positions(module: ModuleOp, file_positions: Mapping[Operation, TextOffset]) -> None:
     """Record the text positions of operations of a parsed module, besides their locations."""
-    _OF_OPS.update(places)
-    first: dict[LocationAttr, Place] = {}
-    for op, place in places.items():
-        first.setdefault(op.location, place)
+    _OF_OPS.update(file_positions)
+    first: dict[LocationAttr, TextOffset] = {}
+    for op, file_position in file_positions.items():
+        first.setdefault(op.location, file_position)
     _OF_LOCATIONS[module] = first
 
 
@@ -98,11 +98,11 @@ def cloned(module: ModuleOp) -> ModuleOp:
     """A copy of a module whose operations keep their text positions."""
     copy = module.clone()
     pairs = zip(module.walk(), copy.walk(), strict=True) if module in _OF_LOCATIONS else ()
-    keep_places(copy, {new: _OF_OPS[old] for old, new in pairs if old in _OF_OPS})
+    keep_positions(copy, {new: _OF_OPS[old] for old, new in pairs if old in _OF_OPS})
     return copy
 
 
-def place_of(op: Operation) -> str:
+def source_location(op: Operation) -> str:
     """The `file:line:column` of an operation, or of the first operation that it derives from; empty if unknown."""
     if (own := _OF_OPS.get(op)) is not None:
         return _text_of(own)
@@ -114,20 +114,22 @@ def place_of(op: Operation) -> str:
     return position_of(op.location)
 
 
-def place_of_node(module: ModuleOp, node: str) -> str:
+def source_location_of_node(module: ModuleOp, node: str) -> str:
     """The `file:line:column` of the first operation in the text of a module with that name; else empty."""
-    named = ((location_name(location), place) for location, place in _OF_LOCATIONS.get(module, {}).items())
-    return next((_text_of(place) for name, place in named if name == node), "")
+    named = (
+        (location_name(location), file_position) for location, file_position in _OF_LOCATIONS.get(module, {}).items()
+    )
+    return next((_text_of(file_position) for name, file_position in named if name == node), "")
 
 
 def described(op: Operation) -> str:
     """Describe an operation in a message: the names in its location, or else its position in a file."""
-    return location_name(op.location) or place_of(op)
+    return location_name(op.location) or source_location(op)
 
 
-def _text_of(place: Place) -> str:
-    lines, position = place
-    return lines.place(position)
+def _text_of(file_position: TextOffset) -> str:
+    lines, position = file_position
+    return lines.file_position(position)
 
 
 def _parts(location: LocationAttr) -> Iterable[LocationAttr]:

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.errors import OutOfMemoryError
-from glow_mlir.ir.locations import place_of, short_location_names
+from glow_mlir.ir.locations import short_location_names, source_location
 from glow_mlir.ir.text import one_line
 
 
@@ -22,4 +22,4 @@ def out_of_memory(module: ModuleOp, failure: MemoryError) -> OutOfMemoryError:
     largest = max(values, key=bytes_of)
     reason = f"{reason}; its largest value takes {bytes_of(largest)} bytes"
     node = short_location_names(module.walk()).get(largest.owner, "")
-    return OutOfMemoryError(reason, file=place_of(largest.owner), node=node, hint=hint)
+    return OutOfMemoryError(reason, file=source_location(largest.owner), node=node, hint=hint)

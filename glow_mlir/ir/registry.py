@@ -39,8 +39,8 @@ class Part(Generic[Entry]):
         """Register `entry`; raises `PackageError` if the key is taken."""
         taken = self._entries.setdefault(key, entry)
         if taken is not entry:
-            places = f"in {taken.__module__} and in {entry.__module__}"
-            raise PackageError(f"the {self.name} have two entries for {_described(key)}, {places}")
+            positions = f"in {taken.__module__} and in {entry.__module__}"
+            raise PackageError(f"the {self.name} have two entries for {_described(key)}, {positions}")
         return entry
 
     def all(self) -> dict[Any, Entry]:

@@ -11,7 +11,7 @@ from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
 from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, SizesAttr, fitting_hint
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import symbols_in
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import function_of, operations
 
@@ -31,16 +31,21 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
 def unsupported_at(op: Operation, error: RunTimeSizeError) -> UnsupportedError:
     """The error for an operation that needs a number for a size."""
     reason = f"{op.name} needs a number where the size {error.size} is known at run time only"
-    return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=hint_at(op))
+    return UnsupportedError(reason, file=source_location(op), node=location_name(op.location), hint=hint_at(op))
 
 
 def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
     """The error for a pass that needs a number for a size, at the first operation with a value of that size."""
-    place = first_with(module, error.size)
+    file_position = first_with(module, error.size)
     reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
-    if place is None:
+    if file_position is None:
         return UnsupportedError(reason, hint=error.hint)
-    return UnsupportedError(reason, file=place_of(place), node=location_name(place.location), hint=hint_at(place))
+    return UnsupportedError(
+        reason,
+        file=source_location(file_position),
+        node=location_name(file_position.location),
+        hint=hint_at(file_position),
+    )
 
 
 def hint_at(op: Operation) -> str:
@@ -50,8 +55,8 @@ def hint_at(op: Operation) -> str:
 
 def has_run_time_sizes(op: Operation) -> bool:
     """Whether run-time sizes determine the results of an operation, or occur in its properties."""
-    told = any(isinstance(value, SizesAttr) for value in op.properties.values())
-    return told or not all(has_static_shape(result) for result in op.results)
+    has_sizes = any(isinstance(value, SizesAttr) for value in op.properties.values())
+    return has_sizes or not all(has_static_shape(result) for result in op.results)
 
 
 def require_numbers(op: Operation, user: str) -> None:
@@ -61,8 +66,8 @@ def require_numbers(op: Operation, user: str) -> None:
     """
     if not all(map(has_static_shape, op.operands)):
         reason = f"{user} takes sizes that are known at run time only, as {op.name} has"
-        place = place_of(op)
-        raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=hint_at(op))
+        file_position = source_location(op)
+        raise UnsupportedError(reason, file=file_position, node=location_name(op.location), hint=hint_at(op))
 
 
 def first_with(module: ModuleOp, size: object) -> Operation | None:

@@ -38,7 +38,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
 from glow_mlir.ir.graph_regions import is_graph
-from glow_mlir.ir.locations import Lines, Place, keep_places, location_name, place_of, position_of
+from glow_mlir.ir.locations import Lines, TextOffset, keep_positions, location_name, position_of, source_location
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.file_kinds import NEAR, kind_of
@@ -62,7 +62,7 @@ class LocatingParser(Parser):
     def __init__(self, context: Context, text: str, name: str) -> None:
         super().__init__(context, "", name)
         self._parser_state = ParserState(StringLexer(Input(text, name)))
-        self.places: dict[Operation, Place] = {}
+        self.file_positions: dict[Operation, TextOffset] = {}
         """Positions of operations with explicit locations."""
         self._begin = 0
         self._file = StringAttr(name)
@@ -80,7 +80,7 @@ class LocatingParser(Parser):
         if op.location is UNKNOWN_LOC:
             op.location = self.location_at(begin)
         else:
-            self.places[op] = (self.lines, begin)
+            self.file_positions[op] = (self.lines, begin)
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
@@ -89,7 +89,7 @@ class LocatingParser(Parser):
         except ParseError as error:
             # xDSL points after the name, and thus at the next line if the name ends this one.
             at = self.lexer.input.content.index(name, self._begin)
-            near = get_close_matches(name, _operations_beside(name, self.ctx), n=1)
+            near = get_close_matches(name, _similar_operations(name, self.ctx), n=1)
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
 
@@ -121,7 +121,7 @@ _UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
 """Messages of xDSL's parser without their subject → replacements, to which the token is appended."""
 
 
-def _operations_beside(name: str, context: Context) -> list[str]:
+def _similar_operations(name: str, context: Context) -> list[str]:
     """The names of all operations in the dialect of a name; none if there is no such dialect."""
     dialect = context.get_optional_dialect(name.partition(".")[0])
     return [] if dialect is None else [op.name for op in dialect.operations]
@@ -210,7 +210,7 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         from glow_mlir.ir.anonymous_storage import bind_arguments
 
         module = ModuleOp([]) if implicit_module and parser.is_at_end else parser.parse_module(implicit_module)
-        keep_places(module, parser.places)
+        keep_positions(module, parser.file_positions)
         _refuse_nested(module)
         bind_arguments(module)
         keep_weights(module)
@@ -220,15 +220,17 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
     except ParseError as error:
         raise _syntax_error(error) from error
     except RecursionError as error:
-        place = position_of(parser.location_at(parser.pos))
+        file_position = position_of(parser.location_at(parser.pos))
         raise ParseFailure(
-            "the text is nested too deep", file=place, hint="put fewer regions inside each other"
+            "the text is nested too deep", file=file_position, hint="put fewer regions inside each other"
         ) from error
     except MemoryError as error:
-        place = position_of(parser.location_at(parser.pos))
+        file_position = position_of(parser.location_at(parser.pos))
         line = text[: parser.pos].rpartition("\n")[2].rpartition(" : ")[2].strip()
         hint = "check the shape of the constant"
-        raise OutOfMemoryError(f"there is too little memory for a value of '{line}'", file=place, hint=hint) from error
+        raise OutOfMemoryError(
+            f"there is too little memory for a value of '{line}'", file=file_position, hint=hint
+        ) from error
     except Exception as error:
         # xDSL's parser lets through any exception of its attributes: a failure while parsing is about the text.
         reason = one_line(error) or type(error).__name__
@@ -240,11 +242,11 @@ def _refuse_nested(module: ModuleOp) -> None:
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
     if [len(region.blocks) for region in module.regions] != [1]:
-        raise ParseFailure("builtin.module: a module has one region of one block", file=place_of(module))
+        raise ParseFailure("builtin.module: a module has one region of one block", file=source_location(module))
     for inner in module.body.block.ops:
         if isinstance(inner, ModuleOp) and any(isinstance(op, FunctionOp) for op in inner.walk()):
             reason = "builtin.module: functions of glow_high and glow_low stand in the outermost module alone"
-            raise ParseFailure(reason, file=place_of(inner), hint="take the module around this one away")
+            raise ParseFailure(reason, file=source_location(inner), hint="take the module around this one away")
 
 
 def _syntax_error(error: ParseError) -> ParseFailure:
@@ -299,7 +301,7 @@ def _invalid_ops(module: ModuleOp) -> list[GlowError]:
 
 def _error_at(op: Operation, reason: str) -> ParseFailure:
     """An error of the verifier."""
-    return ParseFailure(f"{op.name}: {reason}", file=place_of(op), node=location_name(op.location))
+    return ParseFailure(f"{op.name}: {reason}", file=source_location(op), node=location_name(op.location))
 
 
 def _too_early(module: ModuleOp) -> Iterator[GlowError]:
@@ -319,8 +321,12 @@ def _too_early(module: ModuleOp) -> Iterator[GlowError]:
             same = block is not None and inner is not None and inner.parent is block
             early = same and isinstance(owner, Operation) and owner not in seen and not graphs(block)
             if inner is None or early:
-                places = [place_of(owner)] if isinstance(owner, Operation) else []
-                notes = [GlowError("it is defined here", file=place) for place in places if place]
+                file_positions = [source_location(owner)] if isinstance(owner, Operation) else []
+                notes = [
+                    GlowError("it is defined here", file=file_position)
+                    for file_position in file_positions
+                    if file_position
+                ]
                 where = "used before its definition" if early else "defined outside of the regions around"
                 yield _error_at(op, f"an operand is {where}").with_notes(notes)
                 break

@@ -19,7 +19,7 @@ DIALECTS: dict[str, str] = {
 }
 """Dialect → module that defines it."""
 
-_ROOMS: dict[str, str] = {
+_PACKAGES: dict[str, str] = {
     "transforms.graph": (
         "apply-patterns bin-trees canonicalize cse deduplicate expand-powers flatten-convolutions "
         "fold-constants fold-dilated-convolutions fold-into-trees fold-into-weights "
@@ -52,20 +52,20 @@ _ROOMS: dict[str, str] = {
 """Package → its passes; `fuse-epilogues` is the class `FuseEpiloguesPass` of the file `fuse_epilogues.py` there."""
 
 PASSES: dict[str, str] = {
-    name: f"glow_mlir.{room}.{name.replace('-', '_')}:{name.title().replace('-', '')}Pass"
-    for room, names in _ROOMS.items()
+    name: f"glow_mlir.{package}.{name.replace('-', '_')}:{name.title().replace('-', '')}Pass"
+    for package, names in _PACKAGES.items()
     for name in names.split()
 }
 """Pass → module that defines it."""
 
 
-def _load(place: str) -> Any:
-    module, name = place.split(":")
+def _load(entry_point: str) -> Any:
+    module, name = entry_point.split(":")
     return getattr(import_module(module), name)
 
 
-def _lazy(place: str) -> Callable[[], Any]:
-    return lambda: _load(place)
+def _lazy(entry_point: str) -> Callable[[], Any]:
+    return lambda: _load(entry_point)
 
 
 def pass_class(name: str) -> type[ModulePass]:
@@ -78,11 +78,13 @@ def dialect(name: str) -> Dialect:
     return _load(DIALECTS[name])
 
 
-OWN_PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: _lazy(place) for name, place in PASSES.items()}
+OWN_PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    name: _lazy(entry_point) for name, entry_point in PASSES.items()
+}
 """Pass → its class. In our tools, our pass replaces one of xDSL's with the same name."""
 
 GLOW_UNIVERSE = Universe(
-    all_dialects={name: _lazy(place) for name, place in DIALECTS.items()},
+    all_dialects={name: _lazy(entry_point) for name, entry_point in DIALECTS.items()},
     all_passes={name: load for name, load in OWN_PASSES.items() if name not in get_all_passes()},
 )
 """Our dialects and passes for `xdsl-opt`, which rejects names that it already has."""

@@ -66,13 +66,13 @@ class CompilationOptions(Options):
         FULL_PRECISION,
         "the type in which f32 values are computed and stored",
         domain=Words((FULL_PRECISION, "bf16", "f16")),
-        flag=Flag("--precision", unsaid=FULL_PRECISION),
+        flag=Flag("--precision", default_text=FULL_PRECISION),
     )
     weights: str = option(
         FULL_PRECISION,
         "the type in which f32 weights are stored; integers have a scale for each 32",
         domain=Words((FULL_PRECISION, *WEIGHTS)),
-        flag=Flag("--weights", unsaid=FULL_PRECISION),
+        flag=Flag("--weights", default_text=FULL_PRECISION),
     )
     keep_precision: tuple[str, ...] = option(
         (),

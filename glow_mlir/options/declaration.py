@@ -86,13 +86,13 @@ class Flag(NamedTuple):
     """What stands for its value in a help text, where these are no words."""
     also: str = ""
     """What the flag takes besides, or how."""
-    unsaid: str = ""
+    default_text: str = ""
     """What holds where it is not given, in words."""
     opposite: str = ""
     """What the flag does, where that is to turn the option off."""
 
     @property
-    def place(self) -> str:
+    def destination(self) -> str:
         """The name of its value among the arguments of a tool."""
         return self.name.removeprefix("--").replace("-", "_")
 
@@ -237,7 +237,7 @@ def _with_fields(
 
     def added(kind: SomeClass) -> SomeClass:
         known = {name: field(item) for group in groups for name, item in declared(group).items()}
-        new = {name: said for name, said in known.items() if name not in vars(kind)}
+        new = {name: chosen for name, chosen in known.items() if name not in vars(kind)}
         kind.__annotations__ = {**kind.__annotations__, **{name: type_ for name, (type_, _) in new.items()}}
         for name, (_, default) in new.items():
             setattr(kind, name, default)
@@ -258,16 +258,18 @@ def parameter(value: Any) -> Any:
 def parameters(value: Options) -> dict[str, Any]:
     """The options of a pass that stand for a group, as a pipeline has them; empty lists are left out."""
     found = {name: parameter(getattr(value, name)) for name in declared(type(value))}
-    return {name: said for name, said in found.items() if said != ()}
+    return {name: chosen for name, chosen in found.items() if chosen != ()}
 
 
 def given_of(value: object, *groups: type[Options]) -> dict[str, Any]:
     """The options of some groups that a pass says something of, by their names, as the groups have them."""
     found: dict[str, Any] = {}
     for name, item in ((name, item) for group in groups for name, item in declared(group).items()):
-        said = getattr(value, name)
-        if said is not None:
-            found[name] = dict(entry.rpartition("=")[::2] for entry in said) if item.kind == WORDS_BY_NAMES else said
+        chosen = getattr(value, name)
+        if chosen is not None:
+            found[name] = (
+                dict(entry.rpartition("=")[::2] for entry in chosen) if item.kind == WORDS_BY_NAMES else chosen
+            )
     return found
 
 

@@ -64,7 +64,7 @@ class HostingOptions(Options):
         "what a replica is: threads of this process, a process that is replaced where it ends, or an actor of Ray on "
         "a machine of its cluster",
         domain=Words((THREADS, PROCESSES, RAY)),
-        flag=Flag("--workers", unsaid=THREADS),
+        flag=Flag("--workers", default_text=THREADS),
     )
     sequences: int = option(
         1000,
@@ -85,14 +85,14 @@ class HostingOptions(Options):
     )
 
     @classmethod
-    def told(cls, said: Mapping[str, Any]) -> Self:
+    def from_keywords(cls, keywords: Mapping[str, Any]) -> Self:
         """The options that are said; raises `OptionError` for values of other types, and what makes no sense."""
         known = declared(cls)
-        check_kinds({name: known[name].kind for name in said}, said)
+        check_kinds({name: known[name].kind for name in keywords}, keywords)
         for name in ("delay", "call_limit"):
-            if name in said and seconds(said[name]) is None:
-                raise OptionError(f"{name}={said[name]!r} is invalid", hint="a number of seconds")
-        found = cls(**said)
+            if name in keywords and seconds(keywords[name]) is None:
+                raise OptionError(f"{name}={keywords[name]!r} is invalid", hint="a number of seconds")
+        found = cls(**keywords)
         found.check()
         return found
 

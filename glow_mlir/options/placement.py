@@ -15,7 +15,7 @@ HOST = "host"
 """The target that is the machine of this process, or the device beside it that a backend compiles for."""
 
 PREFERRED = "preferred"
-"""The way of placing operators where nobody says another: on the first device listed that executes them."""
+"""The default placement of operators: on the first device listed that executes them."""
 
 STRATEGIES = (PREFERRED, "latency", "pipeline")
 """How operators are placed on devices."""
@@ -43,7 +43,7 @@ class PlacementOptions(Options):
         "which device computes what: the first listed that can, what takes the least time, stages of a pipeline, "
         "each a part of products and tables, or of the batch",
         domain=Words(("", *STRATEGIES, *SHARED)),
-        flag=Flag("--partition", unsaid=PREFERRED),
+        flag=Flag("--partition", default_text=PREFERRED),
     )
     placement: str = option(
         "",
@@ -82,12 +82,12 @@ def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
     """Each name in a text, and the fields behind it."""
     name, fields = "", list[str]()
     for part in text.split(","):
-        said = part.strip()
-        is_field = "=" in said or (fields and fields[-1].startswith("features=") and said[:1] in ("+", "-"))
+        entry = part.strip()
+        is_field = "=" in entry or (fields and fields[-1].startswith("features=") and entry[:1] in ("+", "-"))
         if is_field and name:
-            fields.append(said)
+            fields.append(entry)
             continue
         if name:
             yield name, fields
-        name, fields = said, []
+        name, fields = entry, []
     yield name, fields

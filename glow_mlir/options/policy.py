@@ -35,7 +35,7 @@ class Policy(Options):
         "threads of an inference",
         domain=Range(1, MAX_THREADS, THREADS),
         kind=NUMBER_OF_THREADS,
-        flag=Flag("--threads", "N", also="0 for all cores", unsaid="those of the module, else 1"),
+        flag=Flag("--threads", "N", also="0 for all cores", default_text="those of the module, else 1"),
     )
     accuracy: str = option(
         "default",
@@ -52,7 +52,7 @@ class Policy(Options):
         "speed",
         "what code is made for: few instructions executed, or little code, constants and memory",
         domain=Words(("speed", "size")),
-        flag=Flag("--optimize", unsaid="speed"),
+        flag=Flag("--optimize", default_text="speed"),
     )
 
 

@@ -50,31 +50,31 @@ class Quantization(Options):
         SCHEMAS[0],
         "how scale and zero point follow from a range",
         domain=Words(SCHEMAS),
-        flag=Flag("--quantization-schema", unsaid=SCHEMAS[0]),
+        flag=Flag("--quantization-schema", default_text=SCHEMAS[0]),
     )
     precision: str = option(
         "int8",
         "integer type of quantized values",
         domain=Words(tuple(PRECISIONS)),
-        flag=Flag("--quantization-precision", unsaid="int8"),
+        flag=Flag("--quantization-precision", default_text="int8"),
     )
     weights: str = option(
         "same",
         "integers that weights are rounded to: those of `precision`, or from -7 to 7",
         domain=Words(tuple(WEIGHTS)),
-        flag=Flag("--quantization-precision-weights", unsaid="same"),
+        flag=Flag("--quantization-precision-weights", default_text="same"),
     )
     bias: str = option(
         "int32",
         "integers that a bias is rounded to",
         domain=Words(tuple(BIASES)),
-        flag=Flag("--quantization-precision-bias", unsaid="int32"),
+        flag=Flag("--quantization-precision-bias", default_text="int32"),
     )
     calibration: str = option(
         CALIBRATIONS[0],
         "how a range follows from a histogram",
         domain=Words(CALIBRATIONS),
-        flag=Flag("--quantization-calibration", unsaid=CALIBRATIONS[0]),
+        flag=Flag("--quantization-calibration", default_text=CALIBRATIONS[0]),
     )
     per_channel: bool = option(
         True,

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import rank_of, shape_of
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import location_name, source_location
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.partitioning.extraction import values_read
 from glow_mlir.support.dataclass import dataclass
@@ -68,7 +68,7 @@ def _samples(function: FuncOp, bound: Sequence[PlaceholderOp]) -> int:
     if not candidates:
         raise UnsupportedError(
             f"@{function.sym_name.data} has a batch of one sample, which devices cannot share",
-            file=place_of(function),
+            file=source_location(function),
             hint=f"a larger first size of the inputs, as --bind gives one; {HINT}",
         )
     return max(candidates, key=lambda size: counts[size])
@@ -96,7 +96,7 @@ def _follow(op: Operation, found: BatchAxes, storage: Storage) -> None:
 
 
 def _refused(op: Operation, reason: str) -> UnsupportedError:
-    return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=HINT)
+    return UnsupportedError(reason, file=source_location(op), node=location_name(op.location), hint=HINT)
 
 
 def samples_through(
@@ -112,7 +112,7 @@ def samples_through(
         (runs,) = lies
         for axis in op.access_map().independent():
             if (read := _read_along(op, operands, axis, runs, samples)) is not None:
-                return read, tuple(runs._replace(axis=place) for place in axis.results)
+                return read, tuple(runs._replace(axis=result_axis) for result_axis in axis.results)
     result = op.runs(operands, samples)
     return None if result is None else (tuple(operands), (result,) * len(op.results))
 
@@ -129,7 +129,7 @@ def _read_along(
             return None
         read.append(runs._replace(axis=axis) if axis is not None and extent == size else None)
     fits = all(
-        rank_of(result) > place and shape_of(result)[place] == size
-        for result, place in zip(op.results, along.results, strict=True)
+        rank_of(result) > result_axis and shape_of(result)[result_axis] == size
+        for result, result_axis in zip(op.results, along.results, strict=True)
     )
     return tuple(read) if fits else None

@@ -12,7 +12,7 @@ HOST_MEMORY = ""
 """The host memory, in place of a device name."""
 
 
-class Places:
+class BufferMemories:
     """The memories of buffers in host programs of a module."""
 
     def __init__(self, module: ModuleOp) -> None:
@@ -23,10 +23,10 @@ class Places:
         owner = root_of(value).owner
         return owner.device.data if isinstance(owner, AllocOp) and owner.device is not None else HOST_MEMORY
 
-    def is_host(self, place: str) -> bool:
+    def is_host(self, held_in: str) -> bool:
         """Whether a device uses host memory."""
-        return place == HOST_MEMORY or self._shared.get(place, False)
+        return held_in == HOST_MEMORY or self._shared.get(held_in, False)
 
-    def is_usable(self, place: str, device: str) -> bool:
-        """Whether a device can access buffers in the memory `place`."""
-        return place == device or (self.is_host(place) and self.is_host(device))
+    def is_usable(self, held_in: str, device: str) -> bool:
+        """Whether a device can access buffers in the memory `held_in`."""
+        return held_in == device or (self.is_host(held_in) and self.is_host(device))

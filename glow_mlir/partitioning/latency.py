@@ -14,7 +14,7 @@ from itertools import combinations
 from math import inf, isinf
 
 from glow_mlir.partitioning.minimum_cut import Network
-from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, grouped, place_of
+from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, assigned_device, grouped
 
 NEVER = 1e12
 """Seconds that represent infinity in a network: above all finite costs."""
@@ -120,21 +120,20 @@ def _swap(
     """The best assignment that redistributes the nodes of two devices between them."""
     network = Network()
     here, there = pair
-    places: dict[int, int] = {}
+    nodes: dict[int, int] = {}
     for group in groups:
         if assignment[group[0]] not in pair:
             continue
-        place = network.node()
-        places.update(dict.fromkeys(group, place))
+        network_node = network.node()
+        nodes.update(dict.fromkeys(group, network_node))
         times = [sum(min(problem.seconds[node][device], NEVER) for node in group) for device in pair]
-        network.edge(network.SOURCE, place, times[1])
-        network.edge(place, network.SINK, times[0])
+        network.edge(network.SOURCE, network_node, times[1])
+        network.edge(network_node, network.SINK, times[0])
     for value in problem.values:
-        _add_value(network, problem, value, assignment, pair, places)
+        _add_value(network, problem, value, assignment, pair, nodes)
     side = network.source_side()
     return tuple(
-        (here if places[node] in side else there) if node in places else device
-        for node, device in enumerate(assignment)
+        (here if nodes[node] in side else there) if node in nodes else device for node, device in enumerate(assignment)
     )
 
 
@@ -144,14 +143,14 @@ def _add_value(
     value: Value,
     assignment: Assignment,
     pair: tuple[int, int],
-    places: dict[int, int],
+    nodes: dict[int, int],
 ) -> None:
     """Add the transfer costs of a value: once per destination, wherever it is read there."""
     here, there = pair
-    readers = {places[reader] for reader in value.readers if reader in places}
-    if value.producer in places:
-        producer = places[value.producer]
-        fixed = {place_of(reader, assignment) for reader in value.readers if reader not in places}
+    readers = {nodes[reader] for reader in value.readers if reader in nodes}
+    if value.producer in nodes:
+        producer = nodes[value.producer]
+        fixed = {assigned_device(reader, assignment) for reader in value.readers if reader not in nodes}
         from_here, from_there = (
             sum(problem.transfer_seconds(device, target, value.nbytes) for target in fixed) for device in pair
         )
@@ -160,7 +159,7 @@ def _add_value(
         sides = ((producer, "there"), (producer, "here"))
         sources = (here, there)
     else:
-        source = place_of(value.producer, assignment)
+        source = assigned_device(value.producer, assignment)
         sides = ((network.SOURCE, "there"), (network.SINK, "here"))
         sources = (source, source)
     for (tail, target), source in zip(sides, sources, strict=True):

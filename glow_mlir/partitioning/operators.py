@@ -38,8 +38,8 @@ def cost(op: Operation, target: Target) -> float:
     backend = get_backend(target.backend)
     total = 0.0
     for item in subtree(op):
-        said = backend.cost(item, target) if isinstance(item, HighOp) else 0.0
-        total += operator_work(item, costs_of(target)) * SECONDS_PER_ADDITION if said is None else said
+        known = backend.cost(item, target) if isinstance(item, HighOp) else 0.0
+        total += operator_work(item, costs_of(target)) * SECONDS_PER_ADDITION if known is None else known
     return total
 
 
@@ -135,8 +135,8 @@ def is_free_value(value: SSAValue) -> bool:
 
 def pinned(op: Operation) -> str | None:
     """The device that an operation is already assigned to."""
-    said = op.attributes.get(DEVICE)
-    return said.data if isinstance(said, StringAttr) else None
+    known = op.attributes.get(DEVICE)
+    return known.data if isinstance(known, StringAttr) else None
 
 
 def refusals_of(nodes: Nodes, devices: Sequence[DeviceSpec], support: Support) -> list[list[str]]:
@@ -209,8 +209,8 @@ def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int]
     backends = [get_backend(device.target.backend) for device in devices]
 
     def seconds(source: int, target: int, nbytes: int) -> float:
-        ends = (place for place in (source, target) if place != HOST)
-        return sum(backends[place].transfer_cost(nbytes, devices[place].target) for place in ends)
+        ends = (end for end in (source, target) if end != HOST)
+        return sum(backends[end].transfer_cost(nbytes, devices[end].target) for end in ends)
 
     return seconds
 

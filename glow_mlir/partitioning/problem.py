@@ -57,8 +57,8 @@ class Problem:
 
     def moving_seconds(self, value: Value, assignment: Sequence[int]) -> float:
         """Seconds of the transfers of a value: one per other device that reads it."""
-        source = place_of(value.producer, assignment)
-        targets = {place_of(reader, assignment) for reader in value.readers} - {source}
+        source = assigned_device(value.producer, assignment)
+        targets = {assigned_device(reader, assignment) for reader in value.readers} - {source}
         return sum(self.transfer_seconds(source, target, value.nbytes) for target in targets)
 
     def bytes_on(self, assignment: Sequence[int], device: int) -> int:
@@ -73,7 +73,7 @@ class Problem:
         """The peak bytes of values live on a device when nodes run in order."""
         changes: dict[int, int] = {}
         for value in self.values:
-            here = [node for node in (value.producer, *value.readers) if place_of(node, assignment) == device]
+            here = [node for node in (value.producer, *value.readers) if assigned_device(node, assignment) == device]
             if here:
                 changes[min(here)] = changes.get(min(here), 0) + value.nbytes
                 changes[max(here) + 1] = changes.get(max(here) + 1, 0) - value.nbytes
@@ -89,7 +89,7 @@ class Problem:
         return all(not most or self.bytes_on(assignment, device) <= most for device, most in limits)
 
 
-def place_of(node: int, assignment: Sequence[int]) -> int:
+def assigned_device(node: int, assignment: Sequence[int]) -> int:
     """The device of a node, or `HOST`."""
     return HOST if node == HOST else assignment[node]
 

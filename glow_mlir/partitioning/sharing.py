@@ -29,10 +29,14 @@ def share(module: ModuleOp, assignments: str, is_wanted: Callable[[Operation], b
     devices, storage = devices_of(module), Storage(module)
     if len(devices) < 2:
         return
-    support, said = Support(storage), read_placement(assignments, devices)
+    support, placement = Support(storage), read_placement(assignments, devices)
     for function in high_functions(module):
         for op in own_operations(function):
-            if not is_wanted(op) or pinned(op) is not None or not said.keys().isdisjoint(location_names(op.location)):
+            if (
+                not is_wanted(op)
+                or pinned(op) is not None
+                or not placement.keys().isdisjoint(location_names(op.location))
+            ):
                 continue
             able = [device for device in devices if not support.refusal(op, device)]
             if len(able) > 1:

@@ -96,17 +96,17 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, line: Sequence[Dot]
     across, up = _Axis.of([dot.x for dot in dots]), _Axis.of([dot.y for dot in dots])
     parts = _grid(across, up, x_title, y_title)
     if line:
-        corners = [_place(across, up, *corner) for corner in _steps(line)]
+        corners = [_pixel(across, up, *corner) for corner in _steps(line)]
         parts.append(f'<polyline class="line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>')
     for dot in dots:
-        x, y = _place(across, up, dot.x, dot.y)
+        x, y = _pixel(across, up, dot.x, dot.y)
         kind, radius = ("point marked", 6) if dot.is_marked else ("point", 3.5)
         title = f"<title>{escape(dot.text)}</title>"
         parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">{title}</circle>')
     return _svg(WIDTH, HEIGHT, parts)
 
 
-def _place(across: _Axis, up: _Axis, x: float, y: float) -> tuple[float, float]:
+def _pixel(across: _Axis, up: _Axis, x: float, y: float) -> tuple[float, float]:
     """Where a point is drawn."""
     return EDGE + across.share(x) * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up.share(y) * (HEIGHT - 2 * EDGE)
 
@@ -115,11 +115,11 @@ def _grid(across: _Axis, up: _Axis, x_title: str, y_title: str) -> list[str]:
     """The lines behind a chart, and what is written at its axes."""
     parts: list[str] = []
     for tick in across.ticks():
-        x, _ = _place(across, up, tick, up.low)
+        x, _ = _pixel(across, up, tick, up.low)
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{EDGE}" x2="{x:.1f}" y2="{HEIGHT - EDGE}"/>')
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - EDGE + 16}" text-anchor="middle">{tick:.4g}</text>')
     for tick in up.ticks():
-        _, y = _place(across, up, across.low, tick)
+        _, y = _pixel(across, up, across.low, tick)
         parts.append(f'<line class="grid" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - EDGE}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.4g}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_title)}</text>')
@@ -145,21 +145,24 @@ def curves(lines: Sequence[Curve], x_title: str, y_title: str) -> str:
     parts = _grid(across, up, x_title, y_title)
     for number, line in enumerate(drawn):
         colour = CURVE_COLOURS[number % len(CURVE_COLOURS)]
-        places = [_place(across, up, *point) for point in line.points]
-        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        positions = [_pixel(across, up, *point) for point in line.points]
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in positions)
         parts.append(f'<polyline class="curve" stroke="{colour}" points="{corners}"/>')
-        if len(places) <= MAX_MARKS:
-            parts += [_mark(place, point, line.name, colour) for place, point in zip(places, line.points, strict=True)]
+        if len(positions) <= MAX_MARKS:
+            parts += [
+                _mark(position, point, line.name, colour)
+                for position, point in zip(positions, line.points, strict=True)
+            ]
         left, top = WIDTH - EDGE - NAME_WIDTH, EDGE - LINE_HEIGHT * (len(drawn) - number)
         parts.append(f'<rect x="{left}" y="{top}" width="10" height="10" fill="{colour}"/>')
         parts.append(f'<text x="{left + 16}" y="{top + 9}">{escape(line.name)}</text>')
     return _svg(WIDTH, HEIGHT, parts)
 
 
-def _mark(place: tuple[float, float], point: tuple[float, float], name: str, colour: str) -> str:
+def _mark(position: tuple[float, float], point: tuple[float, float], name: str, colour: str) -> str:
     """A point of a curve, which says what it is where the mouse is over it."""
     title = f"<title>{escape(name)} {point[1]:.6g} at {point[0]:.6g}</title>"
-    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3" fill="{colour}">{title}</circle>'
+    return f'<circle cx="{position[0]:.1f}" cy="{position[1]:.1f}" r="3" fill="{colour}">{title}</circle>'
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
@@ -186,13 +189,13 @@ def histogram(centers: np.ndarray, counts: np.ndarray, cuts: Sequence[float] = (
     """
     low, high = (min(float(centers[0]), *cuts), max(float(centers[-1]), *cuts)) if cuts else (centers[0], centers[-1])
     width = max(float(high - low), 1e-30)
-    places = np.minimum(((centers - low) / width * BARS).astype(np.int64), BARS - 1)
-    heights = np.log1p(np.bincount(places, counts, BARS))
+    positions = np.minimum(((centers - low) / width * BARS).astype(np.int64), BARS - 1)
+    heights = np.log1p(np.bincount(positions, counts, BARS))
     scale, step = BAR_HEIGHT / max(float(heights.max()), 1.0), BAR_WIDTH / BARS
     bars = [
-        f'<rect class="bar" x="{place * step:.1f}" y="{BAR_HEIGHT - height * scale:.1f}" '
+        f'<rect class="bar" x="{position * step:.1f}" y="{BAR_HEIGHT - height * scale:.1f}" '
         f'width="{step:.1f}" height="{height * scale:.1f}"/>'
-        for place, height in enumerate(heights)
+        for position, height in enumerate(heights)
         if height
     ]
     lines = [(cut - low) / width * BAR_WIDTH for cut in cuts]

@@ -64,8 +64,8 @@ def _queues(plan: Sequence[PlannedStep], trace: QueueTrace | None) -> str:
         )
         for span in sorted(last, key=lambda span: span.queue)
     ]
-    said = "One inference, from the first thing that a queue does; transfers are marked."
-    return paragraph(said) + lanes(bars, "µs")
+    caption = "One inference, from the first thing that a queue does; transfers are marked."
+    return paragraph(caption) + lanes(bars, "µs")
 
 
 def _last_run(spans: Sequence[Span], steps: int) -> list[Span]:

@@ -32,7 +32,7 @@ Stretch = tuple[float, int, int]
 class Layout:
     """Places of nodes, as column and layer in widths and heights of a node, and the ways of edges between them."""
 
-    places: tuple[tuple[float, int], ...]
+    positions: tuple[tuple[float, int], ...]
     bends: tuple[tuple[Stretch, ...], ...]
     """For each edge of the graph, from its source down."""
 

@@ -133,8 +133,18 @@ def graph_data(graph: Graph, times: Sequence[float | None] = ()) -> dict[str, An
     """A graph with its layout; nodes and edges are lists, which the script reads by position."""
     layout = layered(graph)
     nodes = [
-        [node.kind, node.family, node.name, node.origins, node.shape, node.size, details_of(graph, node), *place, time]
-        for node, place, time in zip(graph.nodes, layout.places, times or [None] * len(graph.nodes), strict=True)
+        [
+            node.kind,
+            node.family,
+            node.name,
+            node.origins,
+            node.shape,
+            node.size,
+            details_of(graph, node),
+            *position,
+            time,
+        ]
+        for node, position, time in zip(graph.nodes, layout.positions, times or [None] * len(graph.nodes), strict=True)
     ]
     edges = [
         [edge.source, edge.target, edge.label, bends] for edge, bends in zip(graph.edges, layout.bends, strict=True)

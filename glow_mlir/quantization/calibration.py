@@ -79,8 +79,8 @@ def divergence(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> f
         return np.inf
     counts = histogram.counts[inside].astype(np.float64)
     zero = int(np.abs(centers[inside]).argmin())
-    beside = [counts[place] for place in (zero - 1, zero + 1) if 0 <= place < inside.size]
-    counts[zero] = min(counts[zero], max(beside, default=counts[zero]))
+    neighbours = [counts[position] for position in (zero - 1, zero + 1) if 0 <= position < inside.size]
+    counts[zero] = min(counts[zero], max(neighbours, default=counts[zero]))
     reference = counts.copy()
     reference[0] += histogram.counts[: inside[0]].sum()
     reference[-1] += histogram.counts[inside[-1] + 1 :].sum()

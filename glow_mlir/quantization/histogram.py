@@ -58,8 +58,8 @@ class Histogram:
         if not finite.size:
             return
         self._cover(float(finite.min()), float(finite.max()))
-        places = np.floor(np.ldexp(finite, -self.exponent)).astype(np.int64)
-        self.counts += np.bincount(places - self.first, minlength=self.bins)
+        bin_numbers = np.floor(np.ldexp(finite, -self.exponent)).astype(np.int64)
+        self.counts += np.bincount(bin_numbers - self.first, minlength=self.bins)
 
     def merge(self, other: Histogram) -> None:
         """Add the counts of another histogram with the same number of bins."""
@@ -113,6 +113,6 @@ def _moved(source: Histogram, exponent: int, first: int) -> np.ndarray:
     """The counts of a histogram in bins that are at least as wide."""
     counts = np.zeros(source.bins, np.int64)
     used = np.flatnonzero(source.counts)
-    places = (source.first + used) >> min(exponent - source.exponent, 62)
-    np.add.at(counts, places - first, source.counts[used])
+    bin_numbers = (source.first + used) >> min(exponent - source.exponent, 62)
+    np.add.at(counts, bin_numbers - first, source.counts[used])
     return counts

@@ -219,12 +219,12 @@ class PrecisionSearch:
                 steps.append(steps[-1].widened(unit, precision))
         last = len(steps) - 1
         steps[last] = self._uniform(FULL)
-        places = sorted({last * point // POINTS for point in range(POINTS + 1)})
-        fits = {place: self._fits(steps[place]) for place in places}
-        for place in places:
-            self._speedup(steps[place])
-        above = min(place for place, fit in fits.items() if fit)
-        below = max((place for place in fits if place < above), default=above)
+        positions = sorted({last * point // POINTS for point in range(POINTS + 1)})
+        fits = {position: self._fits(steps[position]) for position in positions}
+        for position in positions:
+            self._speedup(steps[position])
+        above = min(position for position, fit in fits.items() if fit)
+        below = max((position for position in fits if position < above), default=above)
         while above - below > 1:
             middle = (above + below) // 2
             above, below = (middle, below) if self._fits(steps[middle]) else (above, middle)

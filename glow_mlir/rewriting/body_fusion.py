@@ -60,8 +60,8 @@ class Fusion(ABC):
         followed `op`.
         """
         self.accesses.forget(self.stack)
-        places = [op.location, self.stack.location] if is_behind else [self.stack.location, op.location]
-        op.location = fuse_locations(places)
+        locations = [op.location, self.stack.location] if is_behind else [self.stack.location, op.location]
+        op.location = fuse_locations(locations)
         block = self.stack.parent_block()
         assert block is not None
         block.erase_op(self.stack)

@@ -11,16 +11,16 @@ from glow_mlir.dialects.glow_low.loop import moves_of, part_of
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, Buffer, WeightOp, root_of
 
 
-def view_of(place: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
+def view_of(target: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
     """
-    Build the value that replaces the buffer `old` by the memory of `place`, not inserted yet: a view, a window if
-    `place` is one, or the allocation itself if the types agree.
+    Build the value that replaces the buffer `old` by the memory of `target`, not inserted yet: a view, a window if
+    `target` is one, or the allocation itself if the types agree.
     """
-    root = root_of(place)
-    if root.type == type_ and not moves_of(place):
+    root = root_of(target)
+    if root.type == type_ and not moves_of(target):
         return root
     assert isinstance(old.owner, Operation)
-    view = part_of(place if moves_of(place) else root, type_, old.owner.location)
+    view = part_of(target if moves_of(target) else root, type_, old.owner.location)
     view.result.name_hint = old.name_hint
     return view.result
 

@@ -26,7 +26,7 @@ MAX_BUFFERS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class BufferKey:
     """
     The allocation or weight, type and motion of a buffer: values with equal ones denote the same buffer.
 
@@ -52,16 +52,16 @@ class Buffers:
     """Cached queries about buffers; answers stay valid because the types of buffers do not change."""
 
     def __init__(self) -> None:
-        self._places: dict[SSAValue, Place] = {}
-        self._made: dict[tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]], Place] = {}
+        self._buffer_keys: dict[SSAValue, BufferKey] = {}
+        self._made: dict[tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]], BufferKey] = {}
         self._regions: dict[SSAValue, Region] = {}
 
-    def place(self, value: SSAValue) -> Place:
-        """The interned `Place` of a buffer."""
-        found = self._places.get(value)
+    def buffer_key(self, value: SSAValue) -> BufferKey:
+        """The interned `BufferKey` of a buffer."""
+        found = self._buffer_keys.get(value)
         if found is None:
             key = root_of(value), value.type, frozenset(motion_of(value).items())
-            found = self._places[value] = self._made.setdefault(key, Place(*key))
+            found = self._buffer_keys[value] = self._made.setdefault(key, BufferKey(*key))
         return found
 
     def region(self, value: SSAValue) -> Region:
@@ -91,9 +91,9 @@ class ElementwiseRun:
     splats: Mapping[SSAValue, Operation]
     buffers: Buffers = field(default_factory=Buffers)
     members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
-    sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    sources: dict[BufferKey, SSAValue] = field(default_factory=dict["BufferKey", SSAValue])
     """The buffers that the members read from outside the run, in order."""
-    written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    written: dict[BufferKey, SSAValue] = field(default_factory=dict["BufferKey", SSAValue])
     """The buffers that the members write, in order."""
     touched: dict[SSAValue, list[Use]] = field(default_factory=dict[SSAValue, list["Use"]])
     """Allocation or weight → how the members use it."""
@@ -117,15 +117,15 @@ class ElementwiseRun:
     def may_grow(self, most: int) -> bool:
         """Whether instructions other than the next one may still join; once false, this stays false."""
         # A new member reads at least one buffer and writes one.
-        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
-        return has_room and self._may_wait()
+        has_capacity = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
+        return has_capacity and self._may_wait()
 
     def saved_bytes(self, op: DerivedInstruction) -> int:
         """The bytes of memory traffic saved if `op` joins: loads of buffers that the run loads or has written."""
-        places = [(self.buffers.place(value), byte_size(value)) for value in op.inputs()]
+        buffer_keys = [(self.buffers.buffer_key(value), byte_size(value)) for value in op.inputs()]
         return sum(
-            size * ((place in self.written) + (place in self.written or place in self.sources))
-            for place, size in places
+            size * ((buffer_key in self.written) + (buffer_key in self.written or buffer_key in self.sources))
+            for buffer_key, size in buffer_keys
         )
 
     def _is_even(self, op: DerivedInstruction) -> bool:
@@ -151,23 +151,25 @@ class ElementwiseRun:
             for other, written in self.touched.get(root_of(value), ())
         )
 
-    def add(self, time: int, op: DerivedInstruction) -> tuple[list[Use], list[Place]]:
+    def add(self, time: int, op: DerivedInstruction) -> tuple[list[Use], list[BufferKey]]:
         """
         Append `op`; its inputs are sources of the run unless an earlier member wrote them.
 
         Returns the uses of `op`, and the places of its buffers that the run writes or reads from outside.
         """
         for value in op.inputs():
-            if self.buffers.place(value) not in self.written and splat_behind(value, self.splats) is None:
-                self.sources.setdefault(self.buffers.place(value), value)
+            if self.buffers.buffer_key(value) not in self.written and splat_behind(value, self.splats) is None:
+                self.sources.setdefault(self.buffers.buffer_key(value), value)
         output = op.outputs()[0]
-        self.written.setdefault(self.buffers.place(output), output)
+        self.written.setdefault(self.buffers.buffer_key(output), output)
         self.members.append((time, op))
         uses = [*((value, False) for value in op.inputs()), (output, True)]
         for value, writes in uses:
             self.touched.setdefault(root_of(value), []).append((value, writes))
-        places = dict.fromkeys(self.buffers.place(value) for value, _ in uses)
-        return uses, [place for place in places if place in self.written or place in self.sources]
+        buffer_keys = dict.fromkeys(self.buffers.buffer_key(value) for value, _ in uses)
+        return uses, [
+            buffer_key for buffer_key in buffer_keys if buffer_key in self.written or buffer_key in self.sources
+        ]
 
     def uses(self) -> Iterator[Use]:
         """All uses of buffers by members."""
@@ -178,10 +180,10 @@ class ElementwiseRun:
         members = {op for _, op in self.members}
         return [
             value
-            for place, value in self.written.items()
-            if not isinstance(place.root.owner, AllocOp)
-            or place.root.owner.parent is not self.block
-            or any(user not in members for user in each_user(place.root))
+            for buffer_key, value in self.written.items()
+            if not isinstance(buffer_key.root.owner, AllocOp)
+            or buffer_key.root.owner.parent is not self.block
+            or any(user not in members for user in each_user(buffer_key.root))
         ]
 
 

@@ -39,18 +39,18 @@ def rescaled_by_integers(found: Combination, to: UniformQuantizedType, emit: Emi
             return None
         offset = np.rint(number / factor) - zero_point_of(element_of(value))
         return _rescaled(value, factor, offset, to, emit)
-    places = _common_places(found, number)
-    if places < 1:
+    fraction_bits = _common_shift(found, number)
+    if fraction_bits < 1:
         return None
-    parts = [_in_common_scale(value, factor, places, emit) for value, factor in found.terms]
+    parts = [_in_common_scale(value, factor, fraction_bits, emit) for value, factor in found.terms]
     if any(part is None for part in parts):
         return None
-    offset = np.rint(number * 2.0**places)
+    offset = np.rint(number * 2.0**fraction_bits)
     for value, factor in found.terms:
         if byte_width(element_of(value)) <= 2:
-            offset = offset - zero_point_of(element_of(value)) * np.rint(factor * 2.0**places)
+            offset = offset - zero_point_of(element_of(value)) * np.rint(factor * 2.0**fraction_bits)
     total = reduce(lambda a, b: emit(AddOp, a, b), [part for part in parts if part is not None])
-    multiplier, shift = (emit.constant(np.asarray(n, np.int32), "shift") for n in (1, places))
+    multiplier, shift = (emit.constant(np.asarray(n, np.int32), "shift") for n in (1, fraction_bits))
     known = emit.constant(np.asarray(offset, np.int32), "offset") if offset.any() else None
     return emit(IntegerRescaleOp, total, multiplier, shift, known, to=to)
 
@@ -74,7 +74,7 @@ def _rescaled(
     return emit(IntegerRescaleOp, stored_integers(value, emit), *operands, known, to=to or i32)
 
 
-def _common_places(found: Combination, number: np.ndarray) -> int:
+def _common_shift(found: Combination, number: np.ndarray) -> int:
     """The number of fraction bits for which the sum fits 32 bits, with narrow values at their largest."""
     largest = float(np.abs(number).max())
     for value, factor in found.terms:
@@ -84,13 +84,15 @@ def _common_places(found: Combination, number: np.ndarray) -> int:
     return min(SUM_BITS, SUM_BITS - math.ceil(math.log2(max(largest, 2.0**-20))))
 
 
-def _in_common_scale(value: SSAValue, factor: np.ndarray, places: int, emit: Emitter) -> SSAValue | None:
-    """Multiply quantized values by a factor, in i32 with `places` fraction bits; narrow ones keep their zero point."""
-    scaled = factor.astype(np.float64) * 2.0**places
+def _in_common_scale(value: SSAValue, factor: np.ndarray, fraction_bits: int, emit: Emitter) -> SSAValue | None:
+    """
+    Multiply quantized values by a factor, in i32 with `fraction_bits` fraction bits; narrow ones keep their zero point.
+    """
+    scaled = factor.astype(np.float64) * 2.0**fraction_bits
     if byte_width(element_of(value)) > 2:
         product = _rescaled(value, scaled, np.asarray(-float(zero_point_of(element_of(value)))), None, emit)
         # Clip to 16 bits, the width that the sum assumes, so that it does not wrap.
-        limits = [emit.splat(sign * 2.0 ** (places + 16), i32) for sign in (-1, 1)]
+        limits = [emit.splat(sign * 2.0 ** (fraction_bits + 16), i32) for sign in (-1, 1)]
         return product and emit(ClipOp, product, *limits)
     wide = emit(CastOp, stored_integers(value, emit), to=i32)
     return emit(MulOp, wide, emit.constant(np.asarray(np.rint(scaled), np.int32), "multiplier"))

@@ -10,7 +10,7 @@ from glow_mlir.analysis.extents import Extents
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import root_of
 from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.rewriting.elementwise_runs import Buffers, ElementwiseRun, Place, Use
+from glow_mlir.rewriting.elementwise_runs import BufferKey, Buffers, ElementwiseRun, Use
 from glow_mlir.support.symbols import Sizes
 
 
@@ -27,7 +27,7 @@ class OpenRuns:
         self._runs: dict[ElementwiseRun, None] = {}
         self._used: dict[tuple[SSAValue, bool], Extents[ElementwiseRun]] = {}
         """(Allocation or weight, whether it is written) → the runs with such a use."""
-        self._joinable: dict[tuple[Place, Sizes], dict[ElementwiseRun, None]] = {}
+        self._joinable: dict[tuple[BufferKey, Sizes], dict[ElementwiseRun, None]] = {}
         """(Buffer, index space) → the runs that may still be joined through it."""
 
     def all(self) -> list[ElementwiseRun]:
@@ -37,7 +37,7 @@ class OpenRuns:
     def accepting(self, op: DerivedInstruction, time: int, most: int) -> list[ElementwiseRun]:
         """The runs that an instruction may join, up to `most` members, oldest first."""
         space = sizes_of(op.outputs()[0])
-        keys = [(self._buffers.place(value), space) for value in op.inputs()]
+        keys = [(self._buffers.buffer_key(value), space) for value in op.inputs()]
         found = _in_order(run for key in keys for run in self._joinable.get(key, ()))
         accepting = [run for run in found if run.accepts(op, time, most)]
         for run in found:
@@ -69,16 +69,16 @@ class OpenRuns:
             self._used[root_of(value), writes].remove(self._buffers.region(value), run)
         self._end_joining(run)
 
-    def _note(self, run: ElementwiseRun, uses: Iterable[Use], places: Iterable[Place]) -> None:
+    def _note(self, run: ElementwiseRun, uses: Iterable[Use], buffer_keys: Iterable[BufferKey]) -> None:
         for value, writes in uses:
             self._used.setdefault((root_of(value), writes), Extents()).add(self._buffers.region(value), run)
-        for place in places:
-            self._joinable.setdefault((place, run.space), {})[run] = None
+        for buffer_key in buffer_keys:
+            self._joinable.setdefault((buffer_key, run.space), {})[run] = None
 
     def _end_joining(self, run: ElementwiseRun) -> None:
         """Mark a run as closed to further members."""
-        for place in (*run.sources, *run.written):
-            self._joinable[place, run.space].pop(run, None)
+        for buffer_key in (*run.sources, *run.written):
+            self._joinable[buffer_key, run.space].pop(run, None)
 
 
 def _in_order(runs: Iterable[ElementwiseRun]) -> list[ElementwiseRun]:

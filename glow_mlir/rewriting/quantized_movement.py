@@ -82,9 +82,9 @@ def _reshaped(scale: Shape, before: Shape, after: Shape) -> Shape | None:
     """The shape of a per-axis scale after a reshape; `None` if the reshape does not keep that axis."""
     full = (*[1] * (len(before) - len(scale)), *scale)
     axis = next(axis for axis, size in enumerate(full) if size > 1)
-    for place, size in enumerate(after):
-        if size == full[axis] == math.prod(full) and math.prod(after[:place]) == math.prod(before[:axis]):
-            return (*[1] * place, size, *[1] * (len(after) - place - 1))
+    for position, size in enumerate(after):
+        if size == full[axis] == math.prod(full) and math.prod(after[:position]) == math.prod(before[:axis]):
+            return (*[1] * position, size, *[1] * (len(after) - position - 1))
     return None
 
 

@@ -1,1 +1,1 @@
-"""What a compiled model needs at run time: numpy and ctypes, no compiler code."""
+"""The run-time support of compiled models: numpy and ctypes, without compiler code."""

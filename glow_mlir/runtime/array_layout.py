@@ -20,13 +20,13 @@ Layout = list[tuple[str, str, tuple[int, ...], int]]
 """Of each array its name, element type and shape, and where it begins; it goes from process to process."""
 
 
-def aligned(place: int) -> int:
+def aligned(position: int) -> int:
     """The first place, from one on, at which an array may begin."""
-    return -(-place // ALIGNMENT) * ALIGNMENT
+    return -(-position // ALIGNMENT) * ALIGNMENT
 
 
 def layout_of(kinds: Iterable[tuple[str, Kind]], begin: int = 0) -> tuple[Layout, int]:
-    """Where arrays lie behind one another from a place on, and where the last one ends."""
+    """The offsets of arrays laid out one behind another from an offset on, and the end of the last."""
     found: Layout = []
     for name, (dtype, shape) in kinds:
         begin = aligned(begin)
@@ -48,8 +48,8 @@ def write_arrays(memory: np.ndarray, arrays: Iterable[tuple[str, np.ndarray]], b
     """Copy arrays into bytes, from a place on: where they lie then."""
     given = dict(arrays)
     layout, _ = layout_of(kinds_of(given.items()), begin)
-    for name, place in arrays_in(memory, layout).items():
-        place[...] = given[name]
+    for name, position in arrays_in(memory, layout).items():
+        position[...] = given[name]
     return layout
 
 

@@ -1,4 +1,4 @@
-"""What a compilation leaves: machine code, packed constants, and a manifest that says how to call its entries."""
+"""The result of a compilation: machine code, packed constants, and a manifest that describes its entries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Binding:
     extends: str = ""
     """The input with which this output begins; both may be in the same memory."""
     activations_offset: int = -1
-    """Where the activations have room for it as long as it is needed; -1 where they have none."""
+    """The offset in the activations where the binding may reuse them; else -1."""
 
     @property
     def declared(self) -> Sizes:
@@ -70,7 +70,7 @@ class ProfiledStep:
 
 @dataclass(frozen=True)
 class Failure:
-    """What one status of an entry other than 0 means: the reason, and the ONNX nodes whose data is at fault."""
+    """The meaning of a status other than 0: the reason, and the ONNX nodes whose data is at fault."""
 
     reason: str
     location: str
@@ -78,7 +78,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Entry:
-    """How to call one function of the machine code, and what it needs. Sizes are in bytes."""
+    """The signature of one function of the machine code and the memory that it needs. Sizes are in bytes."""
 
     name: str
     bindings: tuple[Binding, ...]
@@ -87,10 +87,10 @@ class Entry:
     target: str
     """The target in words, as the attribute of its function has it."""
     machine: str = ""
-    """The processor in few words, for people; empty in what was written without."""
+    """A short description of the processor; empty in older artifacts."""
     triple: str = ""
     features: tuple[str, ...] = ()
-    """What a machine needs to run the code: architecture, system and features, as LLVM names them."""
+    """The requirements on the machine: architecture, system and features, by LLVM's names."""
     code: int = 0
     """Number of the object file that has the function."""
     profile: bool = False
@@ -110,15 +110,18 @@ class Entry:
     function stores there what those are that only outputs have.
     """
     failures: tuple[Failure, ...] = ()
-    """What the statuses from 1 on mean."""
+    """The meanings of the statuses from 1 on."""
     writes: tuple[str, ...] = ()
     """Names of the state that it writes."""
     program: LaunchProgram | None = None
-    """What a device runs for it, where the code has device functions."""
+    """The launch program of a device, if the code has device functions."""
 
     @property
     def has_loops(self) -> bool:
-        """Whether there are loops, maybe in branches, which Ctrl-C ends as well: to listen to it takes some time."""
+        """
+        Whether there are loops, possibly in branches. Ctrl-C ends these as well; the handler takes some time to
+        install.
+        """
         return any(step.kind in ("loop", "if") for step in self.steps)
 
     @staticmethod
@@ -153,7 +156,7 @@ class StateValue:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The entries of an artifact, and what they share. Sizes are in bytes."""
+    """The entries of an artifact, and the data that they share. Sizes are in bytes."""
 
     entries: tuple[Entry, ...]
     constants: int
@@ -165,11 +168,11 @@ class Manifest:
     large: tuple[tuple[int, int], ...] = ()
     """Offset and bytes of each constant that other artifacts may have as well, at a multiple of a page."""
     requirements: tuple[str, ...] = ()
-    """Functions of a compiler's library that the code calls, which a linker has to find."""
+    """Functions of a compiler's run-time library that the code calls; a linker has to find them."""
     partitions: dict[str, Any] | None = None
     """Of several devices, what each has, and the host programs, as `runtime.bundled_partitions` reads them."""
     values: dict[str, Any] | None = None
-    """What callers give and get that is no tensor of numbers, as `runtime.python_values` reads it."""
+    """The inputs and outputs that are no tensors of numbers, as `runtime.python_values` reads them."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 

@@ -1,4 +1,4 @@
-"""What an executable of a model takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+"""The assumptions of an executable: sizes of free dimensions, and values of inputs that determine shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.symbols import Dimension, told_by
+from glow_mlir.support.symbols import Dimension, size_from_label
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InputValue:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+    """The assumptions of an executable: sizes of free dimensions, and values of inputs that determine shapes."""
 
     sizes: tuple[tuple[str, Dimension], ...] = ()
     values: tuple[InputValue, ...] = ()
@@ -51,8 +51,10 @@ class Assumptions:
 def following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
     """The labels without bounds that say their sizes by others, of which some have bounds."""
 
-    def is_told(label: str, known: Iterable[str]) -> bool:
-        return told_by(label, dict.fromkeys(known, 1)) is not None
+    def is_reported(label: str, known: Iterable[str]) -> bool:
+        return size_from_label(label, dict.fromkeys(known, 1)) is not None
 
     others = ((label, free - {label}) for label in free)
-    return frozenset(label for label, rest in others if is_told(label, rest.union(bounds)) and not is_told(label, rest))
+    return frozenset(
+        label for label, rest in others if is_reported(label, rest.union(bounds)) and not is_reported(label, rest)
+    )

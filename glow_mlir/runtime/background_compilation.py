@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from glow_mlir.errors import CancelledError
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation, held
-from glow_mlir.support.forks import anew_in_forks, around_forks
+from glow_mlir.support.forks import around_forks, reset_in_forks
 
 THREAD = "glow-beside"
 """The name of the thread."""
 
 MAX_WAITING = 64
-"""How many pieces of work may wait; what comes then has to come again."""
+"""The maximum number of waiting tasks; later ones are refused and have to be submitted again."""
 
 _LONGEST = 10.0
 """How many seconds a fork waits at most."""
@@ -37,9 +37,9 @@ class _Forks:
     """
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Know of no work, as in a child."""
         self._changed = threading.Condition()
         self._working = 0
@@ -84,11 +84,11 @@ class _Forks:
             self._changed.notify_all()
 
 
-_FORKS = anew_in_forks(_Forks())
+_FORKS = reset_in_forks(_Forks())
 around_forks(_FORKS.before, _FORKS.after)
 
 
-class BesideCalls(Cancellation):
+class CompilingInBackground(Cancellation):
     """Ends work that is done beside calls; and lets it wait as long as somebody forks."""
 
     __slots__ = ("_is_wanted", "_thread")
@@ -125,9 +125,9 @@ class _Worker:
     """The thread, as long as there is work."""
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Have no work, as in a child process, where the thread is not."""
         self._lock = threading.Lock()
         self._waiting: deque[_Work] = deque()
@@ -182,7 +182,7 @@ class _Worker:
             return None
 
 
-_WORKER = anew_in_forks(_Worker())
+_WORKER = reset_in_forks(_Worker())
 
 
 def start(work: Callable[[], None], is_wanted: Callable[[], bool], turn: Lock) -> bool:
@@ -197,7 +197,7 @@ def start(work: Callable[[], None], is_wanted: Callable[[], bool], turn: Lock) -
         with ExitStack() as stack:
             if has_turn:
                 stack.callback(turn.release)
-            with suppress(CancelledError), _FORKS.working(), cancelled_by(BesideCalls(is_wanted)):
+            with suppress(CancelledError), _FORKS.working(), cancelled_by(CompilingInBackground(is_wanted)):
                 check_cancellation()
                 with nullcontext() if has_turn else held(turn):
                     work()

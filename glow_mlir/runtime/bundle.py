@@ -1,4 +1,4 @@
-"""What the files of a bundle are called and have in common, and a bundle as a session, without the compiler."""
+"""File names of a bundle, and a bundle as a session, without the compiler."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ABI = 2
 """The version of how bundles are called, and of what their files hold."""
 
 SEAL_BYTES = 16
-"""What is behind the constants of a bundle: four words, the third of which is the version of the bundle."""
+"""The trailer of the constants of a bundle: four words, of which the third is the version of the bundle."""
 
 SEAL_VERSION = 8
-"""Where in these the version is."""
+"""The index of the version in the trailer."""
 
 ENTRY_SUFFIX = "_call"
-"""What is behind the name of an entry where it is called as a session does."""
+"""The suffix of the name of an entry with the calling convention of sessions."""
 
 MANIFEST_SUFFIX = ".json"
 OBJECT_SUFFIX = ".o"

@@ -1,4 +1,4 @@
-"""Artifacts of several devices as one, which caches keep like any other: code, constants and manifest of each."""
+"""One artifact for several devices, which caches store like any other: code, constants and manifest of each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ PAGE = 4096
 STEPS: dict[str, type[Step]] = {
     kind.__name__: kind for kind in (Allocate, Call, Free, RecordEvent, Transfer, WaitEvent)
 }
-"""What JSON calls a step → its class."""
+"""The name of a step in JSON → its class."""
 
 
-def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Artifact:
-    """One artifact with those of all devices, which are `Artifact`s; `room` gives as many bytes as constants take."""
+def bundled(whole: PartitionedArtifact, allocate: Callable[[int], np.ndarray]) -> Artifact:
+    """
+    One artifact with those of all devices, which are `Artifact`s; `allocate` gives as many bytes as constants take.
+    """
     code: list[bytes] = []
     parts: list[dict[str, Any]] = []
     entries: list[Entry] = []
@@ -45,25 +47,25 @@ def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Ar
             }
         )
         code += artifact.code
-    region = room(end)
-    for part, said in zip(whole.parts, parts, strict=True):
-        begin, until = said["constants"]
+    region = allocate(end)
+    for part, described in zip(whole.parts, parts, strict=True):
+        begin, until = described["constants"]
         region[begin:until] = part.artifact.constants
-    said = {"parts": parts, "programs": [_program_data(program) for program in whole.programs]}
-    return Artifact(tuple(code), region, Manifest(tuple(entries), end, large=tuple(large), partitions=said))
+    described = {"parts": parts, "programs": [_program_data(program) for program in whole.programs]}
+    return Artifact(tuple(code), region, Manifest(tuple(entries), end, large=tuple(large), partitions=described))
 
 
 def unbundled(artifact: Artifact) -> PartitionedArtifact:
     """The artifacts of all devices that `bundled` made one; raises `ValueError` or `KeyError` for another."""
-    said = artifact.manifest.partitions
-    if said is None:
+    described = artifact.manifest.partitions
+    if described is None:
         raise ValueError("the artifact has a single device")
     parts: list[DevicePart] = []
-    for part in said["parts"]:
+    for part in described["parts"]:
         (first, last), (begin, end) = part["code"], part["constants"]
         own = Artifact(artifact.code[first:last], artifact.constants[begin:end], Manifest.from_json(part["manifest"]))
         parts.append(DevicePart(part["device"], part["backend"], part["threads"], own))
-    return PartitionedArtifact(tuple(parts), tuple(map(_program, said["programs"])))
+    return PartitionedArtifact(tuple(parts), tuple(map(_program, described["programs"])))
 
 
 def _program_data(program: HostProgram) -> dict[str, Any]:

@@ -41,12 +41,12 @@ class Draft:
     The folder of an artifact that is being made, in its place among the others; `None` where there is no place for one.
     """
 
-    def __init__(self, place: OwnFolder | None = None, folder: OwnFolder | None = None) -> None:
-        self._place = place
+    def __init__(self, root: OwnFolder | None = None, folder: OwnFolder | None = None) -> None:
+        self._root = root
         self.folder = folder
         self._constants: np.ndarray | None = None
 
-    def room(self, size: int, otherwise: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
+    def reserve(self, size: int, otherwise: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
         """
         That many zero bytes for the constants: mapped from their file, so that they need not be written to it.
 
@@ -64,7 +64,7 @@ class Draft:
         """
         Write what is missing, and give the folder its name among the others; raises `OSError`. Returns the digests.
         """
-        assert self._place is not None
+        assert self._root is not None
         assert self.folder is not None
         manifest = replace(
             artifact.manifest, digests=artifact_digests(artifact.code, artifact.constants, artifact.manifest)
@@ -78,12 +78,12 @@ class Draft:
             self.folder.remove(_CONSTANTS)
             with self.folder.new_file(_CONSTANTS) as file:
                 file.write(artifact.constants.data)
-        self._place.rename(self.folder.path.name, key)
+        self._root.rename(self.folder.path.name, key)
         return manifest.digests
 
 
 def shared_memory(size: int) -> np.ndarray:
-    """That many zero bytes, which can be mapped again."""
+    """Zero bytes of this size, mapped again if necessary."""
     return bytes_of(mmap.mmap(-1, size)) if size else np.empty(0, np.uint8)
 
 
@@ -125,7 +125,7 @@ class ArtifactCache:
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
         self._folder = CacheFolder(f"v{_FORMAT}", directory)
         self.contents = ContentIndex(directory)
-        """What is in the files of models."""
+        """The digests of the files of models."""
         self.limit = limit
 
     @property
@@ -139,34 +139,34 @@ class ArtifactCache:
 
         One with `known` digests has just been stored, and is not looked through.
         """
-        with self._folder.opened() as place:
-            if place is None:
+        with self._folder.opened() as root:
+            if root is None:
                 return None
             try:
-                folder = place.folder(key)
+                folder = root.folder(key)
             except OSError:
                 return None
             except CacheError as error:
                 warn(error)
                 return None
             with folder:
-                return _loaded(place, folder, known)
+                return _loaded(root, folder, known)
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
-        """A place for an artifact that is being made; what is not stored in the end is removed."""
+        """A draft of an artifact, which is removed unless it is stored."""
         name = partial_name()
-        with self._folder.opened(make=True) as place:
+        with self._folder.opened(make=True) as root:
             try:
-                folder = place and place.folder(name, make=True)
+                folder = root and root.folder(name, make=True)
             except (OSError, CacheError):
                 folder = None
             with folder or contextlib.nullcontext():
                 try:
-                    yield Draft(place, folder)
+                    yield Draft(root, folder)
                 finally:
-                    if place is not None:
-                        place.remove_tree(name)
+                    if root is not None:
+                        root.remove_tree(name)
 
     def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> Mapping[str, str] | None:
         """
@@ -191,25 +191,25 @@ class ArtifactCache:
         Whatever else is there stays.
         """
         found: list[tuple[float, int, str]] = []
-        with self._folder.opened() as place, contextlib.suppress(OSError):
-            if place is None:
+        with self._folder.opened() as root, contextlib.suppress(OSError):
+            if root is None:
                 return
-            for name, status in place.entries():
+            for name, status in root.entries():
                 if not stat.S_ISDIR(status.st_mode):
                     continue
                 if is_abandoned(name, status):
-                    place.remove_tree(name)
-                elif (size := _artifact_size(place, name)) is not None:
+                    root.remove_tree(name)
+                elif (size := _artifact_size(root, name)) is not None:
                     found.append((status.st_mtime, size, name))
             total = sum(size for _, size, _ in found)
             for _, size, name in sorted(found):
                 if total <= self.limit:
                     break
-                place.remove_tree(name)
+                root.remove_tree(name)
                 total -= size
 
 
-def _loaded(place: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None) -> Artifact | None:
+def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None) -> Artifact | None:
     """
     The artifact in a folder; `None` where it is damaged, or others may have written it, and removed. One with `known`
     digests is as it was written.
@@ -227,16 +227,16 @@ def _loaded(place: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None
             raise ValueError(f"{folder.path} is damaged")
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # What stays in its place would never be replaced.
-        place.remove_tree(name)
+        root.remove_tree(name)
         return None
     except CacheError as error:
         warn(error)
-        place.remove_tree(name)
+        root.remove_tree(name)
         return None
     except OSError:  # There may be too many open files.
         return None
     with contextlib.suppress(OSError):
-        place.touch(name)
+        root.touch(name)
     return Artifact(tuple(code), constants, manifest)
 
 
@@ -249,12 +249,12 @@ def artifact_digests(code: Sequence[bytes], constants: np.ndarray, manifest: Man
     }
 
 
-def _artifact_size(place: OwnFolder, name: str) -> int | None:
+def _artifact_size(root: OwnFolder, name: str) -> int | None:
     """The bytes in a folder with the name and the manifest of an artifact; `None` for every other."""
     if len(name) != 64 or not set(name) <= set("0123456789abcdef"):
         return None
     try:
-        with place.folder(name) as folder:
+        with root.folder(name) as folder:
             files = dict(folder.entries())
     except (OSError, CacheError):
         return None

@@ -1,4 +1,4 @@
-"""The folders of the cache: where they are, and what they have in common."""
+"""The folders of the cache: their paths and shared rules."""
 
 from __future__ import annotations
 

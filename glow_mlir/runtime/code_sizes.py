@@ -1,4 +1,4 @@
-"""What machine code takes of memory, in bytes and words, as statistics, comparisons and pages of sessions show it."""
+"""The memory of machine code, in bytes and words, as statistics, comparisons and session pages show it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Quota = Callable[[Path], float]
 """Says how many cores' time the group of a folder has."""
 
 SYSTEM = Path("/")
-"""Where the file system of the machine begins."""
+"""The root of the file system."""
 
 
 def usable_cores(system: Path = SYSTEM) -> int:

@@ -1,4 +1,4 @@
-"""Tensors in the memory of devices, which calls read and write there."""
+"""Tensors in the memory of devices, which calls read and write in place."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DeviceArray:
 
     @property
     def address(self) -> int:
-        """Where it begins in the memory of the device; raises `OptionError` where that has no addresses."""
+        """The address in the memory of the device; raises `OptionError` if the device has no addresses."""
         return self.device.address(self.buffer)
 
     @property
@@ -111,8 +111,8 @@ class DeviceArray:
 Tensor = np.ndarray | DeviceArray
 """A tensor of the host, or of a device."""
 
-Place: TypeAlias = "np.ndarray | DeviceArray | Device"
-"""Where a result goes: into a tensor that there is, or a new one on a device."""
+OutputTarget: TypeAlias = "np.ndarray | DeviceArray | Device"
+"""The destination of a result: an existing tensor, or a device on which a new one is allocated."""
 
 
 def on_host(value: Tensor) -> np.ndarray:
@@ -120,34 +120,34 @@ def on_host(value: Tensor) -> np.ndarray:
     return value.numpy() if isinstance(value, DeviceArray) else value
 
 
-def placed(name: str, array: np.ndarray, place: Place | None) -> Tensor:
+def on_target(name: str, array: np.ndarray, target: OutputTarget | None) -> Tensor:
     """
     An output on the host where it is wanted, or itself where nobody wants it elsewhere.
 
     Raises `InputError` for a tensor of another shape.
     """
-    if place is None:
+    if target is None:
         return array
-    if not isinstance(place, np.ndarray | DeviceArray):
-        return DeviceArray.of(place, array)
-    if place.shape != array.shape:
-        given, wanted = list(place.shape), list(array.shape)
+    if not isinstance(target, np.ndarray | DeviceArray):
+        return DeviceArray.of(target, array)
+    if target.shape != array.shape:
+        given, wanted = list(target.shape), list(array.shape)
         raise InputError(f"output '{name}' has shape {wanted}, but its buffer has shape {given}")
-    if isinstance(place, DeviceArray):
-        place.assign(array)
+    if isinstance(target, DeviceArray):
+        target.assign(array)
     else:
-        place[...] = array
-    return place
+        target[...] = array
+    return target
 
 
-def all_placed(found: Mapping[str, Tensor], places: Mapping[str, Place]) -> dict[str, Tensor]:
-    """Outputs where they are wanted: those on devices are there already; raises as `placed`."""
+def all_on_targets(found: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:
+    """Outputs where they are wanted: those on devices are there already; raises as `on_target`."""
     return {
-        name: value if isinstance(value, DeviceArray) else placed(name, value, places.get(name))
+        name: value if isinstance(value, DeviceArray) else on_target(name, value, targets.get(name))
         for name, value in found.items()
     }
 
 
-def is_apart(place: DeviceArray, others: Iterable[object]) -> bool:
+def is_apart(target: DeviceArray, others: Iterable[object]) -> bool:
     """Whether a tensor has memory in common with none of the others, so that it may be written while they are read."""
-    return not any(isinstance(other, DeviceArray) and place.overlaps(other) for other in others)
+    return not any(isinstance(other, DeviceArray) and target.overlaps(other) for other in others)

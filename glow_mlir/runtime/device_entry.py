@@ -14,7 +14,7 @@ from typing import TypeGuard
 import numpy as np
 
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, all_placed, is_apart, on_host
+from glow_mlir.runtime.device_array import DeviceArray, OutputTarget, Tensor, all_on_targets, is_apart, on_host
 from glow_mlir.runtime.devices import Buffer, Device, DeviceState, Event, wait_for_all
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.state import State
@@ -46,22 +46,24 @@ class Pending(ABC):
 
     @abstractmethod
     def wait(self) -> dict[str, Tensor]:
-        """Its outputs by name, when it is done; raises what it failed with."""
+        """The outputs by name, once the call is done; raises its error."""
 
 
 class QueuedEntryPoint(EntryPoint):
     """An entry whose calls are put into queues, where several may be at once."""
 
     @abstractmethod
-    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
+    def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
         """
         Put a call into queues; outputs go to their places, or into new arrays of the host.
 
         Inputs are left alone until the call is done. Calls that one thread begins see state in that order.
         """
 
-    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
-        return lambda: self.begin(inputs, places).wait()
+    def bound_on(
+        self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
+        return lambda: self.begin(inputs, targets).wait()
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         # The state stays where it is: nobody looks at its arrays.
@@ -98,8 +100,8 @@ class DeviceEntry(QueuedEntryPoint, QueueEntry):
         state.written(kept)
         return done
 
-    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
-        call = _DeviceCall(self.device, inputs, places)
+    def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
+        call = _DeviceCall(self.device, inputs, targets)
         with call.buffers_for(self.passed) as buffers:
             # Who looks at the state waits for the queue.
             with held(self._state.turn) if self._has_state else nullcontext():
@@ -111,22 +113,22 @@ class DeviceEntry(QueuedEntryPoint, QueueEntry):
 class _DeviceCall(Pending):
     """A call on one device: what is elsewhere is copied to buffers of its own, and from them."""
 
-    def __init__(self, device: Device, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> None:
+    def __init__(self, device: Device, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> None:
         self.events: list[Event] = []
-        """What has been put into the queue, in order."""
+        """The operations in the queue, in order."""
         self._device = device
         self._inputs = {name: value if self._is_near(value) else on_host(value) for name, value in inputs.items()}
-        self._places = places
+        self._targets = targets
         self._found: dict[str, Tensor] = {}
         self._copied: list[tuple[Buffer, np.ndarray]] = []
 
-    def _is_near(self, value: Place | None) -> TypeGuard[DeviceArray]:
+    def _is_near(self, value: OutputTarget | None) -> TypeGuard[DeviceArray]:
         """Whether it is a tensor on the device."""
         return isinstance(value, DeviceArray) and value.device is self._device
 
     @contextmanager
     def buffers_for(self, bindings: Sequence[Binding]) -> Generator[list[Buffer]]:
-        """A buffer for each of these inputs and outputs, which the queue has until it has done what it is given."""
+        """The buffers of these inputs and outputs; the queue owns them until it has finished."""
         own, buffers = list[Buffer](), list[Buffer]()
         try:
             for binding in bindings:
@@ -146,12 +148,12 @@ class _DeviceCall(Pending):
                 self._device.free(buffer)
 
     def _output(self, binding: Binding) -> Tensor:
-        """What the device, or a copy from it, writes."""
-        place, shape, dtype = self._places.get(binding.name), binding.shape, binding.numpy_dtype
-        if place is self._device:
+        """The tensor that an output is written to: the target, or a new one that is copied from the device."""
+        target, shape, dtype = self._targets.get(binding.name), binding.shape, binding.numpy_dtype
+        if target is self._device:
             tensor = DeviceArray.empty(self._device, shape, dtype)
-        elif self._is_near(place) and is_apart(place, [*self._inputs.values(), *self._found.values()]):
-            tensor = place
+        elif self._is_near(target) and is_apart(target, [*self._inputs.values(), *self._found.values()]):
+            tensor = target
         else:
             tensor = np.empty(shape, dtype)
         self._found[binding.name] = tensor
@@ -163,4 +165,4 @@ class _DeviceCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         wait_for_all(self.events)
-        return all_placed(self._found, self._places)
+        return all_on_targets(self._found, self._targets)

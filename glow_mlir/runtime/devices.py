@@ -33,7 +33,7 @@ class Event(ABC):
 
     @abstractmethod
     def wait(self) -> None:
-        """Return when it is done; raises what it failed with."""
+        """Return when the event has happened; raises its error."""
 
     @property
     @abstractmethod
@@ -69,24 +69,24 @@ class Device(ABC):
     """
 
     name: str
-    """What people call it, such as `opencl:0`."""
+    """The name for people, such as `opencl:0`."""
     memory: DeviceMemory
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
-        """A buffer of so many bytes, whatever they are; raises `OutOfMemoryError`."""
+        """An uninitialized buffer of this size; raises `OutOfMemoryError`."""
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Give a buffer back, for when the queue has done what it was given so far."""
+        """Free a buffer after the operations that are in the queue now."""
 
     @abstractmethod
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         """Copy a contiguous array to the beginning of a buffer."""
 
     @abstractmethod
-    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
-        """Copy the beginning of a buffer into a contiguous array, which it fills."""
+    def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        """Copy the beginning of a buffer into a contiguous array, until the array is full."""
 
     @property
     def dlpack_device(self) -> tuple[int, int] | None:
@@ -99,7 +99,7 @@ class Device(ABC):
         return None
 
     def address(self, buffer: Buffer) -> int:
-        """Where a buffer begins; raises `OptionError` where there are no addresses that others know."""
+        """The address of a buffer; raises `OptionError` if the device has no addresses that others can use."""
         raise OptionError(f"the memory of {self.name} has no addresses", hint="numpy() gives a copy on the host")
 
     def shared(self, address: int, nbytes: int, owner: object = None, stream: int | None = None) -> Buffer:
@@ -112,9 +112,7 @@ class Device(ABC):
 
 
 class DeviceState(State):
-    """
-    State that stays on a device from call to call: what is on the host is as new only when somebody looks.
-    """
+    """State that stays on a device between calls; the copy on the host is refreshed when it is read."""
 
     def __init__(self, initial: Iterable[Initial], device: Device) -> None:
         self._newer_here: set[str] = set()
@@ -142,9 +140,9 @@ class DeviceState(State):
         super().change(chosen)
         self._newer_here.update(chosen)
 
-    def place(self, places: Mapping[str, np.ndarray]) -> None:
-        super().place(places)
-        self._newer_here.update(places)
+    def attach(self, targets: Mapping[str, np.ndarray]) -> None:
+        super().attach(targets)
+        self._newer_here.update(targets)
 
     def buffer(self, name: str) -> Buffer:
         """The state of that name on the device, by whoever has the turn."""

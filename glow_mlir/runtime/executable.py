@@ -1,4 +1,4 @@
-"""What a backend makes of an artifact: entries that can be called, and the state that they share."""
+"""The executables of a backend: entries that can be called, and the state that they share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import Place, Tensor, all_placed, on_host, placed
+from glow_mlir.runtime.device_array import OutputTarget, Tensor, all_on_targets, on_host, on_target
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 from glow_mlir.support.cancellation import held
@@ -43,12 +43,12 @@ class EntryPoint(ABC):
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """What it takes, in order."""
+        """The inputs, in order."""
         return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "input")
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """What it gives, in order."""
+        """The outputs, in order."""
         return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "output")
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -87,12 +87,14 @@ class EntryPoint(ABC):
         def call() -> dict[str, np.ndarray]:
             found = self.run(inputs)
             for name, array in outputs.items():
-                placed(name, found[name], array)
+                on_target(name, found[name], array)
             return {**found, **outputs}
 
         return call
 
-    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+    def bound_on(
+        self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
         """
         As `bound`, with tensors on devices among the inputs and outputs; a device is the place of a new tensor there.
 
@@ -101,13 +103,13 @@ class EntryPoint(ABC):
 
         def call() -> dict[str, Tensor]:
             found = self.run({name: on_host(value) for name, value in inputs.items()})
-            return all_placed(found, places)
+            return all_on_targets(found, targets)
 
         return call
 
     @abstractmethod
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function on inputs and on state, which is updated in place; its outputs by name."""
+        """Call the function on inputs and on state, which it updates in place; returns the outputs by name."""
 
 
 class Executable(ABC):
@@ -144,12 +146,12 @@ class Executable(ABC):
 
     @property
     def current(self) -> Executable:
-        """What runs: itself, or of several for different sizes the one that ran last."""
+        """The executable itself; of a set for different sizes, the one that ran last."""
         return self
 
     @abstractmethod
     def load(self, name: str) -> EntryPoint:
-        """The entry of that name, which there is; raises `GlowError` where this machine cannot run it."""
+        """The entry of this name, which exists; raises `GlowError` if this machine cannot run it."""
 
     def entry(self, name: str | None = None) -> EntryPoint:
         """

@@ -19,7 +19,7 @@ ALWAYS = 64
 """How large each dimension may become."""
 
 MORE_MEMORY = 8
-"""How many times as much memory code for a range may take, for the same sizes, as code for these, which fuses more."""
+"""The maximum memory of code for a range, as a multiple of that of code for fixed sizes, which fuses more."""
 
 TRIES = 2
 """How often the largest sizes of a range become smaller for the memory that it takes."""
@@ -61,7 +61,7 @@ def growth_of(sizes: Mapping[str, int], most: Mapping[str, int]) -> float:
 
 
 class Range:
-    """What a call wants, and ranges of sizes with it that a model may be compiled for."""
+    """The sizes of a call, and the ranges around them for which a model may be compiled."""
 
     def __init__(self, wanted: Assumptions, seen: Mapping[str, tuple[int, int]], activations: int, memory: int) -> None:
         """
@@ -96,9 +96,9 @@ class Range:
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
         """The assumptions that leave some dimensions open."""
         most = self._most()
-        told = following(self._sizes.keys() - set(labels), labels)
+        derived = following(self._sizes.keys() - set(labels), labels)
         bounds = {label: (self._least(label, is_narrow), most[label]) for label in labels}
-        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in told)
+        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in derived)
         return Assumptions(tuple(sizes), self._wanted.values)
 
     def _least(self, label: str, is_narrow: bool) -> int:
@@ -130,7 +130,7 @@ def widest(planned: Range, compile_: Compile) -> tuple[Assumptions, Loaded] | No
 
 
 def _tried(planned: Range, labels: list[str], is_narrow: bool, compile_: Compile) -> tuple[Assumptions, Loaded] | None:
-    """What is compiled for a range of these dimensions that memory holds; `None` where that is refused."""
+    """The executable for a range of these dimensions that fits into memory; `None` if compilation is refused."""
     wanted = planned.opened(labels, is_narrow)
     for _ in range(TRIES):
         say(f"compiling for {wanted}")
@@ -157,7 +157,7 @@ def is_end(error: GlowError) -> bool:
 
 
 def holds(general: Assumptions, wanted: Assumptions) -> bool:
-    """Whether what is compiled for a range serves what a call wants."""
+    """Whether the executable for a range serves these sizes."""
     known = dict(general.sizes)
     # Dimensions that say their sizes by others have none of their own there.
     pairs = ((known[label], size) for label, size in wanted.sizes if label in known)
@@ -185,7 +185,7 @@ class Often:
         self._given_up: OrderedDict[Assumptions, int] = OrderedDict()
         """How often things were given up."""
         self.pending = set[Assumptions]()
-        """What is being compiled, or cannot be."""
+        """Assumptions that are being compiled, or whose compilation has failed."""
 
     def count(self, wanted: Assumptions, is_full: bool = False) -> bool:
         """
@@ -209,7 +209,7 @@ class Often:
         self.pending.discard(wanted)
 
     def give_up(self, wanted: Assumptions) -> None:
-        """What was compiled for it is given up."""
+        """Forget an executable that was evicted."""
         self._given_up[wanted] = self._given_up.pop(wanted, 0) + 1
         if len(self._given_up) > MAX_COUNTED:
             self._given_up.popitem(last=False)
@@ -226,14 +226,14 @@ class GeneralCode:
         self.found: Specialization | None = None
         self.often = Often(threshold)
         self.withdrawn = set[Assumptions]()
-        """What it does not serve though it is in the range: it has failed."""
+        """Sizes in the range that the executable does not serve, because it has failed on them."""
         self._range = Assumptions()
         self._memory = memory
         self._fixed = fixed
         self._seen: dict[str, tuple[int, int]] = {}
         """Dimension → the smallest size that something was compiled for, and the largest, ranges among it."""
         self._closed = set[frozenset[tuple[str, int]]]()
-        """Sizes of dimensions that are not open, but for those of the range, that calls have brought once."""
+        """Sizes of dimensions that are not open, except those of the range, that calls have brought once."""
         self._is_planned = False
         self._left = MAX_RANGES
 
@@ -243,7 +243,7 @@ class GeneralCode:
         self._is_planned = False
 
     def unplan(self) -> None:
-        """What was planned is not made: another call may plan it."""
+        """Drop a plan: another call may make it again."""
         self._is_planned = False
         self._left += 1
 
@@ -285,7 +285,7 @@ class GeneralCode:
         return not is_known
 
     def take(self, found: Specialization, assumptions: Assumptions) -> None:
-        """Serve calls from now on by what was planned; until then nothing else is."""
+        """Serve calls with the planned executable from now on."""
         self.found, self._range, self._is_planned = found, assumptions, False
         for label, bounds in assumptions.sizes:
             if isinstance(bounds, tuple) and bounds[1] is not None and label in self._seen:

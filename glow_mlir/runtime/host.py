@@ -1,4 +1,4 @@
-"""What this machine is, as far as machine code depends on it."""
+"""The properties of this machine on which machine code depends."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def lacks(triple: str, features: Iterable[str]) -> str:
 
 
 def lacks_instructions(triple: str, features: Iterable[str]) -> str:
-    """What the processor of this machine lacks, under whatever system, in words; empty where it lacks nothing."""
+    """The features that the processor of this machine lacks, in words; empty if it lacks none."""
     import llvmlite.binding as llvm
 
     architecture: str = llvm.get_triple_parts(triple).Arch

@@ -15,13 +15,13 @@ from glow_mlir.runtime.device_entry import QueueEntry
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.queue_trace import traced
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 ALIGNMENT = 64
 
 
 class HostEvent(Event):
-    """What a thread does."""
+    """The loop of the thread."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
@@ -70,10 +70,10 @@ class HostDevice(Device):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin with no thread; in a child of `os.fork` there is none."""
         self._lock = Lock()
         self._queue: ThreadPoolExecutor | None = None
@@ -101,13 +101,13 @@ class HostDevice(Device):
 
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, HostBuffer)
-        place = buffer.view(source.shape, source.dtype)
-        return self.put(lambda: np.copyto(place, source), after)
+        target = buffer.view(source.shape, source.dtype)
+        return self.put(lambda: np.copyto(target, source), after)
 
-    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
+    def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, HostBuffer)
-        source = buffer.view(place.shape, place.dtype)
-        return self.put(lambda: np.copyto(place, source), after)
+        source = buffer.view(target.shape, target.dtype)
+        return self.put(lambda: np.copyto(target, source), after)
 
 
 class HostEntry(QueueEntry):

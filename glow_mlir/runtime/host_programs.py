@@ -47,7 +47,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class RecordEvent:
-    """An event happens when a queue has done what it was given so far."""
+    """An event that happens when a queue has done all operations that it has now."""
 
     queue: str
     event: int

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glow_mlir.constants.deferred import is_beside
+from glow_mlir.constants.deferred import is_in_folder
 from glow_mlir.runtime.json_cache import JsonCache
 
 SETTLED_NS = 2_000_000_000
@@ -31,7 +31,7 @@ MAX_ENTRIES = 1000
 
 
 def file_identity(path: Path) -> list[int]:
-    """What tells a file and its content from every other: device, inode, size, and times of change in ns."""
+    """The identity of a file and its content: device, inode, size, and times of change in ns."""
     status = path.stat()
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
@@ -54,7 +54,7 @@ class ContentIndex:
         return self._answers.directory
 
     def digest(self, path: Path) -> str:
-        """The digest of what is in a file; raises `OSError` where it cannot be read."""
+        """The digest of the content of a file; raises `OSError` if it cannot be read."""
         # The time comes first: whatever changes later has another one.
         now = time.time_ns()
         identity = file_identity(path)
@@ -69,7 +69,7 @@ class ContentIndex:
 
 
 _State = tuple[list[int], str]
-"""The identity of a file and the digest of what is in it."""
+"""The identity of a file and the digest of its content."""
 
 
 class Snapshot:
@@ -80,15 +80,15 @@ class Snapshot:
         self._looks: list[tuple[Callable[[], _State], _State]] = []
 
     def digest(self, path: Path) -> str:
-        """The digest of what is in a file, remembered; raises `OSError` where it cannot be read."""
+        """The remembered digest of the content of a file; raises `OSError` if it cannot be read."""
         return self._remember(partial(self._look, path))
 
-    def digest_beside(self, folder: Path, name: str) -> str:
-        """The digest of a file in a folder, remembered as well; empty, and unread, where `is_beside` says no."""
-        return self._remember(partial(self._look_beside, folder, name))
+    def digest_in_folder(self, folder: Path, name: str) -> str:
+        """The digest of a file in a folder, remembered as well; empty, and unread, where `is_in_folder` says no."""
+        return self._remember(partial(self._look_in_folder, folder, name))
 
     def changed(self) -> bool:
-        """Whether some file is not what it was, in identity or content."""
+        """Whether the identity or content of a file has changed."""
         return any(not _is(look, state) for look, state in self._looks)
 
     def _remember(self, look: Callable[[], _State]) -> str:
@@ -99,12 +99,12 @@ class Snapshot:
     def _look(self, path: Path) -> _State:
         return file_identity(path), self._contents.digest(path)
 
-    def _look_beside(self, folder: Path, name: str) -> _State:
-        return self._look(folder / name) if is_beside(folder, name) else ([], "")
+    def _look_in_folder(self, folder: Path, name: str) -> _State:
+        return self._look(folder / name) if is_in_folder(folder, name) else ([], "")
 
 
 def _is(look: Callable[[], _State], state: _State) -> bool:
-    """Whether there still is what was seen."""
+    """Whether the file still has this identity."""
     try:
         return look() == state
     except OSError:

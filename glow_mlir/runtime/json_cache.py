@@ -29,7 +29,7 @@ class JsonCache:
         return self._files.directory
 
     def load(self, key: str) -> dict[str, Any] | None:
-        """The answer of that key; `None` where there is none, or what is there is no mapping."""
+        """The answer for this key; `None` if there is none, or if the stored one is no mapping."""
         data = self._files.load(key)
         if data is None:
             return None

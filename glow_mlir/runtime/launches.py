@@ -19,19 +19,19 @@ ACTIVATIONS = "activations"
 BINDINGS = "bindings"
 """The buffers that a call is bound to, each with a number of its own."""
 STATUS = "status"
-"""An i32 for each instruction that may fail: 0, which each call begins with, or 1 where the instruction has failed."""
+"""An i32 for each instruction that may fail: calls start with 0, and a failing instruction writes 1."""
 SCALARS = "scalars"
 """The numbers of bodies that functions share, i32 words that the program has itself."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A place in a region: bytes from its start, or from that of the binding of a number."""
+    """An offset in a region: bytes from its start, or from the start of a numbered binding."""
 
     region: str
     offset: int
     binding: int = 0
-    """Which of the bindings; 0 for other regions."""
+    """The number of the binding; 0 for other regions."""
     strides: tuple[int, ...] = ()
     """How many bytes further it is with each trip of the loops around, the outermost first; none where it stays."""
 
@@ -55,7 +55,7 @@ class Launch:
     symbols: tuple[str, ...] = ()
     takes_round: bool = False
     threads: int = 1
-    """How many threads run a part together, with barriers; 1 where a part is that of one thread."""
+    """The number of threads that run a task together, with barriers; 1 if one thread runs a task."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class LaunchProgram:
-    """What the device runs for one entry: `steps` in order."""
+    """The launch program of one entry: `steps` in order."""
 
     name: str
     steps: tuple[Launch | Repeat, ...]

@@ -42,42 +42,42 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
 
 
 Part = tuple[slice | EllipsisType, ...]
-"""What takes the first elements along each axis out of an array."""
+"""The index that takes the first elements along each axis of an array."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """What an output takes of an array of the largest shape: its shape, and whether that array is large against it."""
+class OutputShape:
+    """The shape of an output within an array of the largest shape, and whether that array is much larger."""
 
     shape: tuple[int, ...]
     part: Part
     is_large: bool
 
     @staticmethod
-    def of(binding: Binding, values: Mapping[str, int]) -> Place:
-        """The place where symbols have these values; all of the array along axes of others, which a call finds."""
+    def of(binding: Binding, values: Mapping[str, int]) -> OutputShape:
+        """The shape for these values of symbols; axes of unknown symbols, which the call computes, are taken whole."""
         shape = shape_of(binding, values)
-        return Place(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
+        return OutputShape(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
 
 
 @dataclass(frozen=True)
 class CallSizes:
-    """What follows from the shapes of inputs: values of symbols, in the order of an entry, and places of outputs."""
+    """Results of shape inference for a call: values of symbols, in the order of an entry, and shapes of outputs."""
 
     values: Mapping[str, int]
     numbers: tuple[int, ...]
     """The largest for those that the call finds."""
-    places: Mapping[str, Place]
+    output_shapes: Mapping[str, OutputShape]
     is_complete: bool
     """Whether inputs tell all symbols."""
 
 
 MAX_KEPT = 256
-"""Shapes of inputs of which an entry keeps what follows from them."""
+"""The maximum number of input shapes for which an entry caches the results of shape inference."""
 
 
 class Sizing:
-    """Finds out what follows from the shapes of inputs of an entry, once for each as long as they are not too many."""
+    """Shape inference for the calls of an entry, cached by the shapes of inputs."""
 
     def __init__(self, bindings: Sequence[Binding], symbols: Sequence[Symbol]) -> None:
         self._sized = [(b.name, b.sizes) for b in bindings if b.role == "input" and b.sizes]
@@ -86,26 +86,26 @@ class Sizing:
         self._known: dict[tuple[tuple[int, ...], ...], CallSizes] = {}
 
     def of(self, inputs: Mapping[str, np.ndarray]) -> CallSizes:
-        """What follows from the shapes of these inputs; raises `InputError` where they do not agree."""
+        """The sizes for these inputs; raises `InputError` if their shapes do not agree."""
         shapes = tuple([inputs[name].shape for name, _ in self._sized])
         if (found := self._known.get(shapes)) is None:
             values = symbol_values(self._sized, inputs)
             numbers = tuple(values.get(symbol.name, symbol.most) for symbol in self._symbols)
-            places = {binding.name: Place.of(binding, values) for binding in self._outputs}
-            found = CallSizes(values, numbers, places, all(symbol.name in values for symbol in self._symbols))
+            output_shapes = {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
+            found = CallSizes(values, numbers, output_shapes, all(symbol.name in values for symbol in self._symbols))
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
             self._known[shapes] = found
         return found
 
-    def places(self, numbers: Sequence[int]) -> dict[str, Place]:
+    def output_shapes(self, numbers: Sequence[int]) -> dict[str, OutputShape]:
         """The places of outputs where symbols have these values."""
         values = {symbol.name: int(number) for symbol, number in zip(self._symbols, numbers, strict=True)}
-        return {binding.name: Place.of(binding, values) for binding in self._outputs}
+        return {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a binding where symbols have these values; the largest along axes of others, which a call finds."""
+    """The shape of a binding for these values of symbols; the maximum along axes of unknown symbols."""
     return tuple(
         size if isinstance(size, int) else size.at(values) if is_known(size, values) else largest
         for size, largest in zip(binding.declared, binding.shape, strict=True)
@@ -163,7 +163,7 @@ _GROWING = Growing()
 
 
 class Buffers:
-    """Buffers of the largest shapes, for each thread its own, which are kept from call to call."""
+    """Buffers of the largest shapes, one set for each thread, reused by calls."""
 
     def __init__(self) -> None:
         self._local = threading.local()
@@ -176,7 +176,7 @@ class Buffers:
         part[...] = array
         return part
 
-    def output(self, binding: Binding, place: Place, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    def output(self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
         Room for an output: a new array, or a part of a buffer that is large against it.
 
@@ -184,14 +184,14 @@ class Buffers:
         hand out of it.
         """
         if binding.extends:
-            whole = _GROWING.extended(inputs[binding.extends], binding, place.shape)
+            whole = _GROWING.extended(inputs[binding.extends], binding, output_shape.shape)
             if whole is None:
                 whole = made(binding)
-                _GROWING.add(whole, place.shape)
-            return whole[place.part]
-        if not place.is_large:
-            return made(binding)[place.part]
-        return self._kept(binding)[place.part]
+                _GROWING.add(whole, output_shape.shape)
+            return whole[output_shape.part]
+        if not output_shape.is_large:
+            return made(binding)[output_shape.part]
+        return self._kept(binding)[output_shape.part]
 
     def _kept(self, binding: Binding) -> np.ndarray:
         kept: dict[str, np.ndarray] = self._local.__dict__
@@ -200,14 +200,14 @@ class Buffers:
         return kept[binding.name]
 
 
-def result(binding: Binding, room: np.ndarray, place: Place) -> np.ndarray:
+def result(binding: Binding, buffer: np.ndarray, output_shape: OutputShape) -> np.ndarray:
     """
     An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
 
     It is a copy where what holds it is kept, or is large against it.
     """
-    part = room if room.shape == place.shape else room[place.part]
-    return np.array(part, order="C") if place.is_large and not binding.extends else part
+    part = buffer if buffer.shape == output_shape.shape else buffer[output_shape.part]
+    return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
 
 
 def made(binding: Binding) -> np.ndarray:

@@ -20,14 +20,14 @@ def llvm_of_host() -> Any:
 
 
 def _close(engine: Any, file: Any, context: Any, data: bytes) -> None:
-    """Give back what a library had: the engine first, which uses the rest."""
+    """Free a library: the engine first, since it uses the rest."""
     engine.close()
     file.close()
     context.close()
 
 
 class Functions(Protocol):
-    """What gives functions by name, as `Library` does."""
+    """A provider of functions by name, such as `Library`."""
 
     def function(
         self, name: str, arguments: Sequence[type[Any]], result: type[Any] | None = None

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from glow_mlir.errors import OUT_OF_ROOM, ExecutionError, GlowError
+from glow_mlir.errors import OUT_OF_CAPACITY, ExecutionError, GlowError
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.support.dataclass import dataclass
@@ -90,7 +90,7 @@ class LoopCapacities:
 
     def failed_loop(self, error: GlowError) -> str | None:
         """The label of the loop whose capacity an error is about, if that may grow."""
-        found = re.fullmatch(rf"{re.escape(OUT_OF_ROOM)} '(.*)'", error.reason, re.DOTALL)
+        found = re.fullmatch(rf"{re.escape(OUT_OF_CAPACITY)} '(.*)'", error.reason, re.DOTALL)
         return found[1] if found and found[1] in self._begin else None
 
     def grow(self, label: str, error: GlowError, wanted: Assumptions) -> None:

@@ -1,4 +1,4 @@
-"""Execution of machine code: buffers, the call of an entry, and what it reports."""
+"""Execution of machine code: buffers, calls of entries, and their statuses."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray
 
 def small_pages(size: int, dtype: type[np.uint8]) -> np.ndarray:
     """
-    Zeros of that type that take memory only where they are touched, in pages as small as the system has.
+    An array of zeros in pages of the system's smallest size, which take memory once they are written.
 
-    Numpy asks for huge pages: what is laid out for large sizes, and touched here and there, would take all of them.
+    Numpy asks for huge pages: sparse writes to a buffer for large sizes would occupy all of it.
     """
     try:
         mapping = mmap.mmap(-1, size)
@@ -149,28 +149,28 @@ class MachineEntry(EntryPoint):
 
         return call
 
-    def _call_into(self, inputs: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function, with the outputs of `places` there."""
+    def _call_into(self, inputs: Mapping[str, np.ndarray], targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Call the function, with the outputs of `targets` there."""
         with held(self._state.turn) if self._has_state else contextlib.nullcontext():
-            return self._call(inputs, self._state.arrays, places)
+            return self._call(inputs, self._state.arrays, targets)
 
     def _call_in_place(self, pointers: int, alive: object, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function on `pointers`; what is `alive` has these, and the arrays that they point to."""
+        """Call the function on `pointers`; `alive` keeps their memory alive."""
         self._perform(pointers)
         return outputs
 
     def _call_cancellable(
-        self, pointers: ctypes.Array[ctypes.c_void_p], place: int, alive: object, outputs: dict[str, np.ndarray]
+        self, pointers: ctypes.Array[ctypes.c_void_p], position: int, alive: object, outputs: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """`_call_in_place`, in whose copy of `pointers` that at `place` is to the word that ends this call."""
-        self._perform_until(type(pointers).from_buffer_copy(pointers), place)
+        """`_call_in_place`, in whose copy of `pointers` that at `position` is to the word that ends this call."""
+        self._perform_until(type(pointers).from_buffer_copy(pointers), position)
         return outputs
 
     def _call(
         self,
         inputs: Mapping[str, np.ndarray],
         state: dict[str, np.ndarray],
-        places: Mapping[str, np.ndarray] = NOWHERE,
+        targets: Mapping[str, np.ndarray] = NOWHERE,
     ) -> dict[str, np.ndarray]:
         sizes = self._sizing.of(inputs)
         outputs: dict[str, np.ndarray] = {}
@@ -178,11 +178,11 @@ class MachineEntry(EntryPoint):
         for binding in self.bindings:
             if binding.role == "output":
                 if binding.sizes:
-                    room = self._buffers.output(binding, sizes.places[binding.name], inputs)
+                    buffer = self._buffers.output(binding, sizes.output_shapes[binding.name], inputs)
                 else:
-                    room = places[binding.name] if binding.name in places else made(binding)
-                outputs[binding.name] = room
-                bound.append(room)
+                    buffer = targets[binding.name] if binding.name in targets else made(binding)
+                outputs[binding.name] = buffer
+                bound.append(buffer)
             elif binding.role == "packed":
                 bound.append(self._packed[binding.name].current(self._state))
             elif binding.role == "input":
@@ -197,12 +197,12 @@ class MachineEntry(EntryPoint):
             return outputs
         numbers = np.array(sizes.numbers, np.int64)
         self.call([*bound, numbers])
-        found = sizes.places if sizes.is_complete else self._sizing.places(numbers.tolist())
+        found = sizes.output_shapes if sizes.is_complete else self._sizing.output_shapes(numbers.tolist())
         sized = (binding for binding in self.bindings if binding.name in found)
         return outputs | {b.name: result(b, outputs[b.name], found[b.name]) for b in sized}
 
     def use_constants(self, constants: np.ndarray) -> None:
-        """Read the constants from `constants`, which start at a multiple of 64 bytes."""
+        """Take the constants from `constants`, which start at a multiple of 64 bytes."""
         self.constants = constants
         self._constants_address = constants.ctypes.data
 
@@ -240,10 +240,10 @@ class MachineEntry(EntryPoint):
         """The address of packed state as it is now, for who has the turn of the state."""
         return self._packed[binding.name].current(self._state).ctypes.data
 
-    def _perform_until(self, pointers: ctypes.Array[ctypes.c_void_p], place: int) -> None:
-        """Call the function on addresses, of which that at `place` becomes that of the word that ends the call."""
+    def _perform_until(self, pointers: ctypes.Array[ctypes.c_void_p], position: int) -> None:
+        """Call the function on addresses; the one at `position` is replaced by the address of the cancellation word."""
         cancellation = current_cancellation() or Cancellation()
-        pointers[place] = cancellation.address
+        pointers[position] = cancellation.address
         with Interruptible(cancellation) if self._has_loops else contextlib.nullcontext():
             self._perform(pointers, cancellation)
 
@@ -269,7 +269,7 @@ class MachineEntry(EntryPoint):
             raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
 
     def _activations_address(self) -> int:
-        """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""
+        """The address of the activations of this thread, cached because numpy is slow to give it."""
         if not hasattr(self._local, "address"):
             self._local.activations = self._activations()
             self._local.address = self._local.activations.ctypes.data
@@ -340,7 +340,7 @@ class MachineCode(Executable):
 
 
 def _error_of(entry: Entry, status: int) -> ExecutionError:
-    """What a status other than 0 means."""
+    """The meaning of a status other than 0."""
     if status == WRONG_VECTORS:
         reason = f"the code of @{entry.name} requires another vector length than this processor has"
         return ExecutionError(reason, hint=f"it is for {entry.machine or entry.target}")
@@ -373,7 +373,7 @@ def initial_state(artifact: Artifact) -> list[Initial]:
 
 
 def _packed_binding(entry: Entry) -> Binding:
-    """What an entry that packs state makes."""
+    """The packed state that an entry computes."""
     return next(binding for binding in entry.bindings if binding.role == "packed")
 
 
@@ -391,11 +391,11 @@ def _aligned_array(binding: Binding) -> np.ndarray:
         raise OutOfMemoryError(reason) from error
 
 
-def _check_place(binding: Binding, place: np.ndarray) -> None:
+def _check_place(binding: Binding, position: np.ndarray) -> None:
     """Raise `InputError` for memory into which an output does not fit."""
-    if place.dtype == binding.numpy_dtype and (binding.sizes or place.shape == binding.shape):
+    if position.dtype == binding.numpy_dtype and (binding.sizes or position.shape == binding.shape):
         return
-    wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{place.dtype.name}{list(place.shape)}"
+    wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{position.dtype.name}{list(position.shape)}"
     raise InputError(f"output '{binding.name}' is {wanted}, but its buffer is {given}", hint="bind other memory")
 
 

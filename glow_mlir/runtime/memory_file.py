@@ -29,7 +29,7 @@ class MemoryFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def room(self, size: int) -> np.ndarray:
+    def reserve(self, size: int) -> np.ndarray:
         """So many zero bytes in it; raises `OSError` where there is no room."""
         if not size:
             return np.empty(0, np.uint8)
@@ -43,7 +43,7 @@ class MemoryFile:
     def holding(self, array: np.ndarray) -> int:
         """The descriptor of the file, with the bytes of an array in it, which may be those that it has."""
         if array.nbytes and (self._mapped is None or not np.shares_memory(array, self._mapped)):
-            self.room(array.nbytes)[...] = array
+            self.reserve(array.nbytes)[...] = array
         return self._descriptor
 
 

@@ -43,7 +43,7 @@ _OLD_FILE = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
-"""What systems say where a folder or file is to be opened, and there is a link."""
+"""The error numbers of systems that find a link in the place of a folder or file."""
 _MAX_LINKS = 40
 _ROOT_USER = 0
 _PART = "not used for the cache"
@@ -119,7 +119,7 @@ class OwnFolder:
         return os.fdopen(os.open(self._at(name), _NEW_FILE, 0o600, dir_fd=self._descriptor), "wb+")
 
     def entries(self) -> list[tuple[str, os.stat_result]]:
-        """The names of what is in the folder, and what each is; links are not followed."""
+        """The names and kinds of the entries of the folder; links are not followed."""
         found: list[tuple[str, os.stat_result]] = []
         with os.scandir(self.path if self._descriptor is None else self._descriptor) as entries:
             for entry in entries:
@@ -129,7 +129,7 @@ class OwnFolder:
         return found
 
     def rename(self, old: str, new: str) -> None:
-        """Give an entry another name; a file takes the place of one that has it, a folder that of an empty one."""
+        """Rename an entry; a file replaces a file, and a folder an empty folder."""
         os.replace(self._at(old), self._at(new), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def touch(self, name: str) -> None:
@@ -193,7 +193,7 @@ class _Way:
         self._descriptor, self._path = descriptor, path
 
     def _check(self) -> None:
-        """Raise `CacheError` where somebody else owns the folder, or all may rename what is in it."""
+        """Raise `CacheError` if somebody else owns the folder, or if all may rename its entries."""
         status = os.fstat(self._descriptor)
         _check_owner(status, self._path, _owners(_ROOT_USER), _ABOVE)
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
@@ -264,5 +264,5 @@ def _writable(status: os.stat_result, path: Path | str, what: str = _PART) -> Ca
 
 
 def _untrusted(path: Path | str, why: str, what: str = _PART, remedy: str = "") -> CacheError:
-    """The error for what is not the user's own."""
+    """The error for a file or folder that the user does not own."""
     return CacheError(f"{what}: {why}", file=str(path), hint=f"{remedy}name another folder in GLOW_CACHE_DIR")

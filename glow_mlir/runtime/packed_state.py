@@ -1,4 +1,4 @@
-"""State in the form that kernels read, which a function of the model makes of the plain form."""
+"""State in the packed form that kernels read; a function of the model computes it from the plain form."""
 
 from __future__ import annotations
 

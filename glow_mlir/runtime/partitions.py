@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import CancelledError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, all_placed, is_apart, on_host
+from glow_mlir.runtime.device_array import DeviceArray, OutputTarget, Tensor, all_on_targets, is_apart, on_host
 from glow_mlir.runtime.device_entry import Pending, QueuedEntryPoint, QueueEntry
 from glow_mlir.runtime.devices import Buffer, Device, Event, wait_for_all
 from glow_mlir.runtime.executable import Executable
@@ -73,10 +73,10 @@ class JoinedState(State):
     def arrays(self, arrays: dict[str, np.ndarray]) -> None:
         assert not arrays
 
-    def place(self, places: Mapping[str, np.ndarray]) -> None:
-        for name, place in places.items():
+    def attach(self, targets: Mapping[str, np.ndarray]) -> None:
+        for name, target in targets.items():
             self._known(name)
-            self._owners[name].place({name: place})
+            self._owners[name].attach({name: target})
 
     def change(self, names: Iterable[str]) -> None:
         chosen = tuple(names)
@@ -101,25 +101,25 @@ class PartitionedEntry(QueuedEntryPoint):
         self._programs: dict[tuple[tuple[int, str], ...], HostProgram] = {(): program}
         """The program for inputs and outputs in the memory of the host, or, by their numbers, of devices."""
 
-    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
+    def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
         with held(self._state.turn) if self._has_state else nullcontext():
-            call = self._begun(inputs, places)
+            call = self._begun(inputs, targets)
             if self._has_state:  # What the host has of it may be looked at when the turn is over.
                 call.finish()
             return call
 
-    def _begun(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> _PartitionedCall:
+    def _begun(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> _PartitionedCall:
         bound = _Bound(self._devices)
         for number, binding in enumerate(self.bindings):
             if binding.role == "input":
                 bound.read(number, inputs[binding.name])
             elif binding.role == "output":
-                bound.write(number, binding, places.get(binding.name))
+                bound.write(number, binding, targets.get(binding.name))
         key = tuple(bound.homes.items())
         if key not in self._programs:
             self._programs[key] = with_placed_bindings(self._programs[()], bound.homes)
         run = _Run(self._entries, self._devices, bound.buffers)
-        call = _PartitionedCall(run, bound, places)
+        call = _PartitionedCall(run, bound, targets)
         call.take(self._programs[key].steps)
         return call
 
@@ -141,13 +141,13 @@ class _Bound:
         home = self._names.get(value.device) if isinstance(value, DeviceArray) else None
         self._bind(number, on_host(value) if home is None else value, home)
 
-    def write(self, number: int, binding: Binding, place: Place | None) -> None:
+    def write(self, number: int, binding: Binding, output_target: OutputTarget | None) -> None:
         """Let an output be written to a new tensor, or to its place where that is free memory of one of the devices."""
-        if isinstance(place, Device) and place in self._names:
-            place = DeviceArray.empty(place, binding.shape, binding.numpy_dtype)
-        home = self._names.get(place.device) if isinstance(place, DeviceArray) else None
-        if home is not None and isinstance(place, DeviceArray) and is_apart(place, self._tensors):
-            self._bind(number, place, home)
+        if isinstance(output_target, Device) and output_target in self._names:
+            output_target = DeviceArray.empty(output_target, binding.shape, binding.numpy_dtype)
+        home = self._names.get(output_target.device) if isinstance(output_target, DeviceArray) else None
+        if home is not None and isinstance(output_target, DeviceArray) and is_apart(output_target, self._tensors):
+            self._bind(number, output_target, home)
         else:
             buffer = HostBuffer(binding.nbytes)
             self._bind(number, buffer.view(binding.shape, binding.numpy_dtype), None)
@@ -163,11 +163,11 @@ class _Bound:
 class _PartitionedCall(Pending):
     """A call whose steps are in queues."""
 
-    def __init__(self, run: _Run, bound: _Bound, places: Mapping[str, Place]) -> None:
+    def __init__(self, run: _Run, bound: _Bound, targets: Mapping[str, OutputTarget]) -> None:
         self._run = run
         self._bound = bound
         """With the arrays that queues read and write."""
-        self._places = places
+        self._targets = targets
         self._cancellation = current_cancellation() or Cancellation()
 
     def take(self, steps: Sequence[Step]) -> None:
@@ -192,7 +192,7 @@ class _PartitionedCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         self.finish()
-        return all_placed(self._bound.found, self._places)
+        return all_on_targets(self._bound.found, self._targets)
 
 
 class _Run:

@@ -24,7 +24,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.loader import Functions
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 LOOKS = 1 << 14
 """How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
@@ -152,7 +152,7 @@ class _Pools:
                     found = self._pools[threads] = Pool(library, threads)
         return found
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start anew in a child process: the threads stayed with its parent, whose locks may be held."""
         self._lock = threading.Lock()
         self._pools = {}
@@ -165,7 +165,7 @@ class _Pools:
             pool.stop()
 
 
-_POOLS = anew_in_forks(_Pools())
+_POOLS = reset_in_forks(_Pools())
 # Machine code must not run on while the interpreter takes its memory back.
 atexit.register(_POOLS.stop)
 

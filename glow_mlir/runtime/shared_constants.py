@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 PAGE = 1 << 12
 """Bytes of a page; large constants start at a multiple of them."""
@@ -67,14 +67,14 @@ class _Turn:
     """Lets threads look and map one after the other."""
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Take a new lock, in a child process in which nobody holds that of before."""
         self.lock = threading.Lock()
 
 
-_TURN = anew_in_forks(_Turn())
+_TURN = reset_in_forks(_Turn())
 
 
 def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool) -> list[SharedPages]:

@@ -15,7 +15,7 @@ from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, named_dtype
-from glow_mlir.support.symbols import told_by
+from glow_mlir.support.symbols import size_from_label
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ class Argument:
             return True
         if len(self.shape) != len(shape):
             return False
-        for axis, wanted in self._told:  # Each call asks: a generator takes longer.
+        for axis, wanted in self._declared_sizes:  # Each call asks: a generator takes longer.
             if shape[axis] != wanted:
                 return False
         return True
 
     @cached_property
-    def _told(self) -> list[tuple[int, int]]:
+    def _declared_sizes(self) -> list[tuple[int, int]]:
         """Axes whose sizes are numbers, and these."""
         return [(axis, size) for axis, size in enumerate(self.shape or ()) if not isinstance(size, str)]
 
@@ -240,8 +240,8 @@ def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, Tensor]) -> dic
                 raise InputError(f"{reason} '{owners[label]}'", hint="each dimension has one size per call")
             owners.setdefault(label, argument.name)
     for label, actual in sizes.items():
-        told = actual if label.isidentifier() else told_by(label, sizes)
-        if isinstance(told, int) and told != actual:
-            reason = f"dimension '{label}' is {actual} in input '{owners[label]}', and {told} by the other sizes"
+        expected = actual if label.isidentifier() else size_from_label(label, sizes)
+        if isinstance(expected, int) and expected != actual:
+            reason = f"dimension '{label}' is {actual} in input '{owners[label]}', and {expected} by the other sizes"
             raise InputError(reason, hint="each dimension has one size per call")
     return sizes

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from glow_mlir.runtime.assumptions import Assumptions
-from glow_mlir.runtime.device_array import Place, Tensor
+from glow_mlir.runtime.device_array import OutputTarget, Tensor
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
@@ -40,7 +40,7 @@ class Specialization:
     """How long the call waited that needed it first; 0 where none did."""
     begin: float = 0.0
     """How many seconds after the session began that compilation began, or the look into the cache."""
-    is_beside: bool = False
+    is_background: bool = False
     """Whether it was made beside the calls."""
     is_range: bool = False
     """Whether it is for a range of sizes that nobody has asked for: results look as those of code for one size."""
@@ -63,7 +63,7 @@ class Specialization:
             "calls": self.calls,
             "waited_seconds": self.seconds,
             "begin_seconds": self.begin,
-            "is_beside": self.is_beside,
+            "is_background": self.is_background,
             "compile_seconds": dict(self.compile_seconds),
         }
 
@@ -82,12 +82,12 @@ class Specialization:
         found = self.entry.run(self.fitting(inputs))
         return {name: _apart(array) for name, array in found.items()} if self.is_range else found
 
-    def run_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> dict[str, Tensor]:
+    def run_on(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:
         """The outputs for inputs that may be on devices, in their places."""
         fitting = self.fitting({name: value for name, value in inputs.items() if isinstance(value, np.ndarray)})
-        found = self.entry.bound_on({**inputs, **fitting}, places)()
+        found = self.entry.bound_on({**inputs, **fitting}, targets)()
         return {
-            name: _apart(value) if self.is_range and name not in places and isinstance(value, np.ndarray) else value
+            name: _apart(value) if self.is_range and name not in targets and isinstance(value, np.ndarray) else value
             for name, value in found.items()
         }
 
@@ -133,7 +133,7 @@ class Making:
 
     compile: Compile
     """Compiles for assumptions; raises `InputValuesError` for inputs whose values they have to have."""
-    beside: Compile | None = None
+    background: Compile | None = None
     """The same in a thread beside calls; `None` where nothing is made there."""
     stored: Callable[[Assumptions], Loaded | None] = _found_nothing
     """What is made for assumptions already."""

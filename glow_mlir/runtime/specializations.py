@@ -22,7 +22,7 @@ from glow_mlir.errors import (
 )
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.background_compilation import start
-from glow_mlir.runtime.device_array import Place, Tensor, on_host
+from glow_mlir.runtime.device_array import OutputTarget, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.loop_capacities import LoopCapacities
@@ -33,7 +33,7 @@ from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.machine_memory import usable_memory
 from glow_mlir.support.symbols import Dimension
 
@@ -70,7 +70,7 @@ class SpecializationLimits:
 
 
 KEPT_BYTES = 2 << 30
-"""The bytes of executables that are kept where nobody says how many."""
+"""The default limit of executables that are kept, in bytes."""
 
 OTHER_BOUNDS = "create a session with other bounds"
 """What to do where a size is outside of bounds."""
@@ -121,14 +121,14 @@ class Specializations(Executable):
         self._removals = 0
         """How many executables were given up."""
         self._latest: Specialization | None = None
-        self._stored_range = None if making.beside is None else known
+        self._stored_range = None if making.background is None else known
         ranks = {rank_label(argument.name) for argument in signature.inputs}
         self._general = GeneralCode(limits.threshold, limits.kept_bytes, ranks)
         self._begin = time.perf_counter()
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
         self._turn = threading.Lock()
@@ -275,9 +275,9 @@ class Specializations(Executable):
             return None
         often = self._general.often
         is_full = len(self._known) + len(often.pending) >= self.limits.number
-        if self._source.beside is not None and often.count(wanted, is_full):
-            make, forget = partial(_compiled, self._source.beside, wanted), partial(often.forget, wanted)
-            self._due.append(partial(self._beside, make, _take_special, forget))
+        if self._source.background is not None and often.count(wanted, is_full):
+            make, forget = partial(_compiled, self._source.background, wanted), partial(often.forget, wanted)
+            self._due.append(partial(self._in_background, make, _take_special, forget))
         return self._general.found
 
     def _begin_due(self) -> None:
@@ -289,7 +289,7 @@ class Specializations(Executable):
         for begin in due:
             begin()
 
-    def _beside(
+    def _in_background(
         self,
         make: Callable[[], Served],
         take: Callable[[Specializations, Served, float], None],
@@ -401,16 +401,16 @@ class Specializations(Executable):
             compile_seconds=loaded.seconds,
             seconds=waited or 0.0,
             begin=begin - self._begin,
-            is_beside=waited is None,
+            is_background=waited is None,
         )
 
     def _plan_general(self, wanted: Assumptions, activations: int) -> None:
         """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
-        if self._source.beside is None or self._names or self._capacities:
+        if self._source.background is None or self._names or self._capacities:
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
-            make = partial(widest, planned, self._source.beside)
-            self._due.append(partial(self._beside, make, _take_general, self._general.unplan))
+            make = partial(widest, planned, self._source.background)
+            self._due.append(partial(self._in_background, make, _take_general, self._general.unplan))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
         """Plan for the largest sizes of assumptions, and give up what no call asks for any more."""
@@ -427,7 +427,8 @@ class Specializations(Executable):
 
     def _learn(self, error: InputValuesError) -> None:
         """Take further inputs among those whose values fix shapes, and give loops that nothing bounds a capacity."""
-        wanted, loops = {*self._names, *error.inputs}, [loop for loop in error.rooms if loop not in self._capacities]
+        wanted = {*self._names, *error.inputs}
+        loops = [loop for loop in error.trip_capacities if loop not in self._capacities]
         if wanted == set(self._names) and not loops:
             raise error
         with self._looking:
@@ -505,8 +506,10 @@ class _Entry(EntryPoint):
         # Values of inputs that fix shapes may change from call to call.
         return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
 
-    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
-        return lambda: self._model.serve(inputs, lambda found: found.run_on(inputs, places))
+    def bound_on(
+        self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
+    ) -> Callable[[], dict[str, Tensor]]:
+        return lambda: self._model.serve(inputs, lambda found: found.run_on(inputs, targets))
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self._model.serve(inputs, lambda found: found.run(inputs))

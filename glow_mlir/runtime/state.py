@@ -11,7 +11,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class State:
         self.arrays = {name: value.make() for name, value in self._initial.items()}
         self.changes = dict.fromkeys(self.arrays, 0)
         """How often each has been written, or may have been."""
-        self.begin_anew()
-        anew_in_forks(self)
+        self.reset_after_fork()
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a child process nobody is in a call, though another thread of the parent may have been."""
         self.turn = threading.Lock()
 
@@ -86,12 +86,12 @@ class State:
             for name in chosen:
                 self.arrays[name][...] = self._initial[name].make()
 
-    def place(self, places: Mapping[str, np.ndarray]) -> None:
+    def attach(self, targets: Mapping[str, np.ndarray]) -> None:
         """Keep state in other memory from now on, in arrays of its types and shapes, which get what it is."""
         with self.turn:
-            for name, place in places.items():
-                place[...] = self._known(name)
-                self.arrays[name] = place
+            for name, target in targets.items():
+                target[...] = self._known(name)
+                self.arrays[name] = target
 
     def change(self, names: Iterable[str]) -> None:
         """Count that state is about to be written, by whoever has the turn."""

@@ -40,9 +40,9 @@ def lead(length: float, inside: float) -> float:
 def chrome_trace(events: Iterable[Event], process: str, tracks: Sequence[str] = (CALLER,)) -> str:
     """The events as the text of a trace file, with those tracks from above; events inside others are shown below."""
     number = os.getpid()
-    places = {name: at for at, name in enumerate(tracks, 1)}
+    positions = {name: at for at, name in enumerate(tracks, 1)}
     entries = [_named("process_name", number, 1, name=process)]
-    for name, at in places.items():
+    for name, at in positions.items():
         entries.append(_named("thread_name", number, at, name=name))
         entries.append(_named("thread_sort_index", number, at, sort_index=at))
     for event in events:
@@ -54,7 +54,7 @@ def chrome_trace(events: Iterable[Event], process: str, tracks: Sequence[str] = 
                 "ts": round(event.begin, 3),
                 "dur": round(event.duration, 3),
                 "pid": number,
-                "tid": places[event.track],
+                "tid": positions[event.track],
                 "args": event.details,
             }
         )

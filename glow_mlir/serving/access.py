@@ -1,4 +1,4 @@
-"""Who may ask a server: addresses of this machine alone, the heads of requests that browsers send, and their types."""
+"""Access control of a server: local addresses, request headers that browsers send, and content types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BODY_TYPES = frozenset({b"application/json", b"application/octet-stream"})
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or all those of a name, are of this machine alone."""
+    """Whether an address, or every address of a name, belongs to this machine."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     try:
@@ -63,7 +63,7 @@ class HeadCheck:
             _check_type(kind, origin)
 
     def _check_origin(self, host: bytes | None, origin: bytes | None) -> None:
-        """Refuse what a page of another origin, or one that calls this machine by its own name, sends."""
+        """Refuse requests of pages of another origin, and of pages that use a name of their own for this machine."""
         if host is not None and _name_of(host) not in (self._names or ()):
             reason = "the header Host names another machine"
             raise ForbiddenError(reason, hint="the header Host")

@@ -1,4 +1,4 @@
-"""The memory that a request takes, which is counted before it is taken."""
+"""Accounting of the memory of requests, which is charged before it is allocated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Holder(Protocol):
-    """What counts the memory of all requests."""
+    """The account of the memory of all requests."""
 
     def hold(self, size: int) -> None:
         """Keep so many bytes; raises `OverloadError` where that is more than may be."""
@@ -18,7 +18,7 @@ class Holder(Protocol):
 
 
 class Charge:
-    """What one request takes of the memory of all, until `release`; `holder` is `None` where nobody counts."""
+    """The memory charged to one request until `release`; `holder` is `None` if nothing is accounted."""
 
     def __init__(self, holder: Holder | None = None) -> None:
         self._holder = holder

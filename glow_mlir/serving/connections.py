@@ -20,7 +20,7 @@ TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What connections may do at most."""
+    """The limits of connections."""
 
     connections: int = 4096
     """Connections at once; those beyond are closed as they come."""
@@ -29,13 +29,13 @@ class ConnectionLimits:
     header_seconds: float = 10.0
     """How long a new connection, or a request that has begun, may take until its head is there."""
     read_seconds: float = 30.0
-    """How long a client may read nothing of what is sent to it."""
+    """The maximum time without progress of a client that reads a response, in seconds."""
     idle_seconds: int = 75
     """How long a connection is kept that asks for nothing."""
 
 
 class Progress:
-    """How far the request of a connection is, which has just begun at the time `now`."""
+    """The progress of the request of a connection, which starts at the time `now`."""
 
     def __init__(self, now: float) -> None:
         self.begin(now)
@@ -75,7 +75,7 @@ class Progress:
 
 
 class Unread:
-    """What a client has not read yet, as far as it does not lie with the client's system."""
+    """The bytes of a response that wait in this process for the client to read."""
 
     def __init__(self) -> None:
         self._size = 0

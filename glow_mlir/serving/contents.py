@@ -18,7 +18,7 @@ from glow_mlir.serving.wire import SIZED, VARINT, Data, Part, fields, no_message
 
 
 class NumberField(NamedTuple):
-    """A field that has numbers: its number, and what they are in it; those of a fixed size are floats."""
+    """A field of numbers: its field number, and their type; types of fixed size are floats."""
 
     number: int
     dtype: np.dtype[Any]
@@ -67,7 +67,7 @@ class Contents:
         self.parts = parts
 
     def _fields(self) -> Iterator[tuple[int, int, int, int]]:
-        """All fields; raises `InputError` for what is none."""
+        """All fields; raises `InputError` for malformed ones."""
         try:
             for begin, end in self.parts:
                 yield from fields(self._data, begin, end)
@@ -104,8 +104,8 @@ class Contents:
         if (end - begin) % wanted.dtype.itemsize:
             raise no_message("it ends within a number")
         values = data.view(wanted.dtype)
-        for place in range(0, len(values), PIECE):
-            yield values[place : place + PIECE]
+        for position in range(0, len(values), PIECE):
+            yield values[position : position + PIECE]
 
     def _single(self, wanted: NumberField, kind: int, begin: int, end: int) -> np.ndarray:
         """A number that has a field of its own."""

@@ -1,4 +1,4 @@
-"""What a server refuses, and the status of HTTP and of gRPC that tells of each error."""
+"""Errors of a server, and the status of HTTP and gRPC of each."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class DisconnectedError(CancelledError):
 
 
 class Status(NamedTuple):
-    """What tells of an error: the status of HTTP, and the name of the code of gRPC."""
+    """The status of an error: the number of HTTP, and the name of the code of gRPC."""
 
     http: int
     grpc: str
 
 
 INTERNAL = Status(500, "INTERNAL")
-"""What tells of an error that is no fault of the client."""
+"""The status of an error that is no fault of the client."""
 
 STATUSES: dict[type[BaseException], Status] = {
     InputError: Status(400, "INVALID_ARGUMENT"),
@@ -102,7 +102,7 @@ STATUSES: dict[type[BaseException], Status] = {
 
 
 def status_of(error: BaseException) -> Status:
-    """What tells of an error."""
+    """The status of an error."""
     return _status_of_kind(type(error))
 
 
@@ -112,7 +112,7 @@ def _status_of_kind(kind: type[BaseException]) -> Status:
 
 
 def words_of(error: BaseException) -> str:
-    """What a client is told of an error: the line of one of ours, and nothing of any other."""
+    """The message of an error for a client: the text of a `GlowError`, and nothing of any other error."""
     if isinstance(error, GlowError):
         return str(error)
     status = status_of(error)

@@ -15,7 +15,7 @@ from glow_mlir.serving.contents import FIELD_TYPES, Contents, written
 from glow_mlir.serving.errors import ResponseTooLargeError
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput
-from glow_mlir.serving.inference_codec import Parts, in_shared_memory, place_parameters, wanted_output
+from glow_mlir.serving.inference_codec import Parts, in_shared_memory, slice_parameters, wanted_output
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.serving.steps import COPIED, Steps
@@ -74,9 +74,9 @@ def _inputs(
         if reader.name in found:
             raise InputError(f"the request has two inputs '{reader.name}'")
         sizes = reader.checked(item.datatype, item.shape)
-        place = regions.place(item.parameters) if item.parameters else None
-        if place is not None:
-            found[reader.name] = yield from in_shared_memory(reader, sizes, regions, place, charge)
+        region_slice = regions.region_slice(item.parameters) if item.parameters else None
+        if region_slice is not None:
+            found[reader.name] = yield from in_shared_memory(reader, sizes, regions, region_slice, charge)
         elif not raw:
             found[reader.name] = yield from reader.of_contents(sizes, Contents(data, item.contents), charge)
         elif used == len(raw):
@@ -127,7 +127,7 @@ def message_steps(
     Raises `InputError` for outputs that do not fit their places, and `ResponseTooLargeError` for more bytes than
     `most`.
     """
-    _check_size(sum(outputs[wanted.name].nbytes for wanted in request.outputs if wanted.place is None), most)
+    _check_size(sum(outputs[wanted.name].nbytes for wanted in request.outputs if wanted.region_slice is None), most)
     head = _head(network.name, network.version)
     datatypes = {wanted.name: wire_datatype(outputs[wanted.name]) for wanted in request.outputs}
     # Clients count outputs to find the bytes of one, so that there are bytes for all or for none.
@@ -142,10 +142,10 @@ def message_steps(
         array, datatype = outputs[wanted.name], datatypes[wanted.name]
         item = _item(wanted.name, datatype, array.shape)
         contents: Parts = []
-        if wanted.place is not None:
-            placed = yield from wire_array(array, charge)
-            yield from regions.write(wanted.place, wanted.name, placed)
-            item += _parameters(place_parameters(wanted.place, placed))
+        if wanted.region_slice is not None:
+            in_regions = yield from wire_array(array, charge)
+            yield from regions.write(wanted.region_slice, wanted.name, in_regions)
+            item += _parameters(slice_parameters(wanted.region_slice, in_regions))
         elif not is_raw:
             steps = written(datatype, flat((yield from contiguous(array, charge))), most - size, charge)
             contents = list((yield from steps))
@@ -153,7 +153,7 @@ def message_steps(
             contents.insert(0, sized(CONTENTS, sum(map(len, contents))))
         size += sum(map(len, contents))
         items += [sized(OUTPUT, len(item) + sum(map(len, contents))), item, *contents]
-        if is_raw and wanted.place is not None:
+        if is_raw and wanted.region_slice is not None:
             raw.append(sized(RAW, 0))
         elif is_raw:
             parts = [array.tobytes()] if is_short(array) else (yield from wire_parts(array, charge))
@@ -174,7 +174,7 @@ def _item(name: str, datatype: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> bytes:
-    """The parameters of an output, which go behind the rest of it."""
+    """The parameters of an output, written behind its other fields."""
     item = message_class("InferTensor")()
     for word, value in parameters.items():
         setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)

@@ -134,7 +134,7 @@ def message_class(name: str) -> Any:
 
 
 def _file() -> Any:
-    """What protobuf calls a file: all messages of the protocol."""
+    """The file descriptor of protobuf with all messages of the protocol."""
     descriptors = package("google.protobuf.descriptor_pb2")
     file = descriptors.FileDescriptorProto(name="inference.proto", package=PACKAGE, syntax="proto3")
     kinds = file.enum_type.add(name="DataType")
@@ -172,7 +172,7 @@ def _add_field(descriptor: Any, message: Any, text: str) -> None:
 
 
 def _map_entry(descriptor: Any, message: Any, field: str, kind: str) -> str:
-    """The type of entries of a map, which is a message in the message that has it."""
+    """The type of entries of a map, a message nested in the message with the map."""
     entry = message.nested_type.add(name=f"{field.title()}Entry")
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=descriptor.TYPE_STRING, label=descriptor.LABEL_OPTIONAL)

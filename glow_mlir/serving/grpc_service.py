@@ -33,7 +33,7 @@ GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c"
 """How compressed messages begin."""
 
 HEALTH = ("ServerLive", "ServerReady")
-"""What anybody may ask, as those do who start servers and end them."""
+"""Methods without access control, for supervisors that start and stop servers."""
 
 Method = Callable[[Any], Awaitable[Any]]
 
@@ -42,7 +42,7 @@ class GrpcServer:
     """A server of gRPC in the event loop that starts it; raises `OptionError` where grpcio is not installed."""
 
     def __init__(self, service: Service, address: str, credentials: Any = None) -> None:
-        """`address` is `host:port`, of a free port where that is 0; `credentials` are those of a server of gRPC."""
+        """`address` is `host:port`, with port 0 for a free one; `credentials` are server credentials of gRPC."""
         self._service = service
         self._address = address
         self._credentials = credentials
@@ -84,7 +84,7 @@ class GrpcServer:
 
 
 def _guard(service: Service) -> Any:
-    """Stands before all methods but those of health; a call without the token ends, and its message is not read."""
+    """The interceptor of all methods but health checks; a call without the token ends, and its message is not read."""
 
     class Guard(package("grpc.aio").ServerInterceptor):
         async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
@@ -238,7 +238,7 @@ class GrpcInference:
     async def _take(
         self, messages: AsyncIterator[bytes], answers: asyncio.Queue[asyncio.Task[Any] | None], context: Any
     ) -> None:
-        """Begin to answer what comes: tasks start in the order in which they are made."""
+        """Start a task for each message, in order of arrival."""
         try:
             async for data in messages:
                 task = asyncio.create_task(self._streamed(data, context.time_remaining()))
@@ -252,26 +252,26 @@ class GrpcInference:
         await answers.put(None)
 
     async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
-        """The response of a stream to a request, which tells of an error: the stream goes on."""
-        told = _Told()
+        """The response of a stream to a request; errors are responses as well, so that the stream continues."""
+        request_id = _RequestId()
         try:
-            return await self._answer(data, remaining, told, is_stream=True)
+            return await self._answer(data, remaining, request_id, is_stream=True)
         except Exception as error:
             response = message_class("ModelStreamInferResponse")
-            return response(error_message=words_of(error), infer_response={"id": told.id}).SerializeToString()
+            return response(error_message=words_of(error), infer_response={"id": request_id.id}).SerializeToString()
 
     async def _answer(
-        self, data: bytes, remaining: float | None, told: _Told | None = None, *, is_stream: bool = False
+        self, data: bytes, remaining: float | None, request_id: _RequestId | None = None, *, is_stream: bool = False
     ) -> bytes:
-        """The response to a request that has so many seconds left; raises what is wrong with it."""
+        """The response to a request with a timeout in seconds; raises its error."""
         service = self._service
         charge = Charge(service)
         service.enter()
         try:
             message: Data = await plain(data, service.limits.message_bytes, charge)
             parts = await taken(WireReader(message).read())
-            if told is not None:
-                told.id = parts.id
+            if request_id is not None:
+                request_id.id = parts.id
             network = service.find(parts.model_name, parts.model_version)
             most = tensors_of(network).most_packed
             if most is not None and len(message) > most:
@@ -296,8 +296,8 @@ class GrpcInference:
         return await self._completions.result(future)
 
 
-class _Told:
-    """What is known of a request of a stream by now."""
+class _RequestId:
+    """The identifier of a request of a stream, as far as it is parsed."""
 
     id = ""
 
@@ -332,7 +332,7 @@ class _Control:
         }
 
     async def live(self, request: Any) -> Any:
-        """That it is there."""
+        """The health check."""
         return message_class("ServerLiveResponse")(live=True)
 
     async def ready(self, request: Any) -> Any:
@@ -340,7 +340,7 @@ class _Control:
         return message_class("ServerReadyResponse")(ready=self._service.is_ready())
 
     async def server(self, request: Any) -> Any:
-        """What the server is."""
+        """Name, version and extensions of the server."""
         return message_class("ServerMetadataResponse")(**self._service.metadata())
 
     async def model_ready(self, request: Any) -> Any:
@@ -348,7 +348,7 @@ class _Control:
         return message_class("ModelReadyResponse")(ready=self._service.is_model_ready(request.name, request.version))
 
     async def model(self, request: Any) -> Any:
-        """What a model takes and gives."""
+        """The inputs and outputs of a model."""
         return message_class("ModelMetadataResponse")(**self._service.model_metadata(request.name, request.version))
 
     async def config(self, request: Any) -> Any:
@@ -356,7 +356,7 @@ class _Control:
         return message_class("ModelConfigResponse")(config=self._service.config(request.name, request.version))
 
     async def statistics(self, request: Any) -> Any:
-        """What a model did, or all."""
+        """The statistics of one model, or of all."""
         found = self._service.statistics(request.name, request.version)
         return message_class("ModelStatisticsResponse")(model_stats=found)
 

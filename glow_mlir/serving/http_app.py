@@ -20,7 +20,7 @@ from glow_mlir.serving.service import Service
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 HEALTH = ("/v2/health/live", "/v2/health/ready")
-"""What anybody may ask, as those do who start servers and end them."""
+"""Paths without access control, for supervisors that start and stop servers."""
 
 Handler = Callable[[Any], Awaitable[Any]]
 
@@ -56,7 +56,7 @@ class HttpApp:
 
 
 def control_app(service: Service) -> Any:
-    """What is no inference, as an application of Starlette."""
+    """All requests but inferences, as an application of Starlette."""
     route = package("starlette.routing").Route
     control = _Control(service)
     routes = [route(path, _answering(handler), methods=[method]) for method, path, handler in control.routes()]
@@ -139,15 +139,15 @@ class _Control:
         return package("starlette.responses").HTMLResponse(PAGE)
 
     async def page_data(self, request: Any) -> Any:
-        """What the page shows."""
+        """The data of the page."""
         return page_data(self._service)
 
     async def server(self, request: Any) -> Any:
-        """What the server is."""
+        """Name, version and extensions of the server."""
         return self._service.metadata()
 
     async def live(self, request: Any) -> Any:
-        """That it is there."""
+        """The health check."""
         return {"live": True}
 
     async def ready(self, request: Any) -> Any:
@@ -157,7 +157,7 @@ class _Control:
         return {"ready": True}
 
     async def model(self, request: Any) -> Any:
-        """What a model takes and gives."""
+        """The inputs and outputs of a model."""
         return self._service.model_metadata(*_named(request))
 
     async def model_ready(self, request: Any) -> Any:
@@ -172,7 +172,7 @@ class _Control:
         return self._service.config(*_named(request))
 
     async def statistics(self, request: Any) -> Any:
-        """What a model did, or all."""
+        """The statistics of one model, or of all."""
         return {"model_stats": self._service.statistics(*_named(request))}
 
     async def index(self, request: Any) -> Any:
@@ -237,14 +237,14 @@ class _Control:
         return {}
 
     async def metrics(self, request: Any) -> Any:
-        """What Prometheus reads."""
+        """The metrics for Prometheus."""
         if self._service.metrics is None:
             raise UnknownModelError("metrics are disabled on this server")
         text = self._service.metrics()
         return package("starlette.responses").Response(text, headers={"content-type": METRICS_TYPE})
 
     async def _data(self, request: Any) -> Mapping[str, Any]:
-        """The JSON object of a request, which may be left out; raises `InputError` for anything else."""
+        """The optional JSON object of a request; raises `InputError` for other JSON."""
         body = HttpBody(self._service, dict(request.scope["headers"]))
         try:
             text = await body.read(request.receive)

@@ -45,11 +45,11 @@ def accepted_encoding(header: bytes) -> bytes:
     return best if weight > 0 and weight >= weights.get(b"identity", 0.0) else b""
 
 
-def _weight(said: bytes) -> float:
+def _weight(quality: bytes) -> float:
     """The weight in `q=0.5`, 1 where there is none, and 0 where it is no number from 0 to 1."""
-    if not said:
+    if not quality:
         return 1.0
-    match = WEIGHT.fullmatch(said)
+    match = WEIGHT.fullmatch(quality)
     return float(match[1]) if match else 0.0
 
 
@@ -57,7 +57,7 @@ class HttpBody:
     """The body of a request, and what its headers say of it; raises `InputError` for such as contradict themselves."""
 
     def __init__(self, service: Service, head: Mapping[bytes, bytes], tensors: NetworkTensors | None = None) -> None:
-        """`tensors` are those of the network that it is for; `None` for what is no inference."""
+        """`tensors` are those of the requested network; `None` for requests that are no inference."""
         self.service = service
         self.header_length: int | None = None
         """How many bytes of it are JSON, if that is told."""
@@ -120,7 +120,7 @@ class HttpBody:
         self.charge.release()
 
     async def _read(self, receive: Receive) -> bytes | bytearray:
-        """What comes, as it is."""
+        """The body without decoding."""
         first = await self._part(receive)
         if not first.get("more_body"):
             return first.get("body", b"")
@@ -147,7 +147,7 @@ class HttpBody:
 
 
 def _format_of(encoding: bytes) -> int:
-    """What `zlib` calls an encoding, 0 for none; raises `EncodingError`."""
+    """The window bits of `zlib` for an encoding, 0 for none; raises `EncodingError`."""
     word = encoding.lower()
     if word == b"identity":
         return 0

@@ -107,7 +107,7 @@ class HttpInference:
             response.release()
 
     async def _answer(self, network: Network, body: HttpBody, receive: Receive, response: Charge) -> Body:
-        """The response to a request; raises what is wrong with it."""
+        """The response to a request; raises its error."""
         service = self._service
         whole = await body.read(receive)
         text = text_of(whole, body.header_length)
@@ -124,7 +124,7 @@ class HttpInference:
         return await taken(response_steps(network, request, outputs, service.regions, response))
 
     async def _outputs(self, future: Future[Outputs], receive: Receive) -> Outputs:
-        """The result of a future, which is cancelled where the client goes."""
+        """The result of a future, which is cancelled when the client disconnects."""
         if future.done():
             return future.result()
         loop = asyncio.get_running_loop()

@@ -28,7 +28,7 @@ logger = logging.getLogger("glow_mlir.serving")
 async def respond(
     send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes | memoryview], size: int
 ) -> None:
-    """Send a response of `size` bytes, which is added to the headers. A large one waits for its client to read it."""
+    """Send a response of `size` bytes, and its length as a header. A large response waits for its client to read it."""
     length = (b"content-length", b"%d" % size)
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     if size <= PART_BYTES:
@@ -86,7 +86,7 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
 
 
 def error_response(error: BaseException) -> tuple[Headers, bytes]:
-    """The headers and the body that tell of an error; what is a fault of the server's is logged."""
+    """The headers and the body of an error; internal errors are logged."""
     status = status_of(error).http
     if status == 500:
         logger.error("a request failed", exc_info=error)

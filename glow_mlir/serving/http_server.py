@@ -89,7 +89,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _watching() -> Callable[..., Any]:
-    """Uvicorn's server, which ends connections that nothing goes on in, and leaves signals to others."""
+    """The server of Uvicorn, which closes idle connections and leaves signals alone."""
     base: Any = package("uvicorn").Server
 
     class Watching(base):

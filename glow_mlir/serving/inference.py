@@ -1,4 +1,4 @@
-"""A request for an inference as a network takes it, by whatever protocol it came, and what becomes of it."""
+"""A request for an inference, independent of its protocol, and its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.host.sequences import SequenceStep
 from glow_mlir.serving.errors import NotReadyError
 from glow_mlir.serving.models import Network
-from glow_mlir.serving.shared_memory import Place
+from glow_mlir.serving.shared_memory import RegionSlice
 from glow_mlir.support.dataclass import dataclass
 
 Outputs = dict[str, np.ndarray]
@@ -27,12 +27,12 @@ class WantedOutput:
 
     name: str
     is_binary: bool = False
-    place: Place | None = None
+    region_slice: RegionSlice | None = None
 
 
 @dataclass
 class InferenceRequest:
-    """What a client asks for; `timeout` is in seconds, and `outputs` are all where it names none."""
+    """An inference request; `timeout` is in seconds, and empty `outputs` ask for all."""
 
     inputs: dict[str, np.ndarray]
     outputs: list[WantedOutput]
@@ -44,11 +44,11 @@ class InferenceRequest:
     sequence: SequenceStep | None = None
 
     def submit(self, network: Network) -> Future[Outputs]:
-        """Put it into the queue of the network, which raises as the future does; raises `NotReadyError`."""
+        """Submit the request to the queue of the network; raises as the future does, and `NotReadyError`."""
         if not network.is_ready:
             raise NotReadyError(f"model '{network.name}' accepts no requests now")
-        said: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
-        return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **said)
+        options: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
+        return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **options)
 
     def add_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Take what parameters of the request say of it; raises `InputError` for values of a wrong type."""
@@ -97,7 +97,7 @@ class Completions:
         self._is_called = False
 
     async def result(self, future: Future[Outputs]) -> Outputs:
-        """The result of a future, which is cancelled with the task that waits for it."""
+        """The result of a future, which is cancelled together with the task that awaits it."""
         if not future.done():
             waiter = self._loop.create_future()
             future.add_done_callback(partial(self._add, waiter))

@@ -12,7 +12,7 @@ from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput, flag, natural
 from glow_mlir.serving.json_text import is_list, is_object, read_json, write_json
 from glow_mlir.serving.models import Network
-from glow_mlir.serving.shared_memory import Place, Regions
+from glow_mlir.serving.shared_memory import Regions, RegionSlice
 from glow_mlir.serving.steps import Steps, finished
 from glow_mlir.serving.tensors import (
     Bytes,
@@ -40,7 +40,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 Parts = list[bytes | memoryview]
-"""What a response consists of, one behind the other."""
+"""The chunks of a response, in order."""
 
 
 class Body(NamedTuple):
@@ -102,7 +102,7 @@ class _InputsReader:
         self.charge = charge
 
     def read(self, items: Sequence[dict[str, Any]], begin: int) -> Steps[tuple[dict[str, np.ndarray], int]]:
-        """All inputs by name, and where their bytes end, which start at `begin`."""
+        """All inputs by name, and the end of their binary data, which starts at `begin`."""
         found: dict[str, np.ndarray] = {}
         for item in items:
             reader = self.tensors.reader(item.get("name"))
@@ -128,24 +128,24 @@ class _InputsReader:
         self, reader: InputReader, sizes: tuple[int, ...], item: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> Steps[np.ndarray]:
         """An input in shared memory, or as numbers."""
-        place, data = self.regions.place(parameters) if parameters else None, item.get("data")
-        if place is not None:
+        region_slice, data = self.regions.region_slice(parameters) if parameters else None, item.get("data")
+        if region_slice is not None:
             if "data" in item:
                 raise InputError(f"input '{reader.name}' has data in two places")
-            return (yield from in_shared_memory(reader, sizes, self.regions, place, self.charge))
+            return (yield from in_shared_memory(reader, sizes, self.regions, region_slice, self.charge))
         if isinstance(data, np.ndarray):
             return (yield from reader.of_decoded(sizes, cast("np.ndarray", data), self.charge))
         return reader.of_list(sizes, data)
 
 
 def in_shared_memory(
-    reader: InputReader, sizes: tuple[int, ...], regions: Regions, place: Place, charge: Charge
+    reader: InputReader, sizes: tuple[int, ...], regions: Regions, region_slice: RegionSlice, charge: Charge
 ) -> Steps[np.ndarray]:
     """An input of those sizes in a place of shared memory."""
-    reader.check_size(sizes, place.size)
-    charge.add(place.size)
-    data = yield from regions.read(place)
-    return (yield from reader.of_bytes(sizes, data.data, 0, place.size, charge))
+    reader.check_size(sizes, region_slice.size)
+    charge.add(region_slice.size)
+    data = yield from regions.read(region_slice)
+    return (yield from reader.of_bytes(sizes, data.data, 0, region_slice.size, charge))
 
 
 def _add_outputs(
@@ -170,7 +170,7 @@ def wanted_output(name: str, parameters: Mapping[str, Any], regions: Regions, *,
         return WantedOutput(name, is_binary)
     if parameters.get("classification"):
         raise InputError(f"output '{name}' is requested as classifications, which are not supported")
-    return WantedOutput(name, flag(parameters, "binary_data", default=is_binary), regions.place(parameters))
+    return WantedOutput(name, flag(parameters, "binary_data", default=is_binary), regions.region_slice(parameters))
 
 
 def objects_in(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -210,10 +210,10 @@ def response_steps(
     for wanted in request.outputs:
         array = outputs[wanted.name]
         item: dict[str, Any] = {"name": wanted.name, "datatype": wire_datatype(array), "shape": array.shape}
-        if wanted.place is not None:
-            placed = yield from wire_array(array, charge)
-            yield from regions.write(wanted.place, wanted.name, placed)
-            item["parameters"] = place_parameters(wanted.place, placed)
+        if wanted.region_slice is not None:
+            in_regions = yield from wire_array(array, charge)
+            yield from regions.write(wanted.region_slice, wanted.name, in_regions)
+            item["parameters"] = slice_parameters(wanted.region_slice, in_regions)
         elif wanted.is_binary:
             own = [array.tobytes()] if is_short(array) else (yield from wire_parts(array, charge))
             item["parameters"] = {"binary_data_size": sum(map(len, own))}
@@ -258,10 +258,10 @@ def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
     return [*found, b"}"]
 
 
-def place_parameters(place: Place, array: np.ndarray) -> dict[str, Any]:
-    """What a response says of an output that is in shared memory."""
+def slice_parameters(region_slice: RegionSlice, array: np.ndarray) -> dict[str, Any]:
+    """The description of an output that is in shared memory."""
     return {
-        PLACE: place.region,
-        "shared_memory_offset": place.offset,
+        PLACE: region_slice.region,
+        "shared_memory_offset": region_slice.offset,
         "shared_memory_byte_size": array.nbytes,
     }

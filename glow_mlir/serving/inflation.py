@@ -10,7 +10,7 @@ from glow_mlir.serving.errors import BodyTooLargeError
 from glow_mlir.serving.steps import Steps
 
 GZIP, DEFLATE = zlib.MAX_WBITS + 16, zlib.MAX_WBITS
-"""What `zlib` calls the formats."""
+"""The window bits of `zlib` for each format."""
 
 READ, WRITTEN = 1 << 14, 1 << 18
 """Bytes of a step: those that are read, and those that come of them at most."""
@@ -29,19 +29,19 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
             break
         part = bytes(data[begin : begin + READ])
         while True:
-            room = min(WRITTEN, most + 1 - len(found))
-            charge.add(room)
+            capacity = min(WRITTEN, most + 1 - len(found))
+            charge.add(capacity)
             try:
-                piece = inflater.decompress(part, room)
+                piece = inflater.decompress(part, capacity)
             except zlib.error as error:
                 raise InputError(f"{what} cannot be decompressed: {error}") from None
             found += piece
-            charge.give_back(room - len(piece))
+            charge.give_back(capacity - len(piece))
             if len(found) > most:
                 raise BodyTooLargeError(f"{what} decompresses to more than {most} bytes")
             yield
             part = inflater.unconsumed_tail
-            if not part and len(piece) < room:
+            if not part and len(piece) < capacity:
                 break
     else:
         if inflater.eof and not inflater.unused_data:

@@ -39,7 +39,7 @@ from glow_mlir.support.portable_errors import portable
 DECODER = f"{__name__}:serve"
 
 SHORT = 1 << 15
-"""Bytes of JSON up to which it is read where it comes, which takes a few milliseconds."""
+"""The size of JSON, in bytes, up to which it is parsed in this process, which takes a few milliseconds."""
 
 AT_ONCE = 2
 """Decoders at once."""
@@ -50,17 +50,17 @@ FACTOR, BRACKET, QUOTE = 16, 128, 32
 NICENESS = 5
 """Decoders leave the cores to those who answer."""
 
-ROOM = 64 << 20
+CAPACITY = 64 << 20
 """Bytes that a decoder takes besides."""
 
 KEPT = 4 << 20
-"""Bytes of JSON from which on a decoder is ended behind it, which gives all memory back."""
+"""The size of JSON, in bytes, from which its decoder process is ended afterwards, to free its memory."""
 
 SECONDS = 60.0
 """How long a decoder may take."""
 
 REST = 1 << 16
-"""Bytes of what a request says beside the elements of its inputs."""
+"""The maximum size of the JSON of a request without the elements of its inputs, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class JsonDecoders:
             await asyncio.sleep(0)  # Until they have given theirs back.
 
     def _asked(self, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
-        """What a process answers; in a thread."""
+        """The answer of a decoder process, awaited in a thread."""
         try:
             with _children.asked() as child:
                 clock = Timer(SECONDS, os.kill, (child.pid, signal.SIGKILL))
@@ -143,7 +143,7 @@ class JsonDecoders:
             raise BodyTooLargeError(f"the JSON of the request was not parsed: {error}") from error
 
     def _answer(self, child: ChildProcess, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
-        """What one process answers, or an error that it raises; raises `OSError` where it ends."""
+        """The answer of one decoder, or its error, which is raised; raises `OSError` if the process ends."""
         child.send(pickle.dumps((inputs, memory)), text)
         parts = child.receive(1)
         if not parts:
@@ -173,11 +173,11 @@ def needed_memory(text: Bytes) -> Steps[int]:
 
 
 def serve(channel: socket.socket) -> None:
-    """What a decoder does: read JSON until nobody asks any more, or much was read."""
+    """The loop of a decoder: parse JSON until the channel closes, or until much was parsed."""
     gc.disable()  # Nothing of JSON is in a circle, and to look for some takes longer than to read it.
     while len(parts := read_parts(channel, 2)) == 2:
         (inputs, memory), text = pickle.loads(parts[0]), parts[1]
-        _limit_memory(memory + ROOM)
+        _limit_memory(memory + CAPACITY)
         arrays: list[np.ndarray] = []
         try:
             found = _decoded(text, {argument.name: reader_of(argument) for argument in inputs}, arrays)
@@ -208,7 +208,7 @@ def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarr
     data = read_json(text)
     if not is_object(data):
         raise InputError("the request must be a JSON object")
-    places: list[tuple[int, str, int]] = []
+    positions: list[tuple[int, str, int]] = []
     for number, item in enumerate(objects_in(data, "inputs")):
         reader, shape = readers.get(str(item.get("name"))), item.get("shape")
         if "data" not in item or reader is None or not is_list(shape):
@@ -216,11 +216,11 @@ def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarr
         found = reader.of_list(reader.checked(item.get("datatype"), shape), item.pop("data")).reshape(-1)
         array = _packed(found) if found.dtype == object else found
         arrays.append(array)
-        places.append((number, array.dtype.name if array.dtype.kind in "biuf" else "uint16", len(array)))
+        positions.append((number, array.dtype.name if array.dtype.kind in "biuf" else "uint16", len(array)))
     rest = pickle.dumps(data)
     if len(rest) > REST:
         raise InputError(f"the request has more than {REST} bytes besides the elements of its inputs")
-    return _Decoded(data, places)
+    return _Decoded(data, positions)
 
 
 def _packed(strings: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a server: requests, queues and durations of each network, in its text format."""
+"""Metrics for Prometheus: requests, queues and durations of each network, in its text format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers ask of networks and of the repository of models that has them."""
+"""The interfaces of networks and of the model repository that servers use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Network(Protocol):
 
     @property
     def name(self) -> str:
-        """What clients call it."""
+        """The name for clients."""
         ...
 
     @property

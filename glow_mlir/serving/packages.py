@@ -1,4 +1,4 @@
-"""The packages of the extra `serve`, which are imported where a server starts."""
+"""The packages of the extra `serve`, imported when a server starts."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def unpacked_varints(data: np.ndarray) -> np.ndarray:
     if longest > LONGEST:
         raise InputError("the request is not a valid message: a number is not terminated")
     found = np.zeros(len(ends), np.uint64)
-    for place in range(longest):
-        at = np.flatnonzero(lengths > place)
-        found[at] |= (data[starts[at] + place] & np.uint8(MORE - 1)).astype(np.uint64) << np.uint64(7 * place)
+    for position in range(longest):
+        at = np.flatnonzero(lengths > position)
+        found[at] |= (data[starts[at] + position] & np.uint8(MORE - 1)).astype(np.uint64) << np.uint64(7 * position)
     return found
 
 
@@ -50,18 +50,18 @@ def varint_pieces(data: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def packed_varints(numbers: np.ndarray) -> np.ndarray:
-    """The bytes of numbers, of at most 64 bits; negative ones are those of 64 bits."""
+    """The varint encoding of numbers of at most 64 bits; negative ones are encoded as 64 bits."""
     values = numbers.astype(np.int64).view(np.uint64) if numbers.dtype.kind == "i" else numbers.astype(np.uint64)
     if not len(values) or values.max() < MORE:
         return values.astype(np.uint8)
     lengths = np.ones(len(values), np.int64)
-    for place in range(1, LONGEST):
-        lengths += values >= np.uint64(1 << 7 * place)
+    for position in range(1, LONGEST):
+        lengths += values >= np.uint64(1 << 7 * position)
     ends = np.cumsum(lengths)
     starts = ends - lengths
     found = np.empty(int(ends[-1]), np.uint8)
-    for place in range(int(lengths.max())):
-        at = np.flatnonzero(lengths > place)
-        digits = (values[at] >> np.uint64(7 * place)).astype(np.uint8) & np.uint8(MORE - 1)
-        found[starts[at] + place] = digits | np.where(lengths[at] > place + 1, np.uint8(MORE), np.uint8(0))
+    for position in range(int(lengths.max())):
+        at = np.flatnonzero(lengths > position)
+        digits = (values[at] >> np.uint64(7 * position)).astype(np.uint8) & np.uint8(MORE - 1)
+        found[starts[at] + position] = digits | np.where(lengths[at] > position + 1, np.uint8(MORE), np.uint8(0))
     return found

@@ -76,5 +76,5 @@ PAGE = """<!doctype html>
 
 
 def page_data(service: Service) -> list[dict[str, Any]]:
-    """What the page shows of each model that takes requests, as JSON has it; durations in seconds."""
+    """The data of the page for each model that takes requests, for JSON; durations are in seconds."""
     return [dict(network.data()) for network in service.ready_networks()]

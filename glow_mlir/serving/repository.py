@@ -64,7 +64,7 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model is: the folder of its versions, or its file, and the folder that it may not leave."""
+    """The location of a model: the folder of its versions, or its file, and the folder that contains it."""
 
     name: str
     path: Path
@@ -76,20 +76,20 @@ class Source:
         return self.path.is_file()
 
     def config(self) -> Mapping[str, Any]:
-        """What its configuration says; raises `OptionError` for one that is not a JSON object, or too large."""
-        place = self.path / CONFIG
-        if self.is_file or not place.exists():
+        """The configuration of a model; raises `OptionError` if it is not a JSON object, or too large."""
+        config_file = self.path / CONFIG
+        if self.is_file or not config_file.exists():
             return {}
-        place = inside(self.root, place)
+        config_file = inside(self.root, config_file)
         try:
-            if place.stat().st_size > MAX_CONFIG_BYTES:
-                raise OptionError("is too large for a configuration", file=str(place))
-            found = read_json(place.read_bytes())
+            if config_file.stat().st_size > MAX_CONFIG_BYTES:
+                raise OptionError("is too large for a configuration", file=str(config_file))
+            found = read_json(config_file.read_bytes())
         except (OSError, InputError) as error:
             reason = error.reason if isinstance(error, InputError) else str(error)
-            raise OptionError(f"cannot be read: {reason}", file=str(place)) from error
+            raise OptionError(f"cannot be read: {reason}", file=str(config_file)) from error
         if not isinstance(found, dict):
-            raise OptionError("is not a JSON object", file=str(place))
+            raise OptionError("is not a JSON object", file=str(config_file))
         return cast("dict[str, Any]", found)
 
     def versions(self, policy: object) -> dict[str, Path]:
@@ -147,19 +147,23 @@ def inside(root: Path, path: Path) -> Path:
 
 
 class ModelRepository:
-    """Models of folders and files, which a host serves; any thread may load and unload them."""
+    """The models of folders and files, served by a host; any thread may load and unload them."""
 
-    def __init__(self, host: Host, places: Sequence[Path | Named], said: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, host: Host, given_models: Sequence[Path | Named], chosen: Mapping[str, Any] | None = None
+    ) -> None:
         """
-        `places` are files of models, folders of repositories, and models with their names; `said` holds for all models
-        that say nothing else.
+        `given_models` are files of models, folders of repositories, and models with their names; `chosen` holds for all
+        models that say nothing else.
 
         Raises `OptionError` for a place that is none, and for two models of a name.
         """
         self._host = host
-        self._named = [Named("", place) if isinstance(place, Path) else place for place in places]
-        self._places = [place.absolute() for _, place in self._named]
-        self._said = dict(said or {})
+        self._named = [
+            Named("", config_file) if isinstance(config_file, Path) else config_file for config_file in given_models
+        ]
+        self._sources = [config_file.absolute() for _, config_file in self._named]
+        self._given = dict(chosen or {})
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
         """Of who loads or unloads a model."""
@@ -170,20 +174,24 @@ class ModelRepository:
     def sources(self) -> dict[str, Source]:
         """The models that there are by now, by name."""
         found: dict[str, Source] = {}
-        for (name, _), place in zip(self._named, self._places, strict=True):
-            if place.is_file():
-                own = [Source(name or place.stem, place, place.parent)]
-            elif place.is_dir() and name:
-                own = [Source(name, place, place)]
-            elif place.is_dir():
-                folders = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
-                own = [Source(path.name, path, place) for path in folders]
+        for (name, _), config_file in zip(self._named, self._sources, strict=True):
+            if config_file.is_file():
+                own = [Source(name or config_file.stem, config_file, config_file.parent)]
+            elif config_file.is_dir() and name:
+                own = [Source(name, config_file, config_file)]
+            elif config_file.is_dir():
+                folders = sorted(
+                    path for path in config_file.iterdir() if path.is_dir() and not path.name.startswith(".")
+                )
+                own = [Source(path.name, path, config_file) for path in folders]
             else:
-                raise OptionError("there is no such file or folder", file=str(place), hint="a model, or a repository")
+                raise OptionError(
+                    "there is no such file or folder", file=str(config_file), hint="a model, or a repository"
+                )
             for source in own:
                 if source.name in found:
-                    places = f"{found[source.name].path} and {source.path}"
-                    raise OptionError(f"two models have the name '{source.name}': {places}", hint="rename one")
+                    given_models = f"{found[source.name].path} and {source.path}"
+                    raise OptionError(f"two models have the name '{source.name}': {given_models}", hint="rename one")
                 found[source.name] = source
         return found
 
@@ -200,15 +208,15 @@ class ModelRepository:
         for state in list(self._states.values()):
             if state.name == name and version in ("", state.version):
                 raise NotReadyError(f"the model '{name}' is {state.state}: {state.reason or 'unloaded'}")
-        said = f" of version {version}" if version else ""
-        raise UnknownModelError(f"there is no model '{name}'{said}", hint=known_keys(name, self._keys()))
+        chosen = f" of version {version}" if version else ""
+        raise UnknownModelError(f"there is no model '{name}'{chosen}", hint=known_keys(name, self._keys()))
 
     def _keys(self) -> list[Key]:
         """Names and versions of all models; of one that is not loaded, with no version."""
         return [(state.name, state.version) for state in self.names()]
 
     def _load_again(self, key: tuple[str, str]) -> None:
-        """Load what was unloaded for want of memory, beside who asks."""
+        """Load an evicted model again, in the background."""
         with self._lock:
             if key in self._reloading:
                 return
@@ -248,12 +256,12 @@ class ModelRepository:
             except OptionError as error:
                 if config is None:
                     raise
-                raise InputError(self._told(error), hint=error.hint) from error
+                raise InputError(self._reason_of(error), hint=error.hint) from error
 
     def _load_source(self, source: Source, config: Mapping[str, Any] | None) -> None:
-        name, said = source.name, {**source.config(), **_of_client(config or {})}
-        policy = said.pop("versions", "latest")
-        keywords = {**self._said, **_keywords(source, said)}
+        name, chosen = source.name, {**source.config(), **_of_client(config or {})}
+        policy = chosen.pop("versions", "latest")
+        keywords = {**self._given, **_keywords(source, chosen)}
         versions = source.versions(policy)
         for version, path in versions.items():
             self._load(name, version, path, keywords)
@@ -265,11 +273,11 @@ class ModelRepository:
         with self._lock:
             return self._loading.setdefault(name, threading.RLock())
 
-    def _told(self, error: BaseException) -> str:
+    def _reason_of(self, error: BaseException) -> str:
         """An error as clients are told of it, who need not know where the repository is."""
         reason = error.reason if isinstance(error, GlowError) else str(error)
-        for place in self._places:
-            reason = reason.replace(f"{place if place.is_dir() else place.parent}{os.sep}", "")
+        for config_file in self._sources:
+            reason = reason.replace(f"{config_file if config_file.is_dir() else config_file.parent}{os.sep}", "")
         return reason
 
     def _load(self, name: str, version: str, path: Path, keywords: Mapping[str, Any]) -> None:
@@ -286,7 +294,7 @@ class ModelRepository:
         self._states[key] = ModelState(name, version, READY)
 
     def _check(self, network: Network) -> None:
-        """Raise `OptionError` for a model with values that the protocol does not have, which is not served then."""
+        """Raise `OptionError` for a model with element types that the protocol lacks; it is not served then."""
         hint = "skl2onnx writes tensors with options={'zipmap': False}"
         try:
             check_tensors(network, "the inference protocol", hint, strings=True)
@@ -297,7 +305,7 @@ class ModelRepository:
     def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
         """How a model stands that could not be loaded; clients are not told where the repository is."""
         file = Path(error.file).name if isinstance(error, GlowError) and error.file else ""
-        reason = self._told(error)
+        reason = self._reason_of(error)
         return ModelState(name, version, UNAVAILABLE, f"{file}: {reason}" if file else reason)
 
     def unload(self, name: str) -> None:
@@ -315,7 +323,7 @@ class ModelRepository:
         self._states[key] = ModelState(*key, UNAVAILABLE, "unloaded")
 
     def load_all(self) -> list[GlowError]:
-        """Load all models; what is wrong with some, which are there and not available."""
+        """Load all models; returns the errors of those that could not be loaded."""
         errors: list[GlowError] = []
         for name in self.sources():
             try:
@@ -342,17 +350,17 @@ def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
-def _keywords(source: Source, said: Mapping[str, Any]) -> dict[str, Any]:
+def _keywords(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of a host, whose paths are in the folder of the model; raises `OptionError`."""
     known, found = _known_options(), dict[str, Any]()
-    for word, value in said.items():
-        place = str(source.path / CONFIG)
+    for word, value in chosen.items():
+        config_file = str(source.path / CONFIG)
         if word not in known:
             listed = ", ".join(("versions", *known))
-            raise OptionError(f"unknown option '{word}'", file=place, hint=f"there are {listed}")
+            raise OptionError(f"unknown option '{word}'", file=config_file, hint=f"there are {listed}")
         is_path = _is_path(known[word])
         if is_path and not isinstance(value, str):
-            raise OptionError(f"{word} must be a path, got {value!r}", file=place)
+            raise OptionError(f"{word} must be a path, got {value!r}", file=config_file)
         found[word] = str(inside(source.root, source.path / value)) if is_path else value
     if isinstance(sizes := found.get("dimensions"), dict):  # JSON has no tuples.
         given = cast("dict[str, Any]", sizes)

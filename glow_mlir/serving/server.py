@@ -20,7 +20,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a server is: a port of 0 is a free one, and `None` none."""
+    """The address of a server: port 0 is a free one, and `None` none."""
 
     host: str = "127.0.0.1"
     http: int | None = 8000
@@ -29,7 +29,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Encryption:
-    """The files of TLS, by which nobody else reads what is sent."""
+    """The TLS files, with which connections are encrypted."""
 
     certificate: Path | None = None
     """The certificate of TLS, and those it is signed by, as PEM; `None` without TLS."""
@@ -58,7 +58,7 @@ class Server:
         self._encryption = encryption or Encryption()
         self._encryption.check()
         self.ports: dict[str, int] = {}
-        """`http` and `grpc` → the port, of those that there are."""
+        """`http` and `grpc` → the port, for each that is open."""
         self._http = None if addresses.http is None else self._http_server(addresses.host, addresses.http)
         self._grpc = None if addresses.grpc is None else self._grpc_server(addresses.host, addresses.grpc)
 
@@ -84,7 +84,7 @@ class Server:
             self.ports["grpc"] = await self._grpc.start()
 
     def close(self) -> None:
-        """Give back what it has where it was not started."""
+        """Free the server if it was not started."""
         if self._http is not None:
             self._http.close()
 

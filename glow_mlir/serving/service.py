@@ -1,4 +1,4 @@
-"""What a server knows and does besides inferences, in the words that the protocol has over HTTP and gRPC alike."""
+"""The protocol-independent requests of a server other than inferences, for HTTP and gRPC alike."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, onnx_word
 
 NAME = "glow"
-"""What the server calls itself, and its platform and backend."""
+"""Name, platform and backend of the server."""
 
 EXTENSIONS = ("binary_tensor_data", "logging", "model_configuration", "sequence", "statistics", "trace")
 
@@ -54,7 +54,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes at most."""
+    """The limits of a server."""
 
     body_bytes: int = 256 << 20
     """Bytes of a request, also of one that was compressed."""
@@ -65,7 +65,7 @@ class Limits:
     control_bytes: int = 256 << 10
     """Bytes of a request that is no inference."""
     memory_bytes: int = 2 << 30
-    """Bytes of all requests that are there at once, with what they become while they are read, and their responses."""
+    """The maximum memory of all requests at once, in bytes, with their decoded tensors and their responses."""
     body_seconds: float = 30.0
     """How long the body of a request may take to come."""
     requests: int = 1024
@@ -75,7 +75,7 @@ class Limits:
 
 
 class Service:
-    """What one server offers; for the thread of one event loop."""
+    """The service of one server, for the thread of one event loop."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Service:
         self.decoders = JsonDecoders()
         """Read long JSON."""
         self._loaders = ThreadPoolExecutor(4, thread_name_prefix="glow-serve-load")
-        """Load and unload models, which may take long: others do what requests need."""
+        """Load and unload models in a thread of their own, so that requests are not delayed."""
         self.has_token = bool(token)
         self._bearer = f"Bearer {token}".encode()
         self.is_open = True
@@ -113,9 +113,9 @@ class Service:
         self.held_bytes = 0
         """How many bytes their bodies have."""
 
-    def authorize(self, said: bytes) -> None:
+    def authorize(self, authorization: bytes) -> None:
         """Raise `UnauthorizedError` where the header `authorization` lacks the token; wrong ones take equally long."""
-        if self.has_token and not hmac.compare_digest(self._bearer, said):
+        if self.has_token and not hmac.compare_digest(self._bearer, authorization):
             raise UnauthorizedError("the request has no valid token", hint="Authorization: Bearer TOKEN")
 
     # ---- load ----
@@ -152,7 +152,7 @@ class Service:
         return self.is_open
 
     def metadata(self) -> dict[str, Any]:
-        """What the server is."""
+        """Name, version and extensions of the server."""
         extensions = [*EXTENSIONS]
         if self.has_control:
             extensions.append(CONTROL_EXTENSION)
@@ -172,7 +172,9 @@ class Service:
             return False
 
     def model_metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """What a model takes and gives; raises `UnknownModelError`, and `UnsupportedError` for types without words."""
+        """
+        The inputs and outputs of a model; raises `UnknownModelError`, and `UnsupportedError` for unsupported types.
+        """
         network = self.models.find(name, version)
         versions = [state.version for state in self.models.names() if state.name == name and state.state == READY]
         return {
@@ -197,7 +199,7 @@ class Service:
         }
 
     def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
-        """What a model did, or all that are ready, as Triton tells of it; raises `UnknownModelError`."""
+        """The statistics of a model, or of all ready ones, in Triton's form; raises `UnknownModelError`."""
         networks = [self.models.find(name, version)] if name else self.ready_networks()
         return [_statistics(network) for network in networks]
 
@@ -284,7 +286,7 @@ class Service:
 
 
 def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any], hint: str) -> Mapping[str, Any]:
-    """Settings, where nothing else is wanted; `None` stands for what a setting is by default."""
+    """The settings; raises if a client wants other ones, of which `None` is the default."""
     for word, value in wanted.items():
         if word not in settings:
             raise InputError(f"{what} of this server has no setting '{word}'", hint=f"there are {', '.join(settings)}")

@@ -16,7 +16,7 @@ from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
 FOLDER = "/dev/shm"
-"""Where Linux has POSIX shared memory as files."""
+"""The folder with POSIX shared memory on Linux."""
 
 KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
 """The keys of shared memory: one name of a file."""
@@ -30,7 +30,7 @@ MAX_REGIONS = 1024
 MOST = (1 << 63) - 1
 
 
-class Place(NamedTuple):
+class RegionSlice(NamedTuple):
     """A part of a region, in bytes."""
 
     region: str
@@ -49,7 +49,7 @@ class Region:
     descriptor: int
 
     def data(self) -> dict[str, Any]:
-        """What clients are told of it."""
+        """The description of a region for clients."""
         return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
 
 
@@ -107,7 +107,7 @@ class Regions:
         regions = [self._known(name)] if name else self._regions.values()
         return [region.data() for region in regions]
 
-    def place(self, parameters: Mapping[str, Any]) -> Place | None:
+    def region_slice(self, parameters: Mapping[str, Any]) -> RegionSlice | None:
         """The place that parameters of a tensor name, if they do; raises `InputError` for one that is not there."""
         name = parameters.get("shared_memory_region")
         if name is None:
@@ -118,32 +118,32 @@ class Regions:
             raise InputError("the name of the shared memory must be a string")
         if offset + size > self._known(name).size:
             raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
-        return Place(name, offset, size)
+        return RegionSlice(name, offset, size)
 
-    def read(self, place: Place) -> Steps[np.ndarray]:
+    def read(self, region_slice: RegionSlice) -> Steps[np.ndarray]:
         """The bytes of a place; raises `InputError` where its memory has become smaller."""
-        region, data, done = self._known(place.region), np.empty(place.size, np.uint8), 0
+        region, data, done = self._known(region_slice.region), np.empty(region_slice.size, np.uint8), 0
         view = memoryview(data.data)
-        while done < place.size:
+        while done < region_slice.size:
             if done:
                 yield
             part = view[done : done + COPIED]
-            count = os.preadv(region.descriptor, [part], region.offset + place.offset + done)
+            count = os.preadv(region.descriptor, [part], region.offset + region_slice.offset + done)
             if not count:
-                raise InputError(f"the shared memory '{place.region}' has become smaller")
+                raise InputError(f"the shared memory '{region_slice.region}' has become smaller")
             done += count
         return data
 
-    def write(self, place: Place, name: str, array: np.ndarray) -> Steps[None]:
+    def write(self, region_slice: RegionSlice, name: str, array: np.ndarray) -> Steps[None]:
         """Write an output into a place; raises `InputError` where it does not fit."""
-        if array.nbytes > place.size:
-            given = f"{place.size} bytes of the shared memory '{place.region}'"
+        if array.nbytes > region_slice.size:
+            given = f"{region_slice.size} bytes of the shared memory '{region_slice.region}'"
             raise InputError(f"output '{name}' takes {array.nbytes} bytes, more than {given}")
-        region, done = self._known(place.region), 0
-        begin = region.offset + place.offset
+        region, done = self._known(region_slice.region), 0
+        begin = region.offset + region_slice.offset
         # What is written behind the end of a file makes it longer.
         if os.fstat(region.descriptor).st_size < begin + array.nbytes:
-            raise InputError(f"the shared memory '{place.region}' has become smaller")
+            raise InputError(f"the shared memory '{region_slice.region}' has become smaller")
         view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         while done < array.nbytes:
             if done:

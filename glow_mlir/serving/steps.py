@@ -38,7 +38,7 @@ def finished(steps: Steps[Result]) -> Result:
 
 
 async def taken(steps: Steps[Result]) -> Result:
-    """The result of work, step by step, with turns for others; what it waits for is closed where it is cancelled."""
+    """The result of work, step by step, with turns for other tasks; a wait is closed if the work is cancelled."""
     try:
         next(steps)
     except StopIteration as found:  # As of most requests.
@@ -73,11 +73,11 @@ class Begun(Generic[Result]):
         while True:
             try:
                 try:
-                    said = yield waited
+                    sent = yield waited
                 except BaseException as error:  # Such as that it is cancelled: it is told.
                     waited = self._coroutine.throw(error)
                 else:
-                    waited = self._coroutine.send(said)
+                    waited = self._coroutine.send(sent)
             except StopIteration as end:
                 return end.value
 

@@ -67,7 +67,7 @@ def string_array(strings: list[str]) -> np.ndarray:
 
 
 def encoded(array: np.ndarray) -> list[bytes]:
-    """The strings of an array in C order, in UTF-8; those of bytes as they are."""
+    """The strings of an array in C order, encoded in UTF-8; byte strings are taken unchanged."""
     items: list[Any] = array.reshape(-1).tolist()
     return [item if isinstance(item, bytes) else str(item).encode() for item in items]
 

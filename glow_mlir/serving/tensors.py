@@ -1,4 +1,4 @@
-"""What crosses the wire for inputs and outputs of a network: bytes and lists of numbers as arrays, and back."""
+"""The wire format of inputs and outputs of a network: arrays from and to bytes and lists of numbers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Bytes = bytes | bytearray | memoryview
 
 
 class InputReader:
-    """An input of a network, which reads its values; each method raises `InputError` for what does not fit it."""
+    """The decoder of an input of a network; each method raises `InputError` for values that do not fit it."""
 
     def __init__(self, argument: Argument) -> None:
         self.name = argument.name
@@ -79,14 +79,14 @@ class InputReader:
         # Code for a truth value knows 0 and 1 alone.
         charge.add(count)
         given, found = np.frombuffer(data, np.uint8, count, begin), np.empty(count, np.bool_)
-        for place in range(0, count, COPIED):
-            if place:
+        for position in range(0, count, COPIED):
+            if position:
                 yield
-            np.not_equal(given[place : place + COPIED], 0, out=found[place : place + COPIED])
+            np.not_equal(given[position : position + COPIED], 0, out=found[position : position + COPIED])
         return self._shaped(found, shape)
 
     def check_size(self, shape: Sequence[int], size: int) -> int:
-        """How many elements a value of that shape has, which is to be so many bytes."""
+        """The number of elements of a value of this shape, checked against the number of bytes."""
         count = prod(shape)
         if size != count * self.dtype.itemsize:
             wanted = f"{count} elements of {self.datatype}"
@@ -94,13 +94,13 @@ class InputReader:
         return count
 
     def of_list(self, shape: Sequence[int], data: object) -> np.ndarray:
-        """A value in a list of numbers, in C order, or in lists in lists of that shape, which is checked."""
+        """A value of this shape, from a flat list of numbers in C order, or from nested lists."""
         if not is_list(data):
             raise InputError(f"the data of input '{self.name}' must be a list")
         return self.of_numbers(shape, self._flat(shape, data))
 
     def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
-        """A value of that shape, which is checked, in a list of numbers, in C order."""
+        """A value of this shape, from a flat list of numbers in C order."""
         if len(numbers) != prod(shape):
             raise InputError(f"input '{self.name}' has {len(numbers)} elements, but its shape is {list(shape)}")
         if not self._kinds.issuperset(map(type, numbers)):
@@ -116,12 +116,12 @@ class InputReader:
         return self._shaped(array, shape)
 
     def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
-        """A value of that shape, which is checked, as `of_list` gave it in another process."""
+        """A value of this shape, from the result of `of_list` in another process."""
         yield from ()
         return self._shaped(array.view(self.dtype), shape)
 
     def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
-        """A value of that shape, which is checked, in fields of a message."""
+        """A value of this shape, from the fields of a message."""
         if self.datatype not in NUMBERS:
             raise InputError(f"input '{self.name}' is {self.datatype}, which must be sent as bytes")
         count = prod(shape)
@@ -144,7 +144,7 @@ class InputReader:
         return self._shaped(found, shape)
 
     def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
-        """Place numbers in an array of the type of this input, which has to have all of them."""
+        """Convert numbers to the type of this input; raises `InputError` for a number out of its range."""
         with np.errstate(over="ignore", invalid="ignore"):
             target[:] = numbers
         is_whole = self.dtype.kind in "biu"
@@ -181,7 +181,7 @@ class InputReader:
             raise InputError(f"there is no array of the shape {list(shape)} of input '{self.name}'") from None
 
     def _refuse_datatype(self, datatype: object) -> None:
-        """Say what is wrong with an element type."""
+        """The error for a wrong element type."""
         if STRINGS in (datatype, self.datatype):
             given = repr(datatype) if isinstance(datatype, str) else "of no type"
             raise InputError(f"input '{self.name}' is {self.datatype}, not {given}: {STRINGS} stands for strings")
@@ -190,7 +190,7 @@ class InputReader:
 
 
 class StringReader(InputReader):
-    """An input of strings, which come as such in JSON, as lists of bytes, and each behind its length."""
+    """The decoder of an input of strings: strings in JSON, lists of bytes, or length-prefixed bytes."""
 
     def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int, charge: Charge) -> Steps[np.ndarray]:
         """A value of strings in `size` bytes from `begin`, in C order; `shape` is checked."""
@@ -213,7 +213,7 @@ class StringReader(InputReader):
         return count
 
     def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
-        """A value of that shape, which is checked, in a list of strings, or of bytes in UTF-8, in C order."""
+        """A value of this shape, from a flat list of strings, or of bytes in UTF-8, in C order."""
         if len(numbers) != prod(shape):
             raise InputError(f"input '{self.name}' has {len(numbers)} elements, but its shape is {list(shape)}")
         if not {str, bytes}.issuperset(map(type, numbers)):
@@ -226,11 +226,11 @@ class StringReader(InputReader):
         return self._shaped(string_array(strings), shape)
 
     def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
-        """A value of strings of that shape, which is checked: their bytes, each behind its length."""
+        """A value of strings of this shape, from their bytes, each prefixed with its length."""
         return self.of_bytes(shape, array.data, 0, array.nbytes, charge)
 
     def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
-        """A value of strings of that shape, which is checked, in fields of a message."""
+        """A value of strings of this shape, from the fields of a message."""
         count, size = prod(shape), sum(end - begin for begin, end in contents.parts)
         if count * 2 > size:  # Of its field and its length.
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
@@ -252,7 +252,7 @@ class StringReader(InputReader):
 
 
 def reader_of(argument: Argument) -> InputReader:
-    """What reads values of an input; raises `UnsupportedError` for a type that the protocol has no word for."""
+    """The decoder of an input; raises `UnsupportedError` for a type that the protocol lacks."""
     return StringReader(argument) if argument.dtype == STRING else InputReader(argument)
 
 
@@ -295,7 +295,7 @@ class NetworkTensors:
 
 
 def _most_elements(argument: Argument, rows: int) -> int | None:
-    """The most elements of an input, of which a call takes so many rows; `None` where its shape sets no bound."""
+    """The maximum number of elements of an input for this many rows; `None` if its shape has no bound."""
     if argument.shape is None:
         return None
     if rows and argument.shape and isinstance(argument.shape[0], str):
@@ -329,7 +329,7 @@ def wire_bytes(array: np.ndarray) -> bytes:
 
 
 def is_short(array: np.ndarray) -> bool:
-    """Whether the bytes of an output are copied in a step, which are not those of strings."""
+    """Whether the bytes of an output are copied in one step; strings are not."""
     return array.nbytes <= COPIED and array.dtype.kind not in STRING_KINDS
 
 
@@ -355,7 +355,7 @@ def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
 
 
 def contiguous(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
-    """An array in C order, which is copied row by row where it is not."""
+    """An array in C order; others are copied row by row."""
     if array.flags.c_contiguous or not array.ndim:
         return array
     charge.add(array.nbytes)

@@ -17,7 +17,7 @@ from glow_mlir.serving.packed_numbers import LONGEST, MORE
 from glow_mlir.serving.steps import Steps
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
-"""How a field lies in a message: what protobuf calls wire types. The other two are groups, which nobody writes."""
+"""Wire types of protobuf. The two that are missing are groups, which are obsolete."""
 
 MAX_FIELDS = 1 << 14
 """The fields that a request may have beside its tensors' elements: each takes time."""
@@ -25,11 +25,11 @@ MAX_FIELDS = 1 << 14
 FIELDS_A_STEP = 1 << 10
 
 MAX_SHAPE = 1 << 10
-"""The bytes that a packed shape may have, which are more than an array has axes."""
+"""The maximum number of bytes of a packed shape, which exceeds the number of axes of any array."""
 
 Data = bytes | bytearray
 Part = tuple[int, int]
-"""Where something begins and ends in a message."""
+"""A range of bytes in a message."""
 
 
 def no_message(reason: str) -> InputError:
@@ -40,11 +40,11 @@ def no_message(reason: str) -> InputError:
 def read_varint(data: Data, at: int) -> tuple[int, int]:
     """The number of 64 bits at a place, and where it ends; raises `InputError` for one that is too long."""
     found = 0
-    for place in range(LONGEST):
-        byte = data[at + place]
-        found |= (byte & MORE - 1) << 7 * place
+    for position in range(LONGEST):
+        byte = data[at + position]
+        found |= (byte & MORE - 1) << 7 * position
         if byte < MORE:
-            return found & 0xFFFF_FFFF_FFFF_FFFF, at + place + 1
+            return found & 0xFFFF_FFFF_FFFF_FFFF, at + position + 1
     raise no_message("a number is not terminated")
 
 
@@ -213,7 +213,7 @@ class WireReader:
         parameters[name] = value
 
     def _value(self, begin: int, end: int, value: Any) -> Any:
-        """The value of a parameter, the last one of those that it has."""
+        """The value of a parameter; the last one wins."""
         for number, kind, start, stop in fields(self._data, begin, end):
             self._count()
             if kind == VARINT and number in (1, 2, 5):
@@ -241,5 +241,5 @@ def varint(number: int) -> bytes:
 
 @lru_cache(1024)
 def sized(number: int, size: int) -> bytes:
-    """What stands in front of a field of that number and size."""
+    """The header of a field with this number and size."""
     return varint(number << 3 | SIZED) + varint(size)

@@ -104,19 +104,19 @@ class _Object:
     """A JSON object, what it is called in errors, and the keys that were asked for."""
 
     data: Mapping[str, Any]
-    place: str
+    json_path: str
     asked: set[str]
 
     @staticmethod
-    def of(data: Any, place: str) -> _Object:
+    def of(data: Any, json_path: str) -> _Object:
         """What JSON has at a place; raises `OptionError` for what is no object."""
         if not isinstance(data, dict):
-            raise OptionError(f"'{place}' is no object" if place else "is not a JSON object", hint=HINT)
-        return _Object(cast("dict[str, Any]", data), place, set())
+            raise OptionError(f"'{json_path}' is no object" if json_path else "is not a JSON object", hint=HINT)
+        return _Object(cast("dict[str, Any]", data), json_path, set())
 
     def key(self, name: str) -> str:
         """What a key is called."""
-        return f"{self.place}.{name}" if self.place else name
+        return f"{self.json_path}.{name}" if self.json_path else name
 
     def get(self, name: str, *default: Any) -> Any:
         """The value of a key; raises `OptionError` where there is neither it nor a default."""
@@ -156,21 +156,21 @@ class _Object:
             raise OptionError(f"'{self.key(name)}' means nothing", hint=f"{' or '.join(near)}?")
 
 
-def _list(data: Any, place: str) -> list[Any]:
+def _list(data: Any, json_path: str) -> list[Any]:
     if not isinstance(data, list) or not data:
-        raise OptionError(f"'{place}' is no list with something in it", hint=HINT)
+        raise OptionError(f"'{json_path}' is no list with something in it", hint=HINT)
     return cast("list[Any]", data)
 
 
-def _number(data: Any, place: str) -> float:
+def _number(data: Any, json_path: str) -> float:
     if isinstance(data, bool) or not isinstance(data, int | float) or not 0 <= data < math.inf:
-        raise OptionError(f"'{place}' is no number", hint="a finite number from 0 on")
+        raise OptionError(f"'{json_path}' is no number", hint="a finite number from 0 on")
     return float(data)
 
 
-def _count(data: Any, place: str, least: int = 1) -> int:
+def _count(data: Any, json_path: str, least: int = 1) -> int:
     if isinstance(data, bool) or not isinstance(data, int) or not least <= data <= MOST:
-        raise OptionError(f"'{place}' is no count", hint=f"a whole number from {least} to {MOST}")
+        raise OptionError(f"'{json_path}' is no count", hint=f"a whole number from {least} to {MOST}")
     return data
 
 
@@ -219,17 +219,17 @@ def _hops(data: _Object, names: Sequence[str]) -> tuple[Hop, ...]:
     return tuple(found)
 
 
-def _law(data: Any, place: str) -> Law:
+def _law(data: Any, json_path: str) -> Law:
     """
     Seconds: a number, a list of measured ones, `{"fixed": …, "per_row": …}` or `{"exponential": …}`.
 
     What is fixed may be a list of measured seconds as well.
     """
     if isinstance(data, list):
-        return Measured(_samples(data, place))
+        return Measured(_samples(data, json_path))
     if not isinstance(data, dict):
-        return Fixed(_number(data, place))
-    given = _Object.of(cast("Any", data), place)
+        return Fixed(_number(data, json_path))
+    given = _Object.of(cast("Any", data), json_path)
     law: Law
     if "exponential" in given.data:
         law = Exponential(given.number("exponential"))
@@ -241,9 +241,9 @@ def _law(data: Any, place: str) -> Law:
     return law
 
 
-def _samples(data: Any, place: str) -> tuple[float, ...]:
+def _samples(data: Any, json_path: str) -> tuple[float, ...]:
     """Measured seconds."""
-    return tuple(_number(item, f"{place}[{number}]") for number, item in enumerate(_list(data, place)))
+    return tuple(_number(item, f"{json_path}[{number}]") for number, item in enumerate(_list(data, json_path)))
 
 
 def _arrivals(data: _Object) -> tuple[Arrivals, bool]:
@@ -252,10 +252,12 @@ def _arrivals(data: _Object) -> tuple[Arrivals, bool]:
     if not isinstance(is_for_each, bool):
         raise OptionError(f"'{data.key('each_replica')}' must be true or false")
     ways: dict[str, Callable[[_Object], Arrivals]] = {"clients": _loop, "rate": _rate, "times": _trace}
-    said = [name for name in ways if name in data.data]
-    if len(said) != 1:
-        raise OptionError(f"'{data.place}' says {' and '.join(said) or 'nothing'}", hint=f"one of {', '.join(ways)}")
-    found = ways[said[0]](data)
+    stated = [name for name in ways if name in data.data]
+    if len(stated) != 1:
+        raise OptionError(
+            f"'{data.json_path}' says {' and '.join(stated) or 'nothing'}", hint=f"one of {', '.join(ways)}"
+        )
+    found = ways[stated[0]](data)
     data.end()
     return found, is_for_each
 
@@ -272,19 +274,19 @@ def _rate(data: _Object) -> Arrivals:
 
 
 def _trace(data: _Object) -> Arrivals:
-    place = data.key("times")
-    times = _list(data.get("times"), place)
-    return Trace(tuple(_number(time, f"{place}[{number}]") for number, time in enumerate(times)))
+    json_path = data.key("times")
+    times = _list(data.get("times"), json_path)
+    return Trace(tuple(_number(time, f"{json_path}[{number}]") for number, time in enumerate(times)))
 
 
 def _kind(data: _Object) -> Kind:
     size = data.get("size", 1)
-    place = data.key("size")
-    sizes = [size] if isinstance(size, int) else _list(size, place)
+    json_path = data.key("size")
+    sizes = [size] if isinstance(size, int) else _list(size, json_path)
     found = Kind(
         name=data.text("name"),
         weight=data.number("weight", 1.0),
-        sizes=tuple(_count(item, place) for item in sizes),
+        sizes=tuple(_count(item, json_path) for item in sizes),
         priority=data.count("priority", 0, least=0),
         deadline=data.number("deadline") if "deadline" in data.data else math.inf,
     )

@@ -76,11 +76,11 @@ def relaying(warned: Callable[[GlowError], None], cautioned: Callable[[GlowError
 @contextmanager
 def warning_to(listener: Callable[[GlowError], None]) -> Generator[None]:
     """Call `listener` with each warning inside the `with` statement, once where several are in the same words."""
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def once(warning: GlowError) -> None:
-        if str(warning) not in told:
-            told.add(str(warning))
+        if str(warning) not in reported:
+            reported.add(str(warning))
             listener(warning)
 
     with relaying(once, once):

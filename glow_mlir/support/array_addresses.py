@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import numpy as np
 
-_place: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer  # Arrays are buffers, whatever annotations say.
+_buffer: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer  # Arrays are buffers, whatever annotations say.
 _address = ctypes.addressof
 
 
 def address_of(array: np.ndarray) -> int:
     """The address of the first element of an array."""
     try:
-        return _address(_place(array))
+        return _address(_buffer(array))
     except (TypeError, ValueError):  # Read-only, not C-contiguous, empty, or of a dtype that numpy lacks.
         return array.ctypes.data
 
@@ -24,7 +24,7 @@ def address_of(array: np.ndarray) -> int:
 def addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
     """`address_of` of some arrays, in less time than one by one."""
     try:
-        return [_address(_place(array)) for array in arrays]
+        return [_address(_buffer(array)) for array in arrays]
     except (TypeError, ValueError):
         return list(map(address_of, arrays))
 

@@ -14,15 +14,15 @@ LIBRARIES = ("numpy", "xdsl", "llvmlite", "onnx", "google")
 """Packages that our own code calls: what they raise is the fault of whoever called them."""
 
 
-def foreign_place(error: BaseException) -> str:
+def foreign_location(error: BaseException) -> str:
     """
     The `file:line:column` in code of another package at which an error came up; empty where only ours was called.
 
     It is the innermost place in the package that we called first.
     """
-    found = [(module, place) for file, module, place in _places(error.__traceback__) if is_foreign(file)]
+    found = [(module, location) for file, module, location in _locations(error.__traceback__) if is_foreign(file)]
     package = found[0][0].partition(".")[0] if found else ""
-    return next((place for module, place in reversed(found) if module.partition(".")[0] == package), "")
+    return next((location for module, location in reversed(found) if module.partition(".")[0] == package), "")
 
 
 def library_of(kind: type) -> str:
@@ -33,12 +33,12 @@ def library_of(kind: type) -> str:
 
 def failing_library(kind: type, error: BaseException) -> str:
     """The library in which an error came up, if `kind`, whose code was called, is defined there too; else empty."""
-    modules = [module.partition(".")[0] for _, module, _ in _places(error.__traceback__)]
+    modules = [module.partition(".")[0] for _, module, _ in _locations(error.__traceback__)]
     library = library_of(kind)
     return library if modules[-1:] == [library] else ""
 
 
-def place_of_class(kind: type) -> str:
+def source_location_of_class(kind: type) -> str:
     """The `file:line:column` at which a class of another package was defined; empty for one of ours."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None or not is_foreign(file):
@@ -65,7 +65,7 @@ def _folders() -> tuple[Path, ...]:
     """Where this package and the libraries lie."""
     own = Path(__file__).parents[1]
     specs = [find_spec(name) for name in LIBRARIES]
-    known = [Path(place) for spec in specs if spec for place in spec.submodule_search_locations or ()]
+    known = [Path(location) for spec in specs if spec for location in spec.submodule_search_locations or ()]
     return (own, (own / "tools").resolve(), (own / "dialects").resolve(), *known)
 
 
@@ -75,13 +75,13 @@ def _standard() -> tuple[Path, ...]:
     return tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 
-def _places(trace: TracebackType | None) -> Iterator[tuple[str, str, str]]:
+def _locations(trace: TracebackType | None) -> Iterator[tuple[str, str, str]]:
     """File, module and `file:line:column` of each frame, the outermost first."""
     while trace is not None:
         code = trace.tb_frame.f_code
         position = list(code.co_positions())[trace.tb_lasti // 2]
-        place = f"{code.co_filename}:{trace.tb_lineno}:{(position[2] or 0) + 1}"
-        yield code.co_filename, trace.tb_frame.f_globals.get("__name__", ""), place
+        location = f"{code.co_filename}:{trace.tb_lineno}:{(position[2] or 0) + 1}"
+        yield code.co_filename, trace.tb_frame.f_globals.get("__name__", ""), location
         trace = trace.tb_next
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Generic, NoReturn, Protocol, TypeVar, cast
 
 from glow_mlir.support.cancellation import check_cancellation
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 Serve = Callable[[socket.socket], None]
 """What a child does: read requests, and write answers, until there are no more."""
@@ -60,7 +60,7 @@ first = next((at for at, path in enumerate(sys.path) if path.endswith("-packages
 sys.path.insert(first, packages)
 sys.path += [path for path in others if path not in sys.path]
 from glow_mlir.support.child_process import started
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 started(served, int(channel))
 """
 """
@@ -77,12 +77,14 @@ class ChildProcess:
     """
     A process that answers requests as long as this one lives.
 
-    `served` names its function, a `Serve`, as `package.module:function`. What it writes to stderr goes to `said`, if
-    that is given. With a `niceness`, it leaves the cores to others. `may_fork` lets it be a fork of this process, where
-    that is safe. Raises `NoProcessError` where there can be no process.
+    `served` names its function, a `Serve`, as `package.module:function`. What it writes to stderr goes to
+    `error_output`, if that is given. With a `niceness`, it leaves the cores to others. `may_fork` lets it be a fork of
+    this process, where that is safe. Raises `NoProcessError` where there can be no process.
     """
 
-    def __init__(self, served: str, said: IO[bytes] | None = None, niceness: int = 0, may_fork: bool = False) -> None:
+    def __init__(
+        self, served: str, error_output: IO[bytes] | None = None, niceness: int = 0, may_fork: bool = False
+    ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._status: int | None = None
         """What the system says of a fork that has ended."""
@@ -102,7 +104,7 @@ class ChildProcess:
                         if self._pid == 0:
                             _serve_fork(serve, other, mask)
                 else:
-                    self._process = _new_process(served, other, said)
+                    self._process = _new_process(served, other, error_output)
                     self._pid = self._process.pid
         except BaseException as error:
             self.close()
@@ -243,7 +245,7 @@ def can_fork() -> bool:
     return threads == threading.active_count() == 1 and pages * os.sysconf("SC_PAGE_SIZE") < _MAX_FORKED
 
 
-def _new_process(served: str, channel: socket.socket, said: IO[bytes] | None) -> subprocess.Popen[bytes]:
+def _new_process(served: str, channel: socket.socket, error_output: IO[bytes] | None) -> subprocess.Popen[bytes]:
     """A new process that serves; raises `OSError`."""
     if not _is_python(sys.executable):
         raise OSError("no interpreter is known that could be started")
@@ -251,7 +253,7 @@ def _new_process(served: str, channel: socket.socket, said: IO[bytes] | None) ->
     # What `multiprocessing` asks for as well: a parent that is isolated has isolated children.
     flags = cast("list[str]", getattr(subprocess, "_args_from_interpreter_flags")())
     command = [sys.executable, *flags, "-P", "-c", _PROGRAM, str(number), served, _PACKAGES, *filter(None, sys.path)]
-    errors = said or (2 if _is_open(2) else subprocess.DEVNULL)
+    errors = error_output or (2 if _is_open(2) else subprocess.DEVNULL)
     nothing = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nothing, stdout=errors, stderr=errors, pass_fds=(number,))
 
@@ -410,9 +412,9 @@ class Children(Generic[Child]):
         """Those that nobody asks now."""
         self._all: list[Child] = []
         atexit.register(self.close)
-        anew_in_forks(self)
+        reset_in_forks(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Leave the children alone that a fork shares with the process it is a copy of."""
         known, self._all, self.idle = self._all, [], []
         for child in known:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 DELAY = 0.25
 """Seconds behind a compilation in which first calls go undisturbed."""
@@ -42,9 +42,9 @@ class _Garbage:
     def __init__(self) -> None:
         self.paused_by = 0
         """The thread that is inside `without_collector`; 0 where none is."""
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Know of no compilation: in a child of `os.fork`, other threads are gone, and with them what they paused."""
         if self.paused_by not in (0, threading.get_ident()):
             self.paused_by = 0
@@ -78,7 +78,7 @@ class _Garbage:
                 gc.collect(YOUNG)
 
 
-_GARBAGE = anew_in_forks(_Garbage())
+_GARBAGE = reset_in_forks(_Garbage())
 
 
 @contextmanager

@@ -57,9 +57,9 @@ def _is_plain() -> bool:
 
 def _folders(*kinds: str) -> Iterator[os.DirEntry[str]]:
     """The folders that describe distributions, in the order in which Python looks for them."""
-    for place in sys.path:
+    for directory in sys.path:
         try:
-            with os.scandir(place or ".") as entries:
+            with os.scandir(directory or ".") as entries:
                 yield from [entry for entry in entries if entry.name.endswith(kinds)]
         except OSError:  # Python itself takes no notice of a path that is not there.
             continue

@@ -14,17 +14,17 @@ from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 
-class BeginsAnew(Protocol):
+class ResetsInForks(Protocol):
     """What has threads, locks or processes of its own."""
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin without them, in a child process."""
         ...
 
 
-Item = TypeVar("Item", bound=BeginsAnew)
+Item = TypeVar("Item", bound=ResetsInForks)
 
-_ITEMS: WeakValueDictionary[int, BeginsAnew] = WeakValueDictionary()
+_ITEMS: WeakValueDictionary[int, ResetsInForks] = WeakValueDictionary()
 """In the order in which they came."""
 
 _NUMBERS = itertools.count()
@@ -33,7 +33,7 @@ _BEFORE: list[Callable[[], None]] = []
 _AFTER: list[Callable[[], None]] = []
 
 
-def anew_in_forks(item: Item) -> Item:
+def reset_in_forks(item: Item) -> Item:
     """Let an object begin anew in each child of `os.fork`, as long as somebody has it; gives the object."""
     _ITEMS[next(_NUMBERS)] = item
     return item
@@ -58,7 +58,7 @@ def _after() -> None:
 def _in_child() -> None:
     for item in list(_ITEMS.values()):
         try:
-            item.begin_anew()
+            item.reset_after_fork()
         except Exception as error:  # The others begin anew all the same.
             sys.excepthook(type(error), error, error.__traceback__)
 

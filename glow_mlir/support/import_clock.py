@@ -73,8 +73,8 @@ class _Finder:
     def stop(self, clock: ImportClock) -> None:
         """Let a clock count no more; one that was started twice, once less."""
         with self._turn:
-            place = self._clocks.index(clock)
-            self._clocks = [*self._clocks[:place], *self._clocks[place + 1 :]]
+            position = self._clocks.index(clock)
+            self._clocks = [*self._clocks[:position], *self._clocks[position + 1 :]]
             if not self._clocks:
                 sys.meta_path.remove(self)
 

@@ -28,10 +28,10 @@ def keyword_error(owner: str, name: str, known: Collection[str]) -> KeywordError
     """The error for a keyword that `owner`, a function or class, does not have; `known` are those that it has."""
     from difflib import get_close_matches
 
-    said = _OF_OTHERS.get(name, "")
-    if not said or (said.isidentifier() and said not in known):
-        said = next(iter(get_close_matches(name, known, n=1)), f"there are {', '.join(known)}")
-    return KeywordError(f"{owner} has no keyword '{name}'", hint=said)
+    replacement = _OF_OTHERS.get(name, "")
+    if not replacement or (replacement.isidentifier() and replacement not in known):
+        replacement = next(iter(get_close_matches(name, known, n=1)), f"there are {', '.join(known)}")
+    return KeywordError(f"{owner} has no keyword '{name}'", hint=replacement)
 
 
 def with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
-Beside = TypeVar("Beside")
+There = TypeVar("Beside")
 Here = TypeVar("Here")
 
 
-def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside, Here]:
+def both(there: Callable[[], There], here: Callable[[], Here]) -> tuple[There, Here]:
     """
     What two calls give, of which the first runs in a thread of its own: one that lets Python go on meanwhile.
 
     It is waited for, whatever the other one raises; an error of its own is raised here, where that one has none. Where
     there is no thread, as at the end of a process, it runs behind the other one.
     """
-    found: list[Beside] = []
+    found: list[There] = []
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(beside())
+            found.append(there())
         except BaseException as error:
             errors.append(error)
 
@@ -32,7 +32,7 @@ def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside
         thread.start()
     except RuntimeError:
         result = here()
-        return beside(), result
+        return there(), result
     try:
         result = here()
     finally:

@@ -56,6 +56,6 @@ def _end(candidates: Sequence[str], ends: Counter[str], width: int) -> str:
 
 def _gaps(split: Sequence[str], separator: str, first: int | None = None) -> Iterator[str]:
     """A part, then only the last ones, ever fewer: of any part, or of the `first`."""
-    for place in range(len(split)) if first is None else (first,):
-        for last in range(place + 2, len(split)):
-            yield separator.join((split[place], OMITTED, *split[last:]))
+    for position in range(len(split)) if first is None else (first,):
+        for last in range(position + 2, len(split)):
+            yield separator.join((split[position], OMITTED, *split[last:]))

@@ -45,7 +45,7 @@ class _Notice(Cancellation):
 
 
 @contextmanager
-def told_when_slow(text: str) -> Generator[None]:
+def report_when_slow(text: str) -> Generator[None]:
     """
     Show `text` on standard error while what is done inside the `with` statement takes longer than two seconds.
 

@@ -89,20 +89,20 @@ Product = tuple[Factor, ...]
 """A product of symbols, in the order of their names, and of quotients behind them."""
 
 
-def _place(factor: Factor) -> tuple[Any, ...]:
+def _sort_key(factor: Factor) -> tuple[Any, ...]:
     """What says where a factor comes among those of a product."""
     if isinstance(factor, Symbol):
         return (0, factor.name, factor.least, factor.most)
-    return (1, factor.divisor, factor.dividend.offset, *map(_place_of_term, factor.dividend.terms))
+    return (1, factor.divisor, factor.dividend.offset, *map(_sort_key_of_term, factor.dividend.terms))
 
 
-def _place_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
+def _sort_key_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
     """What says where a product comes in a sum."""
-    return (tuple(map(_place, term[0])), term[1])
+    return (tuple(map(_sort_key, term[0])), term[1])
 
 
 def _ordered(factors: Iterable[Factor]) -> Product:
-    return tuple(sorted(factors, key=_place))
+    return tuple(sorted(factors, key=_sort_key))
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,14 +222,14 @@ class SymbolicSize:
     @cached_property
     def least(self) -> int:
         """A number that it is never below: the smallest that it may be, where no symbol comes with both signs."""
-        told = self._bound(lambda factor: factor.least, lambda factor: factor.most)
-        return max(told, math.ceil(self._range[0])) if self.has_quotients else told
+        bound = self._bound(lambda factor: factor.least, lambda factor: factor.most)
+        return max(bound, math.ceil(self._range[0])) if self.has_quotients else bound
 
     @cached_property
     def most(self) -> int:
         """A number that it is never above: the largest that it may be, where no symbol comes with both signs."""
-        told = self._bound(lambda factor: factor.most, lambda factor: factor.least)
-        return min(told, math.floor(self._range[1])) if self.has_quotients else told
+        bound = self._bound(lambda factor: factor.most, lambda factor: factor.least)
+        return min(bound, math.floor(self._range[1])) if self.has_quotients else bound
 
     @cached_property
     def _range(self) -> tuple[Fraction, Fraction]:
@@ -269,7 +269,7 @@ class SymbolicSize:
 
 def _size(factors: Mapping[Product, int], offset: int) -> Size:
     """The sum of products; a number where none is left."""
-    terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_place_of_term))
+    terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_sort_key_of_term))
     return _limited(SymbolicSize(terms, offset)) if terms else offset
 
 
@@ -361,7 +361,7 @@ Sizes = tuple[Size, ...]
 """The sizes of all axes."""
 
 
-def told_by(label: str, known: Mapping[str, Size]) -> Size | None:
+def size_from_label(label: str, known: Mapping[str, Size]) -> Size | None:
     """
     The size that the label of a dimension says of others, as `past + tokens` and `(height + 1) // 2` do, where `//` may
     be spelled `floordiv`; `None` for any other label.
@@ -464,8 +464,8 @@ def wrong_size(sizes: Sequence[Size], shape: Sequence[int], values: Mapping[str,
                 return f"axis {axis} is {actual} long, not {size}"
             continue
         if any(symbol.name not in values for symbol in size.symbols) or size.at(values) != actual:
-            told = ", ".join(f"{symbol.name} = {values.get(symbol.name, 'unknown')}" for symbol in size.symbols)
-            return f"axis {axis} is {actual} long, not {size} with {told}"
+            bound = ", ".join(f"{symbol.name} = {values.get(symbol.name, 'unknown')}" for symbol in size.symbols)
+            return f"axis {axis} is {actual} long, not {size} with {bound}"
         for symbol in size.symbols:
             if not symbol.least <= values[symbol.name] <= symbol.most:
                 return f"{symbol.name} = {values[symbol.name]} is not in {symbol.least} to {symbol.most}"

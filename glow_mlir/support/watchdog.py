@@ -23,7 +23,7 @@ from types import TracebackType
 
 from glow_mlir.errors import CancelledError, TimeLimitError
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 _LONGEST = 3600.0
 """After how many seconds the thread looks again at the latest: systems do not wait for any time."""
@@ -167,7 +167,7 @@ class _Watchdogs:
                 self.found = Watchdog()
             return self.found
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start anew in a child process: the thread stayed with its parent, whose lock may be held."""
         self._lock = threading.Lock()
         found, self.found = self.found, None
@@ -175,7 +175,7 @@ class _Watchdogs:
             found.close()
 
 
-_WATCHDOGS = anew_in_forks(_Watchdogs())
+_WATCHDOGS = reset_in_forks(_Watchdogs())
 
 
 def watchdog() -> Watchdog:

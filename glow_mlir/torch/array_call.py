@@ -36,8 +36,8 @@ class ArrayCall:
         self._outputs = Outputs(graph)
         names = {argument.name for argument in session.first.inputs}
         self._inputs = [
-            (place, item.name, memory_order(*item.value.hint))
-            for place, item in enumerate(graph.inputs)
+            (position, item.name, memory_order(*item.value.hint))
+            for position, item in enumerate(graph.inputs)
             if isinstance(item.value, TracedTensor) and item.name in names
         ]
         values = graph.values
@@ -53,7 +53,7 @@ class ArrayCall:
     def __call__(self, inputs: list[Any]) -> list[Any]:
         """The outputs, tensors in the strides that PyTorch traced."""
         numbers = dict(self._outputs.numbers(inputs))
-        given = {name: array_of(inputs[place], order) for place, name, order in self._inputs}
+        given = {name: array_of(inputs[position], order) for position, name, order in self._inputs}
         for symbol in self._size_inputs:
             given[size_input(symbol)] = np.broadcast_to(np.zeros(1, np.bool_), (numbers[symbol],))
         if self._draws:

@@ -20,8 +20,8 @@ from glow_mlir.frontends.torch.traced_graph import (
     CONSTANT,
     Argument,
     Expression,
-    Place,
     Reference,
+    SourceLocation,
     TracedGraph,
     TracedInput,
     TracedNode,
@@ -91,16 +91,18 @@ class _Capture:
         arguments = tuple(map(self._argument, node.args))
         keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
         results = tuple(self._value(node, item) for item in listed(node.meta.get("val")))
-        return TracedNode(node.name, target_name(node), arguments, keywords, results, place_of(node))
+        return TracedNode(node.name, target_name(node), arguments, keywords, results, source_location(node))
 
     def _constant(self, graph: fx.Graph, node: fx.Node) -> TracedNode:
         """A tensor that is an attribute of the graph's module."""
         value = operator.attrgetter(str(node.target))(graph.owning_module)
         if not isinstance(value, torch.Tensor):
-            return TracedNode(node.name, ATTRIBUTE, (), {}, (None,), place_of(node))
+            return TracedNode(node.name, ATTRIBUTE, (), {}, (None,), source_location(node))
         with unset_fake_temporarily():
             content = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        return TracedNode(node.name, CONSTANT, (content.hex(),), {}, (self._tensor(node, value),), place_of(node))
+        return TracedNode(
+            node.name, CONSTANT, (content.hex(),), {}, (self._tensor(node, value),), source_location(node)
+        )
 
     def _argument(self, value: Any) -> Argument:
         if isinstance(value, fx.Node):
@@ -233,7 +235,7 @@ def target_name(node: fx.Node) -> str:
     return f"{module}.{getattr(target, '__name__', target)}"
 
 
-def place_of(node: fx.Node) -> Place:
+def source_location(node: fx.Node) -> SourceLocation:
     """The module of the network, and the line of the program, that a node comes from."""
     stack: dict[Any, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = ""
@@ -243,7 +245,7 @@ def place_of(node: fx.Node) -> Place:
     file, line = "", 0
     if frames := _FRAME.findall(trace):
         file, line = frames[-1][0], int(frames[-1][1])
-    return Place(module_path(path), file, line)
+    return SourceLocation(module_path(path), file, line)
 
 
 def module_path(path: str) -> str:

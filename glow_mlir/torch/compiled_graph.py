@@ -82,7 +82,7 @@ class CompiledGraph:
         self._static = tuple(static)
         self._lock = threading.Lock()
         self._call: Call | None = None
-        first = next((str(node.place) for node in self._graph.nodes if node.place.file), "")
+        first = next((str(node.location) for node in self._graph.nodes if node.location.file), "")
         self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
 
     def boxed(self) -> Call:
@@ -136,7 +136,7 @@ class CompiledGraph:
         """Tell which operators PyTorch computes."""
         for node in self._graph.nodes:
             if node.name in eager:
-                where = f"{node.target} ({node.place or node.place.module or node.name})"
+                where = f"{node.target} ({node.location or node.location.module or node.name})"
                 if where not in self.report.eager:
                     caution(UnsupportedError(f"PyTorch computes {where}: {eager[node.name]}"))
                 self.report.eager[where] = eager[node.name]

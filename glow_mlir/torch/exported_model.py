@@ -21,8 +21,8 @@ from glow_mlir.frontends.torch.renaming import Renaming
 from glow_mlir.frontends.torch.traced_graph import (
     Argument,
     Expression,
-    Place,
     Reference,
+    SourceLocation,
     TracedGraph,
     TracedNode,
     TracedTensor,
@@ -166,16 +166,16 @@ class _Results:
     def own(self, value: Argument) -> Reference:
         """What computes a value and nothing else: itself, a copy of what has another name, or a number as a tensor."""
         traced = self._values[value.name][value.index] if isinstance(value, Reference) else value
-        name, place = f"output_{len(self._nodes)}", Place()
+        name, location = f"output_{len(self._nodes)}", SourceLocation()
         if isinstance(value, Reference) and isinstance(traced, TracedTensor):
             if value not in self._taken:
                 self._taken.add(value)
                 return value
-            node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), place)
+            node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), location)
         else:
             number = cast("Argument", traced)
             dtype = "bool" if isinstance(number, bool) else "float32" if isinstance(number, float) else "int64"
-            node = TracedNode(name, "aten.scalar_tensor.default", (number,), {}, (TracedTensor(dtype, ()),), place)
+            node = TracedNode(name, "aten.scalar_tensor.default", (number,), {}, (TracedTensor(dtype, ()),), location)
         self._nodes.append(node)
         return Reference(name)
 
@@ -262,9 +262,9 @@ def _spoken_of(dynamic_shapes: Any, inputs: Sequence[str]) -> Iterable[tuple[str
     if not isinstance(dynamic_shapes, dict):
         yield from zip(inputs, leaves(dynamic_shapes), strict=False)
         return
-    for argument, said in cast("dict[str, Any]", dynamic_shapes).items():
+    for argument, given_sizes in cast("dict[str, Any]", dynamic_shapes).items():
         own = [name for name in inputs if name == argument or name.startswith(f"{argument}_")]
-        yield from zip(own, leaves(said), strict=False)
+        yield from zip(own, leaves(given_sizes), strict=False)
 
 
 def _entries(axes: Any) -> Iterable[tuple[int, Any]]:

@@ -29,21 +29,21 @@ from glow_mlir.torch.array_call import size_input, size_output
 
 @dataclass(frozen=True)
 class Functional:
-    """A graph whose last outputs are what inputs at `places` become."""
+    """A graph whose last outputs are what inputs at `positions` become."""
 
     graph: TracedGraph
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
     def around(self, call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
         """A call of this graph as one that changes the inputs."""
-        if not self.places:
+        if not self.positions:
             return call
 
         def changing(inputs: list[Any]) -> list[Any]:
             outputs = call(inputs)
-            count = len(outputs) - len(self.places)
-            for place, value in zip(self.places, outputs[count:], strict=True):
-                inputs[place].detach().copy_(value)
+            count = len(outputs) - len(self.positions)
+            for position, value in zip(self.positions, outputs[count:], strict=True):
+                inputs[position].detach().copy_(value)
             return outputs[:count]
 
         return changing
@@ -52,10 +52,10 @@ class Functional:
 def without_changes(graph: TracedGraph) -> Functional:
     """A graph that gives what its inputs become instead of changing them."""
     changed = changed_inputs(graph)
-    places = tuple(place for place, item in enumerate(graph.inputs) if item.name in changed)
+    positions = tuple(position for position, item in enumerate(graph.inputs) if item.name in changed)
     nodes = tuple(node for node in graph.nodes if node.target != COPY_INTO)
-    added = tuple(changed[graph.inputs[place].name] for place in places)
-    return Functional(replace(graph, nodes=nodes, outputs=(*graph.outputs, *added)), places)
+    added = tuple(changed[graph.inputs[position].name] for position in positions)
+    return Functional(replace(graph, nodes=nodes, outputs=(*graph.outputs, *added)), positions)
 
 
 def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
@@ -65,8 +65,8 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
     These are inputs without content.
     """
     read = used_names(graph)
-    told = {symbol for symbol, place, _ in symbol_axes(graph) if graph.inputs[place].name in read}
-    missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in told)
+    available = {symbol for symbol, position, _ in symbol_axes(graph) if graph.inputs[position].name in read}
+    missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in available)
     added = tuple(
         TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))
         for symbol in missing
@@ -82,8 +82,8 @@ def with_size_outputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]
     Each is one more output, an integer.
     """
     values = graph.values
-    told = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
-    needed = {symbol for value in told for symbol in symbols_of(value)}
+    available = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
+    needed = {symbol for value in available for symbol in symbols_of(value)}
     missing = tuple(sorted(needed.difference(input_symbols(graph))))
     nodes = tuple(
         TracedNode(size_output(symbol), SIZE, (Expression("symbol", value=symbol),), {}, (TracedTensor("int64", ()),))

@@ -31,7 +31,7 @@ class GraphReport:
     phase: str
     """`inference`, `forward` or `backward`."""
     operators: int
-    place: str
+    location: str
     """The line of the program where its first operator is."""
     compile_seconds: float = 0.0
     compilations: int = 0
@@ -45,8 +45,8 @@ class GraphReport:
         """One line, and one for each operator that PyTorch computes."""
         what = f"graph {self.number}, {self.phase}, {_counted(self.operators, 'operator')}"
         made = f"{_counted(self.compilations, 'compilation')} in {self.compile_seconds:.2f} s"
-        told = f"{what}: {made}, {_counted(self.calls, 'call')}"
-        lines = [f"{told} ({self.place})" if self.place else told]
+        summary = f"{what}: {made}, {_counted(self.calls, 'call')}"
+        lines = [f"{summary} ({self.location})" if self.location else summary]
         lines += [f"  compiled again: {reason}" for reason in self.reasons]
         lines += [f"  PyTorch computes {operator}: {reason}" for operator, reason in self.eager.items()]
         return _with_short_paths("\n".join(lines))
@@ -77,10 +77,10 @@ def report() -> Report:
     return _REPORT
 
 
-def new_graph(phase: str, operators: int, place: str) -> GraphReport:
+def new_graph(phase: str, operators: int, location: str) -> GraphReport:
     """The report of another graph."""
     with _LOCK:
-        found = GraphReport(len(_REPORT.graphs), phase, operators, place)
+        found = GraphReport(len(_REPORT.graphs), phase, operators, location)
         _REPORT.graphs.append(found)
     return found
 

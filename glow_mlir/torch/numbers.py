@@ -66,13 +66,13 @@ class SymbolReader:
     def __init__(self, graph: TracedGraph) -> None:
         self._numbers: dict[str, int] = {}
         self._axes: dict[str, tuple[int, int]] = {}
-        for symbol, place, axis in symbol_axes(graph):
-            self._axes.setdefault(symbol, (place, axis))
-        for place, item in enumerate(graph.inputs):
+        for symbol, position, axis in symbol_axes(graph):
+            self._axes.setdefault(symbol, (position, axis))
+        for position, item in enumerate(graph.inputs):
             if isinstance(item.value, Expression) and item.value.word == "symbol":
-                self._numbers[str(item.value.value)] = place
+                self._numbers[str(item.value.value)] = position
 
     def of(self, inputs: Sequence[Any]) -> dict[str, int]:
         """Symbol → what it is for these inputs."""
-        found = {name: inputs[place].shape[axis] for name, (place, axis) in self._axes.items()}
-        return found | {name: int(inputs[place]) for name, place in self._numbers.items()}
+        found = {name: inputs[position].shape[axis] for name, (position, axis) in self._axes.items()}
+        return found | {name: int(inputs[position]) for name, position in self._numbers.items()}

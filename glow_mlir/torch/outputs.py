@@ -19,8 +19,8 @@ class Outputs:
     """Puts together what a graph gives, of its inputs and of the tensors that were computed, in order."""
 
     def __init__(self, graph: TracedGraph) -> None:
-        self._places = {item.name: place for place, item in enumerate(graph.inputs)}
-        self._computed = {item: place for place, item in enumerate(computed_outputs(graph))}
+        self._positions = {item.name: position for position, item in enumerate(graph.inputs)}
+        self._computed = {item: position for position, item in enumerate(computed_outputs(graph))}
         self._values = graph.values
         self._reader = SymbolReader(graph) if graph.symbols else None
         self._makers = [self._maker(item) for item in graph.outputs]
@@ -36,30 +36,30 @@ class Outputs:
     def _maker(self, item: Any) -> Made:
         if not isinstance(item, Reference):
             return lambda _, __, numbers: evaluated(item, numbers)
-        if item.name in self._places:
-            place = self._places[item.name]
-            return lambda inputs, _, __: inputs[place]
+        if item.name in self._positions:
+            position = self._positions[item.name]
+            return lambda inputs, _, __: inputs[position]
         if item in self._computed:
             number = self._computed[item]
             return lambda _, computed, __: computed[number]
         value = self._values[item.name][item.index]
         if isinstance(value, TracedTensor) and value.view is not None:
-            return self._view(value, self._places[value.view[0]], value.view[1])
+            return self._view(value, self._positions[value.view[0]], value.view[1])
         return lambda _, __, numbers: evaluated(value, numbers)
 
-    def _view(self, value: TracedTensor, place: int, offset: TracedSize) -> Made:
+    def _view(self, value: TracedTensor, position: int, offset: TracedSize) -> Made:
         """A view of an input."""
         if isinstance(offset, int) and not _has_expressions(value):
             sizes, strides = value.hint
 
             def static(inputs: Sequence[Any], _: object, __: object) -> torch.Tensor:
-                whole: torch.Tensor = inputs[place]
+                whole: torch.Tensor = inputs[position]
                 return whole.as_strided(sizes, strides, whole.storage_offset() + offset)
 
             return static
 
         def sized(inputs: Sequence[Any], _: object, numbers: Mapping[str, int]) -> torch.Tensor:
-            whole: torch.Tensor = inputs[place]
+            whole: torch.Tensor = inputs[position]
             own = [tuple(evaluated(size, numbers) for size in item) for item in (value.sizes, value.strides)]
             return whole.as_strided(own[0], own[1], whole.storage_offset() + evaluated(offset, numbers))
 

@@ -32,7 +32,7 @@ def partition(
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """Cut a joint graph in two, in which backward takes views of what forward saves."""
     nodes: list[fx.Node] = list(joint.graph.nodes)
-    last = max(place for place, node in enumerate(nodes) if _is_of_forward(node))
+    last = max(position for position, node in enumerate(nodes) if _is_of_forward(node))
     forward = set(nodes[: last + 1])
     for node in reversed(nodes[: last + 1]):
         if _is_view(node):

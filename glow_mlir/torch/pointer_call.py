@@ -43,7 +43,7 @@ class PointerCall:
         self._entry = entry
         self._state = state
         self._outputs = Outputs(graph)
-        places = {item.name: place for place, item in enumerate(graph.inputs)}
+        positions = {item.name: position for position, item in enumerate(graph.inputs)}
         values, computed = graph.values, computed_outputs(graph)
         outputs = {output_name(item): values[item.name][item.index] for item in computed}
         self._inputs: list[tuple[int, int]] = []
@@ -52,12 +52,12 @@ class PointerCall:
         for slot, binding in enumerate(entry.bindings):
             if binding.role == "output":
                 made[binding.name] = _NewTensor(slot, _maker(outputs[binding.name]))
-            elif binding.name in places:
-                self._inputs.append((slot, places[binding.name]))
+            elif binding.name in positions:
+                self._inputs.append((slot, positions[binding.name]))
             else:
                 self._own.append((slot, binding))
         self._new = [made[name] for name in outputs]
-        self._gapped = self._places_with_gaps(graph)
+        self._gapped = self._slots_with_gaps(graph)
         self._count = len(entry.bindings)
 
     def changed(self, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -69,13 +69,13 @@ class PointerCall:
                     self._state.arrays[name] = np.ascontiguousarray(array_of(tensor, order))
                     self._state.change((name,))
 
-    def _places_with_gaps(self, graph: TracedGraph) -> list[int]:
+    def _slots_with_gaps(self, graph: TracedGraph) -> list[int]:
         """The inputs that have to be copied to be without gaps."""
-        read = {place for _, place in self._inputs}
+        read = {position for _, position in self._inputs}
         found: list[int] = []
-        for place, item in enumerate(graph.inputs):
-            if place in read and isinstance(item.value, TracedTensor) and memory_order(*item.value.hint) is None:
-                found.append(place)
+        for position, item in enumerate(graph.inputs):
+            if position in read and isinstance(item.value, TracedTensor) and memory_order(*item.value.hint) is None:
+                found.append(position)
         return found
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
@@ -83,11 +83,11 @@ class PointerCall:
         given = inputs
         if self._gapped:
             given = list(inputs)
-            for place in self._gapped:
-                given[place] = given[place].contiguous()
+            for position in self._gapped:
+                given[position] = given[position].contiguous()
         addresses = [0] * self._count
-        for slot, place in self._inputs:
-            addresses[slot] = given[place].data_ptr()
+        for slot, position in self._inputs:
+            addresses[slot] = given[position].data_ptr()
         computed: list[torch.Tensor] = []
         for new in self._new:
             tensor = new.make()

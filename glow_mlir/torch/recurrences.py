@@ -20,10 +20,10 @@ def _stepped(
     count = gates.shape[0]
     states, sums, before = [initial[0]] * count, [gates[0]] * count, [initial[-1]] * count
     current = initial
-    for place in reversed(range(count)) if reverse else range(count):
-        before[place] = current[-1]
-        current, sums[place] = step(gates[place], *current)
-        states[place] = current[0]
+    for position in reversed(range(count)) if reverse else range(count):
+        before[position] = current[-1]
+        current, sums[position] = step(gates[position], *current)
+        states[position] = current[0]
     wide = wide_dtype(gates)
     kept = (torch.stack(sums).to(wide), torch.stack(before).to(wide))
     return [torch.stack(states), *(state.clone() for state in current), *kept]
@@ -120,9 +120,9 @@ def _register(
     name = forward._qualname
     given, saved = 1 + states, 2 + keeps_states
     words = ["bool reverse", "str function"] if "rnn" in name else ["bool reverse"]
-    operands = [f"Tensor cotangent_{place}" for place in range(given)]
-    operands += [f"Tensor operand_{place}" for place in range(tensors)] + words
-    operands += [f"Tensor saved_{place}" for place in range(saved)]
+    operands = [f"Tensor cotangent_{position}" for position in range(given)]
+    operands += [f"Tensor operand_{position}" for position in range(tensors)] + words
+    operands += [f"Tensor saved_{position}" for position in range(saved)]
     results = ", ".join(["Tensor"] * tensors)
     torch.library.define(f"{name}_backward", f"({', '.join(operands)}) -> ({results})")
 
@@ -157,8 +157,8 @@ def _swept(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The cotangents of the gates of all steps and of the initial states, from the last step to the first."""
     found, current = ends[0].new_empty(shape), ends
-    for place in range(shape[0]) if reverse else reversed(range(shape[0])):
-        found[place], current = step(place, *current)
+    for position in range(shape[0]) if reverse else reversed(range(shape[0])):
+        found[position], current = step(position, *current)
     return found, current
 
 
@@ -173,17 +173,17 @@ def _lstm_backward(*arguments: Any) -> tuple[Tensor, ...]:
     i, o, f, g = enters.sigmoid(), leaves.sigmoid(), stays.sigmoid(), candidate.tanh()
     new = f * cells + i * g
 
-    def step(place: int, to_h: Tensor, to_c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        total, squashed = to_h + by_states[place], new[place].tanh()
-        cell = to_c + total * o[place] * (1 - squashed**2)
+    def step(position: int, to_h: Tensor, to_c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        total, squashed = to_h + by_states[position], new[position].tanh()
+        cell = to_c + total * o[position] * (1 - squashed**2)
         parts = (
-            cell * g[place] * i[place] * (1 - i[place]),
-            total * squashed * o[place] * (1 - o[place]),
-            cell * cells[place] * f[place] * (1 - f[place]),
-            cell * i[place] * (1 - g[place] ** 2),
+            cell * g[position] * i[position] * (1 - i[position]),
+            total * squashed * o[position] * (1 - o[position]),
+            cell * cells[position] * f[position] * (1 - f[position]),
+            cell * i[position] * (1 - g[position] ** 2),
         )
         own = torch.cat(parts, -1)
-        return own, (own @ weights.t(), cell * f[place])
+        return own, (own @ weights.t(), cell * f[position])
 
     found, (to_h, to_c) = _swept(gates.shape, (by_h, by_c), reverse, step)
     return found, _by_weights(_before(states, h, reverse), found), to_h, to_c
@@ -200,14 +200,14 @@ def _gru_backward(*arguments: Any) -> tuple[Tensor, ...]:
     candidate = (gates.chunk(3, -1)[2] + r * factor).tanh()
     products = torch.empty_like(gates)
 
-    def step(place: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        total = to_h + by_states[place]
-        by_update = total * (before[place] - candidate[place]) * z[place] * (1 - z[place])
-        inner = total * (1 - z[place]) * (1 - candidate[place] ** 2)
-        by_reset = inner * factor[place] * r[place] * (1 - r[place])
-        products[place] = torch.cat([by_update, by_reset, inner * r[place]], -1)
+    def step(position: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        total = to_h + by_states[position]
+        by_update = total * (before[position] - candidate[position]) * z[position] * (1 - z[position])
+        inner = total * (1 - z[position]) * (1 - candidate[position] ** 2)
+        by_reset = inner * factor[position] * r[position] * (1 - r[position])
+        products[position] = torch.cat([by_update, by_reset, inner * r[position]], -1)
         own = torch.cat([by_update, by_reset, inner], -1)
-        return own, (total * z[place] + products[place] @ weights.t(),)
+        return own, (total * z[position] + products[position] @ weights.t(),)
 
     found, (to_h,) = _swept(gates.shape, (by_h,), reverse, step)
     by_bias = products.chunk(3, -1)[2].sum((0, 1))
@@ -218,8 +218,8 @@ def _rnn_backward(*arguments: Any) -> tuple[Tensor, ...]:
     by_states, by_h, gates, weights, h, reverse, function, states, sums = arguments
     slope = 1 - sums.tanh() ** 2 if function == "tanh" else (sums > 0).to(sums.dtype)
 
-    def step(place: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        own = (to_h + by_states[place]) * slope[place]
+    def step(position: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        own = (to_h + by_states[position]) * slope[position]
         return own, (own @ weights.t(),)
 
     found, (to_h,) = _swept(gates.shape, (by_h,), reverse, step)

@@ -24,7 +24,7 @@ LSTM_ORDER, GRU_ORDER = (0, 3, 1, 2), (1, 0, 2)
 def _ordered(weight: Tensor, order: Sequence[int]) -> Tensor:
     """The gates of a weight in another order."""
     parts = weight.chunk(len(order), 0)
-    return torch.cat([parts[place] for place in order], 0)
+    return torch.cat([parts[position] for position in order], 0)
 
 
 def _lstm_steps(x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], reverse: bool) -> list[Tensor]:

@@ -67,8 +67,8 @@ def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
 def _example_sizes(graph: TracedGraph) -> dict[str, int]:
     """Symbol → what it is in the example."""
     found = dict.fromkeys(graph.symbols, 2)
-    for symbol, place, axis in symbol_axes(graph):
-        value = graph.inputs[place].value
+    for symbol, location, axis in symbol_axes(graph):
+        value = graph.inputs[location].value
         if isinstance(value, TracedTensor) and value.strides:  # What is not plain has no example.
             found[symbol] = value.hint[0][axis]
     return found
@@ -212,7 +212,7 @@ class SegmentedCall:
                 tuple(map(renamed, node.arguments)),
                 {name: renamed(item) for name, item in node.keywords.items()},
                 tuple(map(_without_view, node.results)),
-                node.place,
+                node.location,
             )
             for node in segment.nodes
         )

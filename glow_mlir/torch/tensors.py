@@ -49,8 +49,8 @@ def in_strides(tensor: torch.Tensor, sizes: Sequence[int], strides: Sequence[int
     if memory_order(sizes, strides) is not None:
         return tensor.as_strided(sizes, strides)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-    places = torch.arange(extent, device=HOST).as_strided(sizes, strides).reshape(-1)
-    return tensor.new_zeros(extent).index_copy_(0, places, tensor.reshape(-1)).as_strided(sizes, strides)
+    positions = torch.arange(extent, device=HOST).as_strided(sizes, strides).reshape(-1)
+    return tensor.new_zeros(extent).index_copy_(0, positions, tensor.reshape(-1)).as_strided(sizes, strides)
 
 
 def listed(value: Any) -> list[Any]:

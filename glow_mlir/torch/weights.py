@@ -59,34 +59,34 @@ class Weights:
         read, changed = used_names(graph), changed_inputs(graph)
         self.names: dict[str, int] = {}
         """Input → its place."""
-        for place in static:
-            item, given = graph.inputs[place], inputs[place]
+        for position in static:
+            item, given = graph.inputs[position], inputs[position]
             is_kept = isinstance(item.value, TracedTensor) and isinstance(given, torch.Tensor)
             # Tensors of inference mode have no count of changes.
             if is_kept and item.name in read and item.name not in changed and not given.is_inference():
-                self.names[item.name] = place
-        self._places = tuple(self.names.values())
+                self.names[item.name] = position
+        self._positions = tuple(self.names.values())
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._places)
+        return bool(self._positions)
 
     def stamp(self, inputs: Sequence[Any]) -> Stamp:
         """What they are at this moment."""
-        tensors = (inputs[place] for place in self._places)
+        tensors = (inputs[position] for position in self._positions)
         return tuple((tensor._version, tensor.data_ptr(), weakref.ref(tensor)) for tensor in tensors)
 
     def are(self, stamp: Stamp, inputs: Sequence[Any]) -> bool:
         """Whether they are what they were at that moment."""
-        for place, (version, address, same) in zip(self._places, stamp, strict=True):
-            tensor = inputs[place]
+        for position, (version, address, same) in zip(self._positions, stamp, strict=True):
+            tensor = inputs[position]
             if tensor._version != version or tensor.data_ptr() != address or same() is not tensor:
                 return False
         return True
 
     def identity(self, inputs: Sequence[Any]) -> tuple[int, ...]:
         """What tells the weights of one instance of a module from those of another."""
-        return tuple([id(inputs[place]) for place in self._places])
+        return tuple([id(inputs[position]) for position in self._positions])
 
     def changed(self, before: Stamp, after: Stamp) -> list[str]:
         """Those whose stamps differ."""
@@ -95,7 +95,7 @@ class Weights:
 
     def arrays(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
         """Input → its elements, which share memory with the tensor."""
-        return {name: array_of(inputs[place]) for name, place in self.names.items()}
+        return {name: array_of(inputs[position]) for name, position in self.names.items()}
 
 
 class WeightedCall:

@@ -25,7 +25,7 @@ Arrays = dict[str, np.ndarray]
 class Samples(Sized, Protocol):
     """What batches are made of: arrays, or anything else of which some samples can be had at a time."""
 
-    def take(self, places: np.ndarray) -> Arrays:
+    def take(self, positions: np.ndarray) -> Arrays:
         """The inputs of a step with the samples at some places, in that order."""
         ...
 
@@ -45,9 +45,9 @@ class ArraySamples:
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values()))) if self.arrays else 0
 
-    def take(self, places: np.ndarray) -> Arrays:
+    def take(self, positions: np.ndarray) -> Arrays:
         """The samples at some places, in new arrays."""
-        return {name: array[places] for name, array in self.arrays.items()}
+        return {name: array[positions] for name, array in self.arrays.items()}
 
 
 class Padded(NamedTuple):
@@ -100,5 +100,5 @@ def padded(samples: Samples, size: int) -> Iterator[Padded]:
     """All samples as they lie in batches of a size, the last one filled with copies of its last sample."""
     total = len(samples)
     for begin in range(0, total, size):
-        places = np.minimum(np.arange(begin, begin + size), total - 1)
-        yield Padded(samples.take(places), min(size, total - begin))
+        positions = np.minimum(np.arange(begin, begin + size), total - 1)
+        yield Padded(samples.take(positions), min(size, total - begin))

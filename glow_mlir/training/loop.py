@@ -131,9 +131,9 @@ def evaluated(session: Trained, samples: Samples, size: int) -> Evaluation:
         outputs = session.evaluate(batch.inputs)
         lost, weight = _lost(session, loss, batch, outputs, size)
         total, weights = total + lost, weights + weight
-        told = None if loss is None else _right(loss, _judged(session).name, batch, outputs)
-        if told is not None:
-            right, counted = right + told[0], counted + told[1]
+        counts = None if loss is None else _right(loss, _judged(session).name, batch, outputs)
+        if counts is not None:
+            right, counted = right + counts[0], counted + counts[1]
     return Evaluation(total / weights if weights else math.nan, right / counted if counted else None)
 
 

@@ -164,7 +164,7 @@ class CrossEntropy(Loss):
         if self.probabilities:
             return output
         axis = normalize_axis(self.axis, rank_of(output))
-        return tensor([size for place, size in enumerate(sizes_of(output)) if place != axis], i64)
+        return tensor([size for position, size in enumerate(sizes_of(output)) if position != axis], i64)
 
     def weight(self, targets: np.ndarray | None, samples: int, shape: Sequence[int]) -> float:
         if targets is None or self.probabilities or self.reduction == "sum":
@@ -216,11 +216,11 @@ class CrossEntropy(Loss):
     ) -> tuple[Tensor, Tensor]:
         """Whether each class is that of its sample; and whether a sample counts, with classes an axis of size one."""
         sizes = list(sizes_of(output))
-        places = np.arange(size_along(output, axis), dtype=np.int64).reshape(-1, *[1] * (len(sizes) - axis - 1))
+        positions = np.arange(size_along(output, axis), dtype=np.int64).reshape(-1, *[1] * (len(sizes) - axis - 1))
         sizes[axis] = 1
         labels = formulas.of(emit(ReshapeOp, targets, shape=sizes))
-        valid = formulas.kept((labels >= 0) & (labels < len(places)) & not_equal(labels, self.ignore_index))
-        return equal(labels, formulas.of(emit.constant(places, "classes"))) & valid, valid
+        valid = formulas.kept((labels >= 0) & (labels < len(positions)) & not_equal(labels, self.ignore_index))
+        return equal(labels, formulas.of(emit.constant(positions, "classes"))) & valid, valid
 
 
 def _limited_log(x: Tensor) -> Tensor:
@@ -243,7 +243,7 @@ def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formul
     """How many samples count, at least 1, in the type that sums of outputs have."""
     element = wide_element(element_of(output))
     if valid is None:
-        sizes = tuple(1 if place == axis else size for place, size in enumerate(sizes_of(output)))
+        sizes = tuple(1 if position == axis else size for position, size in enumerate(sizes_of(output)))
         counted = formulas.emit.splat(1, element, sizes)
     else:
         counted = formulas.value(converted(valid, element))

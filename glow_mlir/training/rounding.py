@@ -141,7 +141,7 @@ class Rounding:
             return
         for op, nodes in ops:
             if nodes & product and isinstance(op, BatchNormalizationOp | MulOp | DivOp):
-                reason = f"weights take in the factors of {_told(nodes)}, and have other quantized values then"
+                reason = f"weights take in the factors of {_names_of(nodes)}, and have other quantized values then"
                 raise OptionError(reason, hint=f"per_channel=True, and a schema other than {POWER_OF_TWO}")
 
     def _round_value(self, value: SSAValue, quantized_type: Attribute, storage: Storage) -> None:
@@ -205,8 +205,8 @@ def _check(options: Quantization) -> None:
 
 def _unknown(what: str, nodes: Nodes) -> OptionError:
     hint = f"keep=['{min(nodes, default='')}'] leaves it in floats"
-    return OptionError(f"{what} of {_told(nodes)} cannot be rounded in training", hint=hint)
+    return OptionError(f"{what} of {_names_of(nodes)} cannot be rounded in training", hint=hint)
 
 
-def _told(nodes: Nodes) -> str:
+def _names_of(nodes: Nodes) -> str:
     return ", ".join(f"'{node}'" for node in sorted(nodes))

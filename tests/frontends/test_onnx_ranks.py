@@ -114,4 +114,4 @@ def test_tools_take_the_rank_of_a_file_or_of_options(tmp_path: Path, capsys: pyt
     assert glow_run([model, "--input", array, "--dump-phases", str(tmp_path / "phases")]) == 0
     capsys.readouterr()
     assert glow_run([model, "--no-cache"]) == 1
-    assert "nothing says the rank of input 'x' (hint: --bind x.0=SIZE" in capsys.readouterr().err
+    assert "input 'x' has unknown rank (hint: --bind x.0=SIZE" in capsys.readouterr().err

@@ -81,14 +81,14 @@ def test_layout_keeps_order_and_distance(compiled: Compiled) -> None:
     for graph in compiled.graphs.values():
         layout = layered(graph)
         rows: dict[int, list[float]] = {}
-        for column, layer in layout.places:
+        for column, layer in layout.positions:
             rows.setdefault(layer, []).append(column)
         for row in rows.values():
             assert all(right - left >= NODE_GAP - 0.02 for left, right in pairwise(sorted(row)))
             assert min(row) >= 0
         for edge, bends in zip(graph.edges, layout.bends, strict=True):
             passed = [(column, layer) for column, first, last in bends for layer in range(first, last + 1)]
-            path = [layout.places[edge.source][1], *(layer for _, layer in passed), layout.places[edge.target][1]]
+            path = [layout.positions[edge.source][1], *(layer for _, layer in passed), layout.positions[edge.target][1]]
             assert path == list(range(path[0], path[-1] + 1))
             assert len(path) > 1
             for column, layer in passed:
@@ -97,15 +97,15 @@ def test_layout_keeps_order_and_distance(compiled: Compiled) -> None:
 
 
 def test_layout_of_nothing_and_of_one() -> None:
-    assert layered(Graph()).places == ()
+    assert layered(Graph()).positions == ()
     node = Node("relu", "activations", "", (), "", 0)
-    assert layered(Graph([node], [])).places == ((0.0, 0),)
+    assert layered(Graph([node], [])).positions == ((0.0, 0),)
 
 
 def test_source_stands_above_its_first_use() -> None:
     node = Node("relu", "activations", "", (), "", 0)
     graph = Graph([node] * 4, [Edge(0, 1, ""), Edge(1, 2, ""), Edge(3, 2, "")])
-    assert [layer for _, layer in layered(graph).places] == [0, 1, 2, 1]
+    assert [layer for _, layer in layered(graph).positions] == [0, 1, 2, 1]
 
 
 def test_edges_of_one_node_share_their_way() -> None:
@@ -116,7 +116,7 @@ def test_edges_of_one_node_share_their_way() -> None:
     assert sum(map(len, layout.bends)) < 8 * len(distant) * len(distant)
     ways = [bends for bends in layout.bends if bends]
     assert all(len({column for column, first, _ in ways[-1] if first <= bends[0][1]}) == 1 for bends in ways)
-    assert max(column for column, _ in layout.places) < 4
+    assert max(column for column, _ in layout.positions) < 4
 
 
 def test_what_stands_beside_does_not_push_the_rest() -> None:
@@ -125,7 +125,7 @@ def test_what_stands_beside_does_not_push_the_rest() -> None:
     beside = [Edge(count + number, 2 * number, "") for number in range(1, count // 2)]
     skipping = [Edge(number, number + 3, "") for number in range(0, count - 3, 5)]
     layout = layered(Graph([node] * (count + count // 2), [*following, *beside, *skipping]))
-    line = [column for column, _ in layout.places[: count + 1]]
+    line = [column for column, _ in layout.positions[: count + 1]]
     assert max(line) - min(line) < 0.5
 
 

@@ -47,12 +47,12 @@ def test_artifact_without_constants_comes_back(tmp_path: Path) -> None:
 def test_constants_made_in_a_draft_are_not_written_again(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path)
     with cache.draft() as draft:
-        room = draft.room(100)
-        assert not room.any()
-        room[:] = range(100)
+        reserve = draft.reserve(100)
+        assert not reserve.any()
+        reserve[:] = range(100)
         assert draft.folder is not None
         assert (draft.folder.path / "constants.bin").read_bytes() == bytes(range(100))
-        cache.store(KEY, replace(artifact(), constants=room), draft)
+        cache.store(KEY, replace(artifact(), constants=reserve), draft)
     found = cache.load(KEY)
     assert found is not None
     assert found.constants.tolist() == list(range(100))
@@ -62,7 +62,7 @@ def test_constants_made_in_a_draft_are_not_written_again(tmp_path: Path) -> None
 def test_draft_that_is_not_stored_is_removed(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path)
     with cache.draft() as draft:
-        draft.room(100)
+        draft.reserve(100)
         assert draft.folder is not None
         assert list(cache.directory.iterdir()) == [draft.folder.path]
     assert not list(cache.directory.iterdir())
@@ -78,10 +78,10 @@ def test_draft_without_a_place_has_room_in_memory(tmp_path: Path, full: bool, mo
 
     monkeypatch.setattr(os, "posix_fallocate", no_space)
     with cache.draft() as draft:
-        room = draft.room(100)
-        room[:] = range(100)
-        cache.store(KEY, replace(artifact(), constants=room), draft)
-        assert draft.room(0).size == 0
+        reserve = draft.reserve(100)
+        reserve[:] = range(100)
+        cache.store(KEY, replace(artifact(), constants=reserve), draft)
+        assert draft.reserve(0).size == 0
     assert (cache.load(KEY) is not None) == full
 
 

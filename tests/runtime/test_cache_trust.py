@@ -359,13 +359,13 @@ def test_folder_that_is_moved_takes_its_artifact_along(depth: str, root: Path, t
         assert draft.folder is not None
         path = {"root": root, "format": cache.directory, "draft": draft.folder.path}[depth]
         below = draft.folder.path.relative_to(path)
-        room = draft.room(100)
-        room[:] = range(100)
+        reserve = draft.reserve(100)
+        reserve[:] = range(100)
         path.rename(tmp_path / "moved")
         (tmp_path / "theirs" / below).mkdir(parents=True)
         path.symlink_to(tmp_path / "theirs")
         (tmp_path / "theirs" / below / "notes.txt").write_text("mine")
-        cache.store(KEY, replace(artifact(), constants=room), draft)
+        cache.store(KEY, replace(artifact(), constants=reserve), draft)
     files = [found.relative_to(tmp_path / "theirs") for found in (tmp_path / "theirs").rglob("*") if found.is_file()]
     assert files == [below / "notes.txt"]
 
@@ -401,7 +401,7 @@ def test_no_descriptor_is_left(user: CacheUser, change: Callable[[Path], None] |
             user.has(root)
             user.write(root)
     with ArtifactCache(root).draft() as draft:
-        draft.room(100)
+        draft.reserve(100)
     del draft
     assert open_descriptors() == before
 

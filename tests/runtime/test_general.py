@@ -110,7 +110,7 @@ def test_the_second_size_waits_for_nothing() -> None:
     settle()
     assert [serves(model, size) for size in (5, 64, 3, 1)] == ["N=1..64", "N=1..64", "N=3", "N=1..64"]
     assert compiler.made == ["N=3", "N=1..64"]
-    assert [(item.sizes, item.calls, item.is_beside) for item in model.kept()] == [
+    assert [(item.sizes, item.calls, item.is_background) for item in model.kept()] == [
         ({"N": 3}, 2, False),
         ({"N": (1, 64)}, 3, True),
     ]

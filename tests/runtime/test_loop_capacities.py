@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from glow_mlir.errors import OUT_OF_ROOM, ExecutionError, OutOfMemoryError, failed_call
+from glow_mlir.errors import OUT_OF_CAPACITY, ExecutionError, OutOfMemoryError, failed_call
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.loop_capacities import FIRST, GROWTH, MAXIMUM, LoopCapacities
@@ -32,7 +32,7 @@ def executable(activation_bytes: int) -> Executable:
 
 def full(label: str) -> ExecutionError:
     """The error of a call with too many trips of a loop."""
-    return failed_call(f"{OUT_OF_ROOM} '{label}'", "my_loop")
+    return failed_call(f"{OUT_OF_CAPACITY} '{label}'", "my_loop")
 
 
 def grown(capacities: LoopCapacities, others: Assumptions, label: str, taken: int = 0) -> Assumptions:
@@ -78,7 +78,7 @@ def test_the_first_capacities_count_for_nothing_and_the_others_together(two: Loo
     assert trips(two, SMALL)["a"] == FIRST * GROWTH
     grown(two, SMALL, "b", 10**6 + 1200)
     assert trips(two, SMALL) == {"a": FIRST * GROWTH, "b": FIRST}
-    words = f"{OUT_OF_ROOM} 'b': {FIRST} trips; memory for more takes 1200 bytes"
+    words = f"{OUT_OF_CAPACITY} 'b': {FIRST} trips; memory for more takes 1200 bytes"
     with pytest.raises(ExecutionError, match=words) as found:
         grown(two, SMALL, "b")
     assert (found.value.node, found.value.hint.startswith("it may never end")) == ("my_loop", True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.errors import InputError
-from glow_mlir.serving.shared_memory import Place, Regions
+from glow_mlir.serving.shared_memory import Regions, RegionSlice
 from glow_mlir.serving.steps import finished
 
 
@@ -27,11 +27,11 @@ def test_a_region(regions: Regions, tmp_path: Path) -> None:
     regions.register("r", "/memory", 16, 32)
     assert regions.status("r") == regions.status() == [{"name": "r", "key": "/memory", "offset": 16, "byte_size": 32}]
     said = {"shared_memory_region": "r", "shared_memory_offset": 4, "shared_memory_byte_size": 8}
-    place = regions.place(said)
-    assert place is not None
-    assert place == ("r", 4, 8)
-    assert bytes(finished(regions.read(place))) == bytes(range(20, 28))
-    finished(regions.write(place, "y", np.array([[7, 8]], np.uint16).T))
+    region_slice = regions.region_slice(said)
+    assert region_slice is not None
+    assert region_slice == ("r", 4, 8)
+    assert bytes(finished(regions.read(region_slice))) == bytes(range(20, 28))
+    finished(regions.write(region_slice, "y", np.array([[7, 8]], np.uint16).T))
     assert (tmp_path / "memory").read_bytes()[16:26] == bytes([16, 17, 18, 19, 7, 0, 8, 0, 24, 25])
     regions.unregister("r")
     regions.unregister("r")
@@ -113,20 +113,20 @@ def test_a_name_that_is_taken(regions: Regions) -> None:
 def test_places_that_are_not_there(regions: Regions, said: dict[str, object]) -> None:
     regions.register("r", "memory", 0, 64)
     with pytest.raises(InputError):
-        regions.place({"shared_memory_region": "r", **said})
+        regions.region_slice({"shared_memory_region": "r", **said})
 
 
 def test_an_output_that_does_not_fit(regions: Regions) -> None:
     regions.register("r", "memory", 0, 64)
     with pytest.raises(InputError, match="takes 16 bytes"):
-        finished(regions.write(Place("r", 0, 8), "y", np.zeros(4, np.float32)))
+        finished(regions.write(RegionSlice("r", 0, 8), "y", np.zeros(4, np.float32)))
 
 
 def test_memory_that_a_client_cuts_short(regions: Regions, tmp_path: Path) -> None:
     regions.register("r", "memory", 0, 64)
     os.truncate(tmp_path / "memory", 10)
     with pytest.raises(InputError, match="smaller"):
-        finished(regions.read(Place("r", 0, 64)))
+        finished(regions.read(RegionSlice("r", 0, 64)))
     with pytest.raises(InputError, match="smaller"):
-        finished(regions.write(Place("r", 0, 64), "y", np.zeros(16, np.float32)))
+        finished(regions.write(RegionSlice("r", 0, 64), "y", np.zeros(16, np.float32)))
     assert (tmp_path / "memory").stat().st_size == 10

@@ -75,7 +75,7 @@ def test_free_sizes_are_those_of_the_run(tmp_path: Path) -> None:
     finished = compared(tmp_path, "--compare=--accuracy strict", *FAST)
     assert finished.code == 0
     (line,) = finished.stderr.decode().splitlines()
-    assert line.startswith("glow-run: warning: nothing says the size of 'N' of input 'image': taken to be 1")
+    assert line.startswith("glow-run: warning: unknown size: 'N' of input 'image' is taken to be 1")
 
 
 def test_files_are_those_of_the_first_compilation(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from in_process import Finished, run_tool
 
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.locations import cloned, place_of
+from glow_mlir.ir.locations import cloned, source_location
 from glow_mlir.ir.text import parse_unverified
 from glow_mlir.tools import glow_import, glow_opt, glow_run
 from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
@@ -101,7 +101,7 @@ glow_high.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 def test_clones_know_their_places() -> None:
     module = cloned(parse_unverified(WRONG, new_context(), "x.mlir"))
-    places = [place_of(op) for op in module.walk() if op.name == "glow_high.neg"]
+    places = [source_location(op) for op in module.walk() if op.name == "glow_high.neg"]
     assert places == ["x.mlir:7:3", "x.mlir:8:3"]
 
 

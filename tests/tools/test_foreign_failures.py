@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from glow_mlir.driver import pipelines
-from glow_mlir.support.blame import foreign_place, is_foreign
+from glow_mlir.support.blame import foreign_location, is_foreign
 from glow_mlir.tools import glow_opt
 
 TEXT = 'glow_high.placeholder @x : tensor<4xf32> {input} loc("input")\n'
@@ -152,4 +152,4 @@ def test_our_own_code_and_libraries_are_not_foreign() -> None:
     assert is_foreign(__file__)
     with pytest.raises(ValueError, match="property name") as caught:
         json.loads("{")
-    assert foreign_place(caught.value).startswith(f"{__file__}:")
+    assert foreign_location(caught.value).startswith(f"{__file__}:")

@@ -40,7 +40,7 @@ def test_sizes_and_values_come_from_the_inputs(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npz")["y"].tolist() == [6, 9]
     stats = json.loads(finished(tmp_path, *given, "--stats", "-").stdout)
     (item,) = stats["specializations"]
-    assert (item["values"], item["calls"], item["is_beside"]) == ({"axes": [0]}, 1, False)
+    assert (item["values"], item["calls"], item["is_background"]) == ({"axes": [0]}, 1, False)
     assert item["compile_seconds"] == stats["compile_seconds"]
     assert 0 < stats["code_bytes"] <= item["bytes"]
     for arguments, line in (
@@ -71,7 +71,6 @@ def test_sizes_that_nothing_says_are_those_of_other_inputs_or_one(tmp_path: Path
     result = finished(tmp_path, "concat.onnx", "--input", "y=y.npy", "--seed", "0")
     assert b"float32[3, 3]" in result.stdout
     assert result.stderr.decode() == (
-        "glow-run: warning: nothing says the size of 'M' of input 'x': taken to be 1 "
-        "(hint: --bind M=1, or an input in a file)\n"
+        "glow-run: warning: unknown size: 'M' of input 'x' is taken to be 1 (hint: --bind M=1, or an input in a file)\n"
     )
     assert b"float32[1, 3]" in finished(tmp_path, "concat.onnx").stdout

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from glow_mlir.tools.glow_serve import parse_arguments, place_of
+from glow_mlir.tools.glow_serve import named_model, parse_arguments
 
 FOLDER = ROOT / "examples" / "serving"
 
@@ -41,7 +41,7 @@ def test_the_runtime_of_kserve() -> None:
     (container,) = runtime["spec"]["containers"]
     assert container["name"] == "kserve-container"
     args = parse_arguments([text.replace("{{.Name}}", "bert-base") for text in container["args"]])
-    assert place_of(args.models[0])[:1] == ("bert-base",)
+    assert named_model(args.models[0])[:1] == ("bert-base",)
     assert runtime["spec"]["annotations"]["prometheus.kserve.io/port"] == str(args.port)
     assert container["ports"][0]["containerPort"] == args.port
 

@@ -29,7 +29,7 @@ class NullBackend(Backend):
         return True
 
     def select(
-        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, capacity: int | None = None
     ) -> None:
         op.properties["kernel"] = StringAttr("null")
 

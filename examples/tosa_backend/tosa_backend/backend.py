@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Backend, Compiling
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import LOWERED, OPTIMIZE, Pipeline, Stage
@@ -51,7 +51,7 @@ class TosaBackend(Backend):
         """Down to operators that TOSA has, and these in TOSA."""
         return OPTIMIZE.named(self.name).then(LOWERED, TOSA).for_target(target, self.name).without(*NOT_WANTED)
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> TosaProgram:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> TosaProgram:
         """
         The functions of TOSA, with what the host needs to know of them.
 

@@ -49,9 +49,9 @@ def run(name: str, arguments: Sequence[str | Path], failure: type[GlowError] = E
     return done.stdout
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """The first error that a program tells, with what it says of it on the next lines where it ends with a colon."""
-    lines = [line.strip(" -\t") for line in said.splitlines() if line.strip()]
+    lines = [line.strip(" -\t") for line in output.splitlines() if line.strip()]
     first = next((place for place, line in enumerate(lines) if "error" in line.lower()), 0)
     last = first
     while last + 1 < len(lines) and lines[last].endswith(":"):

@@ -1,1 +1,1 @@
-"""onnxruntime's interface: a facade over the sessions of `glow_mlir.api`, which know nothing of it."""
+"""onnxruntime's interface: a facade over the sessions of `glow_mlir.api`, which do not depend on it."""

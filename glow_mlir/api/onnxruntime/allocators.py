@@ -1,4 +1,4 @@
-"""What onnxruntime's users say of allocators and thread pools of a process, which changes nothing here."""
+"""onnxruntime's settings of allocators and of thread pools of a process, which have no effect here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OrtMemType(IntEnum):
 
 @dataclass(frozen=True)
 class OrtMemoryInfo:
-    """Where an allocator would have its memory."""
+    """The memory that an allocator would use."""
 
     name: str
     allocator_type: OrtAllocatorType
@@ -67,7 +67,7 @@ class OrtMemoryInfo:
 
 
 CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
-"""Where all inputs and outputs are."""
+"""The memory of all inputs and outputs."""
 
 
 class OrtArenaCfg:
@@ -77,16 +77,16 @@ class OrtArenaCfg:
     MORE = ("initial_growth_chunk_size_bytes", "max_power_of_two_extend_bytes")
 
     def __init__(self, *given: int | Mapping[str, int]) -> None:
-        """Raises `OptionError` for names that there are not, and for what is no number."""
+        """Raises `OptionError` for unknown names and for values that are no numbers."""
         by_name = len(given) == 1 and isinstance(given[0], Mapping)
-        told: Mapping[str, Any] = (
+        pairs: Mapping[str, Any] = (
             cast("Mapping[str, Any]", given[0]) if by_name else dict(zip(self.NAMES, given, strict=False))
         )
         known = (*self.NAMES, *self.MORE)
         is_whole = by_name or len(given) == len(self.NAMES)
-        if not is_whole or any(name not in known or whole_number(value) is None for name, value in told.items()):
+        if not is_whole or any(name not in known or whole_number(value) is None for name, value in pairs.items()):
             raise OptionError(f"{given!r} is not an arena configuration", hint=f"numbers for {', '.join(known)}")
-        self.settings = {name: int(told.get(name, -1)) for name in known}
+        self.settings = {name: int(pairs.get(name, -1)) for name in known}
 
     def __getattr__(self, name: str) -> int:
         if name in (*self.NAMES, *self.MORE):

@@ -13,19 +13,19 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, InputError
 from glow_mlir.runtime.cores import usable_cores
-from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.forks import reset_in_forks
 
 Callback = Callable[[Sequence[np.ndarray], Any, str], None]
-"""Takes the outputs, the data of the user's, and the text of an error, which is empty where there is none."""
+"""A callback: it takes the outputs, the user's data, and the text of an error, which is empty without one."""
 
 
 class _Threads:
-    """The threads, which begin with the first call; the end of the process waits for calls."""
+    """The threads, which start with the first call; the process waits for calls before it ends."""
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin anew in a child process: the threads stayed with its parent."""
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -38,10 +38,10 @@ class _Threads:
             self._pool.submit(copy_context().run, work)
 
 
-_THREADS = anew_in_forks(_Threads())
+_THREADS = reset_in_forks(_Threads())
 
 
-def call_beside(call: Callable[[], Sequence[np.ndarray]], callback: Callback, user_data: Any) -> None:
+def call_in_background(call: Callable[[], Sequence[np.ndarray]], callback: Callback, user_data: Any) -> None:
     """
     Make a call in another thread, and hand what it gives to `callback` there.
 

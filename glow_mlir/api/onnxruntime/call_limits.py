@@ -1,4 +1,4 @@
-"""What may end a call before it is done: `terminate` of its options, and limits of time."""
+"""Limits of a call: `terminate` of its options, and time limits."""
 
 from __future__ import annotations
 

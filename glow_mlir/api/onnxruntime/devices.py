@@ -15,7 +15,7 @@ CPU = "cpu"
 
 
 class OrtDeviceVendorId(IntEnum):
-    """Who makes a device; of CPUs it is not asked."""
+    """The vendor of a device; `NONE` for CPUs."""
 
     NONE = 0
     AMD = 0x1002
@@ -28,14 +28,14 @@ class OrtDeviceVendorId(IntEnum):
 
 
 class OrtDeviceMemoryType(IntEnum):
-    """Kinds of memory of a device, of which a CPU has the first."""
+    """Kinds of memory of a device; a CPU has the first."""
 
     DEFAULT = 0
     HOST_ACCESSIBLE = 5
 
 
 class OrtMemoryInfoDeviceType(IntEnum):
-    """Kinds of devices, of which the first is here."""
+    """Kinds of devices; the first is available."""
 
     CPU = 0
     GPU = 1
@@ -113,7 +113,7 @@ class OrtDevice:
         return OrtDevice(kind, 0, device_id, vendor_id=vendor if vendor_id < 0 else vendor_id)
 
     def _get_c_device(self) -> Self:
-        """The device itself, which programs ask for who go past onnxruntime's Python class."""
+        """The device itself, for programs that bypass onnxruntime's Python class."""
         return self
 
     def device_id(self) -> int:
@@ -144,7 +144,7 @@ class OrtDevice:
 
     @staticmethod
     def dml() -> int:
-        """The number of the type of devices of DirectML, of which none is here."""
+        """The number of DirectML's device type, which is not available."""
         return 4
 
     @staticmethod

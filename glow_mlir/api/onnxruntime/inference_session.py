@@ -101,7 +101,7 @@ class InferenceSession(SessionFacade):
             model = model_of(path_or_bytes, settings)
             if is_asked_for(given["read_config_from_model"]):
                 add_carried_options(settings, model)
-            self._compiled = ModelSession.told(model, keywords_of(model, settings, self._providers, given))
+            self._compiled = ModelSession.from_keywords(model, keywords_of(model, settings, self._providers, given))
             super().__init__(self._compiled)
             self._finish(model, settings)
         self._settings = settings
@@ -139,7 +139,7 @@ class InferenceSession(SessionFacade):
         )
 
     def _repr_html_(self) -> str:
-        """What notebooks show: inputs, outputs, target, memory, and the time of each stage."""
+        """The representation in notebooks: inputs, outputs, target, memory, and the time of each stage."""
         from glow_mlir.api.onnxruntime.session_page import session_page
 
         return session_page(self)
@@ -157,7 +157,7 @@ class InferenceSession(SessionFacade):
 
     @property
     def executable(self) -> Executable:
-        """What the backend runs; of several specializations the one that ran last, which an `OptionError` asks for."""
+        """The executable; of several specializations the one that ran last. Raises `OptionError` before the first."""
         return self._compiled.executable
 
     @property
@@ -211,7 +211,7 @@ class InferenceSession(SessionFacade):
     # ---- what onnxruntime's sessions say of themselves ----
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model says of itself; raises `ModelError` where its file cannot be read any more."""
+        """The metadata of the model; raises `ModelError` if its file cannot be read any more."""
         return model_metadata(self.model)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
@@ -288,7 +288,7 @@ cast("Any", InferenceSession.__init__).__signature__ = signature()
 
 
 def _call_profile(settings: SessionOptions, start: int) -> CallProfile | None:
-    """What keeps the times of calls, from a moment on, where options ask for it."""
+    """The recorder of the times of calls, if options enable it."""
     if not settings.enable_profiling:
         return None
     from glow_mlir.api.onnxruntime.call_profile import CallProfile

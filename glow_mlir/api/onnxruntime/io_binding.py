@@ -14,7 +14,7 @@ from glow_mlir.api.onnxruntime.devices import CPU, device_of
 from glow_mlir.api.onnxruntime.ort_value import OrtValue, element_dtype, sizes_of
 from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor
+from glow_mlir.runtime.device_array import DeviceArray, OutputTarget, Tensor
 from glow_mlir.runtime.devices import Device
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.array_addresses import array_at
@@ -39,17 +39,17 @@ class IOBinding(Explained):
         self.session = session
         self.entry = session.session_entry(entry)
         self._inputs: dict[str, Any] = {}
-        self._outputs: dict[str, Place | None] = {}
+        self._outputs: dict[str, OutputTarget | None] = {}
         self._call: Callable[[], dict[str, Tensor]] | None = None
         self._results: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
-        """What is bound."""
+        """The bound arrays."""
         return f"<IOBinding of {self.entry.name}: {', '.join(self._inputs)} -> {', '.join(self._outputs)}>"
 
     @property
     def _iobinding(self) -> Self:
-        """The binding itself, which programs ask for who go past onnxruntime's Python class."""
+        """The binding itself, for programs that bypass onnxruntime's Python class."""
         return self
 
     # ---- inputs ----
@@ -159,14 +159,14 @@ class IOBinding(Explained):
         if self._call is None:
             if not self._outputs:
                 raise InputError("no output is bound", hint="bind_output('NAME')")
-            places = {name: array for name, array in self._outputs.items() if array is not None}
-            self._call = self.entry.bound(self._inputs, places)
+            targets = {name: array for name, array in self._outputs.items() if array is not None}
+            self._call = self.entry.bound(self._inputs, targets)
         self._results = self._call()
 
-    def _bind(self, name: str, place: Place | None) -> None:
+    def _bind(self, name: str, target: OutputTarget | None) -> None:
         """Write an output to a tensor, or to new ones, of a device or the host."""
-        self.entry.check_output(name, place if isinstance(place, np.ndarray | DeviceArray) else None)
-        self._outputs[name] = place
+        self.entry.check_output(name, target if isinstance(target, np.ndarray | DeviceArray) else None)
+        self._outputs[name] = target
         self._call = None
 
 

@@ -1,4 +1,4 @@
-"""What a session tells while it works, on stderr, as far as its options ask for it."""
+"""The messages of a session on stderr, as far as its options ask for them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from glow_mlir.support.activity import warning_to, watching
 from glow_mlir.support.arguments import whole_number
 
 INFO, WARNING, FATAL = 1, 2, 4
-"""Severities: what is done now, what is wrong in spite of which the work goes on, and the highest."""
+"""Severities: progress, warnings, and the highest."""
 
 _DEFAULT: list[int] = []
 """The severity of sessions that say none, if somebody has set it."""
 
 Callback = Callable[[int, str, str, str, str], None]
-"""What takes messages: severity, category, who says it, where in the code, and the text."""
+"""A logger: it takes severity, category, logger name, position in the code, and the text."""
 
 _CALLBACK: list[Callback] = []
-"""What takes messages in place of stderr, if somebody has set it."""
+"""The logger in place of stderr, if one is set."""
 
 
 def set_default_logger_callback(callback: Callback | None, severity: int = WARNING) -> None:
@@ -66,11 +66,11 @@ def is_telling(*settings: Settings) -> bool:
 
 
 def telling(*settings: Settings) -> AbstractContextManager[None]:
-    """Write what is told inside the `with` statement as the first of these settings says that says anything."""
-    said = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
-    if said is None and not _DEFAULT:
+    """Write messages inside the `with` statement by the first of these settings that has a level."""
+    first = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
+    if first is None and not _DEFAULT:
         return nullcontext()
-    level = _DEFAULT[0] if said is None else said.given["log_severity_level"]
+    level = _DEFAULT[0] if first is None else first.given["log_severity_level"]
     name = next((own.given["logid"] for own in settings if own.given.get("logid")), "glow_mlir")
     return _writing(level, name)
 

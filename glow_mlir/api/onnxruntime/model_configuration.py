@@ -20,7 +20,7 @@ from glow_mlir.support.option_types import Kind, is_flag
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CarriedOptions(Options):
-    """What is said of the options in a model's notes."""
+    """The options in a model's metadata."""
 
     GROUP = "session"
 
@@ -58,7 +58,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def is_asked_for(keyword: bool | int | None) -> bool:
-    """Whether to read what a model carries: as a keyword says, or the environment where there is none."""
+    """Whether to read the options of a model: by the keyword, or else by the environment."""
     return os.environ.get(VARIABLE) == "1" if keyword is None else bool(keyword)
 
 

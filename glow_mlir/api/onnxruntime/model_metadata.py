@@ -1,4 +1,4 @@
-"""What a model says of itself: who made it, what it is called, and what else is noted in it."""
+"""The metadata of a model: producer, name, version, and custom properties."""
 
 from __future__ import annotations
 

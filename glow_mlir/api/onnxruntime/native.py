@@ -65,7 +65,7 @@ class SessionIOBinding:
         return OrtValueVector(self.binding.get_outputs())
 
     def __getattr__(self, name: str) -> Any:
-        """What is the same in both."""
+        """The properties that both have in common."""
         if name == "binding":  # Whoever copies it asks before there is one.
             raise AttributeError(f"'SessionIOBinding' has no attribute '{name}'")
         return getattr(self.binding, name)

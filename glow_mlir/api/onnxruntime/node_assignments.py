@@ -1,4 +1,4 @@
-"""What runs each node of a model, as onnxruntime's users ask for it: one provider, which has no parts of a graph."""
+"""The provider of each node of a model, as onnxruntime reports it: one provider, for the whole graph."""
 
 from __future__ import annotations
 

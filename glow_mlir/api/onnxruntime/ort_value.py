@@ -1,4 +1,4 @@
-"""`OrtValue`: a tensor as onnxruntime's users hold it, whose memory is that of an array, or of a device."""
+"""`OrtValue`: onnxruntime's tensors, in the memory of an array, or of a device."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class OrtValue(Explained):
 
     @property
     def tensor(self) -> Tensor:
-        """Where its memory is: an array, or a tensor on a device."""
+        """The memory of the tensor: an array, or a tensor on a device."""
         return self._array if self.device_array is None else self.device_array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -148,7 +148,7 @@ class OrtValue(Explained):
         return address_of(self._array) if self.device_array is None else self.device_array.address
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
-        """Overwrite its elements; raises `InputError` for an array of another type or shape, or what is only read."""
+        """Overwrite the elements; raises `InputError` for an array of another type or shape, or a read-only tensor."""
         given = data.numpy() if isinstance(data, OrtValue) else data
         _check_array(given)
         if self.device_array is not None:
@@ -164,7 +164,7 @@ class OrtValue(Explained):
 
     @property
     def _ortvalue(self) -> Self:
-        """The tensor itself, which programs ask for who go past onnxruntime's Python class."""
+        """The tensor itself, for programs that bypass onnxruntime's Python class."""
         return self
 
     def _get_c_value(self) -> Self:
@@ -229,7 +229,7 @@ def element_dtype(element_type: Any) -> np.dtype[Any]:
 
 
 def sizes_of(shape: object) -> list[int]:
-    """The sizes of the axes of a tensor; raises `InputError` for what are none."""
+    """The sizes of the axes of a tensor; raises `InputError` for others."""
     found = [whole_number(size) for size in cast("Sequence[object]", shape)] if isinstance(shape, Iterable) else [None]
     sizes = [size for size in found if size is not None and size >= 0]
     if len(sizes) < len(found):
@@ -256,6 +256,6 @@ def _check_element(dtype: np.dtype[Any]) -> None:
 
 
 def _check_array(value: object) -> None:
-    """Raise `InputError` for what is no array."""
+    """Raise `InputError` for anything but an array."""
     if not isinstance(value, np.ndarray):
         raise InputError(f"a '{type(value).__name__}' is no array", hint="convert it with numpy.asarray")

@@ -1,4 +1,4 @@
-"""What onnxruntime's package says and sets for a whole process."""
+"""Constants and process-wide settings of onnxruntime's package."""
 
 from __future__ import annotations
 

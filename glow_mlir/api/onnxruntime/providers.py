@@ -34,7 +34,7 @@ _READERS: Mapping[Any, Callable[[str], Any]] = {str: str, bool: truth, int: int}
 PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
     name: _READERS[item.type] for name, item in sorted(KEYWORDS.items()) if item.type in _READERS
 }
-"""The options of our provider, which are those keywords of `InferenceSession` that texts can say → what reads these."""
+"""The options of our provider: the keywords of `InferenceSession` that can be given as text → their parsers."""
 
 
 def get_available_providers() -> list[str]:

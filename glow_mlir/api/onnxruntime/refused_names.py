@@ -1,4 +1,4 @@
-"""What onnxruntime's Python package has and this one does not, by its owner, and why."""
+"""The names of onnxruntime's Python package that are missing here, by owner, and the reason of each."""
 
 from __future__ import annotations
 

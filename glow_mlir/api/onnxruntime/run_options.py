@@ -1,4 +1,4 @@
-"""`RunOptions` as onnxruntime's users write them, and what becomes of each option here."""
+"""onnxruntime's `RunOptions`, and the effect of each option here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUN_METHODS = (
     Treatment("add_run_config_entry", Effect.HONOURED, "for the keys below; others give a warning"),
     Treatment("get_run_config_entry", Effect.HONOURED, "the value that was set"),
 )
-"""What becomes of the methods; those of `refused_names` are refused."""
+"""The effect of each method; those of `refused_names` are refused."""
 
 
 class RunOptions(Settings, Explained):
@@ -71,7 +71,7 @@ class RunOptions(Settings, Explained):
         self.add_entry(key, value)
 
     def get_run_config_entry(self, key: str) -> str:
-        """What was set by a key; raises `OptionError` where nothing was."""
+        """The value of a key; raises `OptionError` if it is not set."""
         return self.get_entry(key)
 
     def __copy__(self) -> Self:

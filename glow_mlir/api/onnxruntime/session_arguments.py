@@ -1,4 +1,4 @@
-"""What users say of a session in onnxruntime's words, next to ours: one set of keywords, which may not contradict."""
+"""The arguments of a session in onnxruntime's terms and ours, merged into one set of keywords without conflicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
 """The parameters of the constructor that are onnxruntime's alone."""
 
 FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions)}
-"""Keyword of `InferenceSession` → what is declared of it."""
+"""Keyword of `InferenceSession` → its declaration."""
 
 
 def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def signature() -> Signature:
 
 
 def keyword_help() -> str:
-    """A line for each keyword of `InferenceSession`: its type and what it says."""
+    """A line for each keyword of `InferenceSession`: its type and its help."""
     return "\n".join(f"    {name}: {item.kind.words}; {item.option.help}." for name, item in FACADE_KEYWORDS.items())
 
 
@@ -95,10 +95,10 @@ def keywords_of(
     Raises `OptionError` where two contradict each other.
     """
     found = dict(given)
-    told = session_keywords(providers)
+    from_options = session_keywords(providers)
     if "intra_op_num_threads" in settings.given:
-        _agree(told, "threads", settings.intra_op_num_threads)
-    for name, value in told.items():
+        _agree(from_options, "threads", settings.intra_op_num_threads)
+    for name, value in from_options.items():
         _agree(found, name, value)
     if settings.enable_profiling:
         found["profile"] = True
@@ -113,10 +113,10 @@ def keywords_of(
 
 def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
     """Set a keyword; raises `OptionError` where it says something else. Its own default says nothing."""
-    said, default = keywords.get(name), KEYWORDS[name].default
-    is_said = said is not None and not (isinstance(default, bool) and said is default)
-    if is_said and said != value:
-        raise OptionError(f"{name}={said!r} conflicts with options or providers: {value!r}", hint="set it once")
+    keyword, default = keywords.get(name), KEYWORDS[name].default
+    is_set = keyword is not None and not (isinstance(default, bool) and keyword is default)
+    if is_set and keyword != value:
+        raise OptionError(f"{name}={keyword!r} conflicts with options or providers: {value!r}", hint="set it once")
     keywords[name] = value
 
 
@@ -135,7 +135,7 @@ def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimens
 
 
 def _check_onnx(model: object) -> None:
-    """Raise `OptionError` for a model that is no ONNX model, which options take for granted."""
+    """Raise `OptionError` for options of ONNX models on other models."""
     if is_ir(cast("Any", model)):
         hint = "they are for ONNX models"
         raise OptionError("options cannot set initializers or denotations of an MLIR module", hint=hint)

@@ -31,19 +31,19 @@ Result = TypeVar("Result")
 
 
 class SessionFacade(Explained, ABC):
-    """A session in onnxruntime's words: what those of models and of bundles have in common."""
+    """A session with onnxruntime's interface: the common part of models and bundles."""
 
     def __init__(self, session: Session) -> None:
         """`session` has the entries and the state."""
         self._session = session
         self._entry = session.first
         self._settings: Settings | None = None
-        """What says which messages of calls are written."""
+        """The settings that select which messages of calls are written."""
         self._is_watched = False
         """Whether options say anything of each call."""
 
     def __repr__(self) -> str:
-        """What is called by default, and how many other entries there are."""
+        """The default entry, and the number of others."""
         return f"<{type(self).__name__} {self._session}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ class SessionFacade(Explained, ABC):
 
     @abstractmethod
     def _recipe(self) -> Recipe[SessionFacade]:
-        """What makes another session of the same model."""
+        """The recipe of another session of the same model."""
 
     def get_entries(self) -> list[str]:
         """The names of the entries."""
@@ -113,7 +113,7 @@ class SessionFacade(Explained, ABC):
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """`run` on tensors, which gives tensors."""
+        """`run` with tensors as inputs and results."""
         results = self.run(output_names, input_dict_ort_values, run_options)
         return [OrtValue.ortvalue_from_numpy(array) for array in results]
 
@@ -131,7 +131,7 @@ class SessionFacade(Explained, ABC):
 
         The arrays of inputs have to stay as they are until then. Raises `InputError` for missing or unknown inputs.
         """
-        from glow_mlir.api.onnxruntime.async_calls import call_beside
+        from glow_mlir.api.onnxruntime.async_calls import call_in_background
 
         check_named(input_feed, "inputs")
         self._entry.check_names(input_feed)
@@ -140,7 +140,7 @@ class SessionFacade(Explained, ABC):
             _options_of(run_options)
         is_plain = run_options is None and not self._is_watched
         call = _begun(self._entry, output_names, feed) if is_plain else None
-        call_beside(call or (lambda: self.run(output_names, feed, run_options)), callback, user_data)
+        call_in_background(call or (lambda: self.run(output_names, feed, run_options)), callback, user_data)
 
     def io_binding(self, entry: str | None = None) -> IOBinding:
         """Inputs and outputs of an entry, by default that of the session, that stay where they are."""
@@ -163,7 +163,7 @@ class SessionFacade(Explained, ABC):
         return NativeSession(self)
 
     def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
-        """What a call of an entry gives, as options say."""
+        """The results of a call of an entry, with its options."""
         settings: list[Settings] = [] if self._settings is None else [self._settings]
         if run_options is not None:
             settings.insert(0, _options_of(run_options))
@@ -199,7 +199,7 @@ def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[s
 
 
 def _check_missing(entry: SessionEntry, inputs: Mapping[str, Any], error: InputError) -> None:
-    """Say of missing inputs, which made a run fail, in onnxruntime's words as well, which programs look for."""
+    """Add onnxruntime's wording to an error of missing inputs, since programs match it."""
     given = list(inputs) if isinstance(cast("object", inputs), Mapping) else []
     names = [argument.name for argument in entry.inputs]
     if (missing := [name for name in names if name not in given]) and set(given) < set(names):

@@ -1,4 +1,4 @@
-"""`SessionOptions` as onnxruntime's users write them, and what becomes of each option here."""
+"""onnxruntime's `SessionOptions`, and the effect of each option here."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ PLAIN_PASSES = (
     "deduplicate",
     "remove-identity-clips",
 )
-"""Passes that compute what is constant, and leave out what changes nothing."""
+"""Passes that fold constants, and remove operators without effect."""
 
 LEFT_OUT: Mapping[GraphOptimizationLevel, tuple[str, ...]] = {
     GraphOptimizationLevel.ORT_DISABLE_ALL: (*PLAIN_PASSES, *FUSION_PASSES, *LAYOUT_PASSES),
@@ -137,7 +137,7 @@ METHODS = (
     Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; others give a warning"),
     Treatment("get_session_config_entry", Effect.HONOURED, "the value that was set"),
 )
-"""What becomes of the methods; those of `refused_names` are refused."""
+"""The effect of each method; those of `refused_names` are refused."""
 
 
 class SessionOptions(Settings, Explained):
@@ -203,23 +203,26 @@ class SessionOptions(Settings, Explained):
         self.dimensions: dict[str, int] = {}
         """Free dimension → its size."""
         self.denotations: dict[str, int] = {}
-        """What a free dimension stands for, as `DATA_BATCH` → its size."""
+        """The denotation of a free dimension, such as `DATA_BATCH` → its size."""
         self.initializers: dict[str, OrtValue] = {}
-        """Constant → what takes its place."""
+        """Constant → its replacement."""
         self.files: dict[str, bytes] = {}
         """File of constants, as the model calls it → its content."""
         self.providers: list[tuple[str, dict[str, Any]]] = []
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Give a free dimension of inputs a size; raises `OptionError` for what is none."""
+        """Set the size of a free dimension of inputs; raises `OptionError` for values that are no size."""
         self.dimensions[_named(name)] = _size(name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Give the free dimensions of inputs with a denotation a size; raises `OptionError` for what is none."""
+        """
+        Set the size of the free dimensions of inputs with a denotation; raises `OptionError` for values that are no
+        size.
+        """
         self.denotations[_named(denotation)] = _size(denotation, size)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Put a tensor in the place of a constant; raises `InputError` for what is no `OrtValue`."""
+        """Replace a constant by a tensor; raises `InputError` for anything but an `OrtValue`."""
         if not isinstance(cast("object", value), OrtValue):
             hint = "OrtValue.ortvalue_from_numpy makes one of an array"
             raise InputError(f"the initializer '{name}' is a '{type(value).__name__}', not an OrtValue", hint=hint)
@@ -256,12 +259,14 @@ class SessionOptions(Settings, Explained):
         self.add_entry(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
-        """What was set by a key; raises `OptionError` where nothing was."""
+        """The value of a key; raises `OptionError` if it is not set."""
         return self.get_entry(key)
 
     @property
     def external_form(self) -> ExternalForm:
-        """Where the optimized model goes, and its large constants; raises `OptionError` for what is no number."""
+        """
+        The paths of the optimized model and of its large constants; raises `OptionError` for a size that is no number.
+        """
         least = self.entries.get(EXTERNAL_BYTES, "1024")
         if not least.isdecimal():
             raise OptionError(f"the setting {EXTERNAL_BYTES}={least} is invalid", hint="a number of bytes")
@@ -274,14 +279,14 @@ class SessionOptions(Settings, Explained):
 
 
 def _named(name: object) -> str:
-    """A name; raises `OptionError` for what is none."""
+    """A name; raises `OptionError` for other values."""
     if not isinstance(name, str):
         raise OptionError(f"a '{type(name).__name__}' is no name", hint="a text")
     return name
 
 
 def _size(name: str, size: object) -> int:
-    """The size of a free dimension; raises `OptionError` for what is none."""
+    """The size of a free dimension; raises `OptionError` for other values."""
     found = whole_number(size)
     if found is None or found < 0:
         raise OptionError(f"{size!r} is not a valid size of '{name}'", hint="a whole number from 0 on")

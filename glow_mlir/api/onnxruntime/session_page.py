@@ -22,7 +22,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def session_page(session: InferenceSession) -> str:
-    """The page of a session: inputs and outputs, what it is compiled for, memory, and the time of each stage."""
+    """The page of a session: inputs and outputs, the sizes of its code, memory, and the time of each stage."""
     model = session.model
     name = model.name if isinstance(model, Path) else "a model in memory"
     parts = [
@@ -43,12 +43,12 @@ def _arguments(inputs: Iterable[NodeArg], outputs: Iterable[NodeArg]) -> list[tu
 
 
 def _size(size: object) -> str:
-    """A size in words: numbers and names as they are, a question mark for what has none."""
+    """A size as text: numbers and names, and a question mark for an unknown one."""
     return "…" if size is ... else "?" if size is None else str(size)
 
 
 def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
-    """Backend, target, threads and precision, and what is kept for other sizes."""
+    """Backend, target, threads and precision, and the code for other sizes."""
     options, loaded = session.options, _loaded(session)
     machines = {entry.machine or entry.target for entry in _entries(session)}
     kept = session.specializations
@@ -85,7 +85,7 @@ def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
 
 
 def _loaded(session: InferenceSession) -> Executable | None:
-    """What runs; `None` where the model is compiled when it is called, and never was."""
+    """The executable; `None` if the model is compiled when it is called, and was not called yet."""
     return session.executable if session.specializations or not session.is_deferred else None
 
 

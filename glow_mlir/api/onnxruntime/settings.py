@@ -1,4 +1,4 @@
-"""Settings as onnxruntime has them, each with what becomes of it here: objects and docs/api.md share the table."""
+"""onnxruntime's settings and the effect of each here: the table of objects and of docs/api.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 class Effect(Enum):
-    """What becomes of a setting of onnxruntime's."""
+    """The effect of a setting of onnxruntime."""
 
     HONOURED = "honoured"
     NONE = "without effect"
@@ -28,12 +28,12 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Treatment:
-    """What becomes of a name of onnxruntime's: an option, a method, a key."""
+    """The treatment of a name of onnxruntime: an option, a method, a key."""
 
     name: str
     effect: Effect
     reason: str
-    """What it does here, or why it need not or cannot do anything."""
+    """What the name does here, or the reason why it has no effect or is refused."""
 
 
 class Setting(Generic[Value]):
@@ -91,7 +91,7 @@ class Settings:
     __slots__ = ("entries", "given")
 
     KEYS: Mapping[str, Key] = {}
-    """The keys of entries, which are settings as texts."""
+    """The keys of entries: settings as text."""
 
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
@@ -141,7 +141,7 @@ class Settings:
 
     @classmethod
     def settings(cls) -> Iterator[Treatment]:
-        """What becomes of its attributes."""
+        """The treatment of its attributes."""
         for item in vars(cls).values():
             if isinstance(item, Setting):
                 yield cast("Setting[Any]", item).treatment
@@ -181,7 +181,7 @@ def number(value: Any) -> int | None:
 
 
 def severity(value: Any) -> int | None:
-    """A level of messages, from 0, which is all, to 4; -1 is the default's."""
+    """A level of messages, from 0 for all to 4; -1 stands for the default."""
     found = whole_number(value)
     return found if found is not None and -1 <= found <= 4 else None
 

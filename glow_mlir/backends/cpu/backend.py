@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from glow_mlir.backends.cpu.measured import measured
 from glow_mlir.backends.cpu.targets import MACHINES, PRESETS, check_linking, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.backends.interface import Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Compiling
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
@@ -36,7 +36,7 @@ class CpuBackend(KernelBackend):
 
     _tuner: Tuner | None = None
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Artifact:
         """
         Machine code, constants and manifest of all functions.
 
@@ -49,7 +49,7 @@ class CpuBackend(KernelBackend):
         compilation.run(ALLOCATED.name)
         profile = bool(pipeline.option(GlowLowToScfPass.name, "profile", False))
         return compilation.finish(
-            lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, room or zeroed)
+            lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, allocate or zeroed)
         )
 
     def load(self, artifact: Artifact, threads: int) -> Executable:

@@ -137,7 +137,7 @@ class Reel:
     """Random floats, of which one piece after the other is read, from the start again when it is over."""
 
     floats: np.ndarray
-    place: int = 0
+    position: int = 0
 
     @staticmethod
     def of(size: int) -> Reel:
@@ -149,9 +149,9 @@ class Reel:
 
     def next(self, size: int) -> np.ndarray:
         """The next `size` bytes, aligned to 64."""
-        if self.place + size > self.floats.size:
-            self.place = 0
-        start, self.place = self.place, self.place + -(-size // 64) * 64
+        if self.position + size > self.floats.size:
+            self.position = 0
+        start, self.position = self.position, self.position + -(-size // 64) * 64
         return self.floats[start : start + size]
 
 

@@ -23,7 +23,7 @@ from glow_mlir.backends.cuda.targets import (
     THREADS,
     TRIPLE,
 )
-from glow_mlir.backends.interface import Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Compiling
 from glow_mlir.codegen.block_kernels import tables
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.codegen.build_for_device import build_device_artifact
@@ -79,10 +79,10 @@ class CudaBackend(KernelBackend):
     PART_SCRATCH: ClassVar[int] = 64 << 20
     TABLES = (tables.TABLES, *KernelBackend.TABLES)
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Artifact:
         """PTX, or machine code where the device is emulated, with constants, and a manifest with launch programs."""
         module = compilation.run()
-        return build_device_artifact(module, emit, translate, room or zeroed)
+        return build_device_artifact(module, emit, translate, allocate or zeroed)
 
     @cached_property
     def kernels(self) -> dict[str, Any]:
@@ -138,9 +138,9 @@ class CudaBackend(KernelBackend):
         return not has_prologue and super().can_fuse(op, storage, target)
 
     def select(
-        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, capacity: int | None = None
     ) -> None:
-        super().select(op, storage, grid_target(target), tune, room)
+        super().select(op, storage, grid_target(target), tune, capacity)
 
     def check_selected(self, op: Operation, target: Target) -> None:
         super().check_selected(op, grid_target(target))

@@ -211,33 +211,37 @@ class CudaDevice(Device):
         assert isinstance(buffer, CudaBuffer)
         self.wait_for(after)
         with self.used():
-            place = self._pinned_for(source.nbytes)
+            host_address = self._pinned_for(source.nbytes)
             for event in self._copying:  # What the host reads here, it may have been asked to write before.
                 if event.written is not None and np.may_share_memory(event.written, source):
                     event.wait()
-            ctypes.memmove(place, source.ctypes.data, source.nbytes)
-            self.driver.upload(buffer.address, place, source.nbytes, self.stream)
-            return self._copied(place, source.nbytes, lambda: None)
+            ctypes.memmove(host_address, source.ctypes.data, source.nbytes)
+            self.driver.upload(buffer.address, host_address, source.nbytes, self.stream)
+            return self._copied(host_address, source.nbytes, lambda: None)
 
-    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
+    def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, CudaBuffer)
-        return self.download_at(buffer.address, place, after)
+        return self.download_at(buffer.address, target, after)
 
     def download_at(
-        self, address: int, place: np.ndarray, after: Sequence[Event] = (), behind: Callable[[], None] | None = None
+        self,
+        address: int,
+        target: np.ndarray,
+        after: Sequence[Event] = (),
+        behind: Callable[[], None] | None = None,
     ) -> CudaEvent:
         """Copy memory of the device into a contiguous array, and then do what comes `behind` that on the host."""
         self.wait_for(after)
         with self.used():
-            pinned = self._pinned_for(place.nbytes)
-            self.driver.download(pinned, address, place.nbytes, self.stream)
+            pinned = self._pinned_for(target.nbytes)
+            self.driver.download(pinned, address, target.nbytes, self.stream)
 
             def finish() -> None:
-                ctypes.memmove(place.ctypes.data, pinned, place.nbytes)
+                ctypes.memmove(target.ctypes.data, pinned, target.nbytes)
                 if behind is not None:
                     behind()
 
-            return self._copied(pinned, place.nbytes, finish, place)
+            return self._copied(pinned, target.nbytes, finish, target)
 
     def wait_for(self, events: Sequence[Event]) -> None:
         """

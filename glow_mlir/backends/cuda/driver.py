@@ -92,7 +92,7 @@ class Driver(ABC):
         """Copy pinned memory of the host to the device."""
 
     @abstractmethod
-    def download(self, place: int, address: int, nbytes: int, stream: Handle) -> None:
+    def download(self, host_address: int, address: int, nbytes: int, stream: Handle) -> None:
         """Copy memory of the device to pinned memory of the host."""
 
     @abstractmethod

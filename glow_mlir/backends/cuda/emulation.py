@@ -138,8 +138,8 @@ class EmulatedDriver(Driver):
     def upload(self, address: int, source: int, nbytes: int, stream: EmulatedStream) -> None:
         stream.put(lambda: _copy(address, source, nbytes))
 
-    def download(self, place: int, address: int, nbytes: int, stream: EmulatedStream) -> None:
-        stream.put(lambda: _copy(place, address, nbytes))
+    def download(self, host_address: int, address: int, nbytes: int, stream: EmulatedStream) -> None:
+        stream.put(lambda: _copy(host_address, address, nbytes))
 
     def clear(self, address: int, nbytes: int, stream: EmulatedStream) -> None:
         def clear() -> None:
@@ -187,5 +187,5 @@ class EmulatedDriver(Driver):
         """It goes with its last reader."""
 
 
-def _copy(place: int, source: int, nbytes: int) -> None:
-    ctypes.memmove(place, source, nbytes)
+def _copy(host_address: int, source: int, nbytes: int) -> None:
+    ctypes.memmove(host_address, source, nbytes)

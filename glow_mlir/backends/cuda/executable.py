@@ -40,7 +40,7 @@ class Prepared:
     def values(self, bases: Mapping[str, Sequence[int]]) -> list[int]:
         """The arguments where the regions are at those addresses."""
         operands = self.launch.operands
-        found = [bases[place.region][place.binding] + place.at(self.indices) for place in operands]
+        found = [bases[operand.region][operand.binding] + operand.at(self.indices) for operand in operands]
         return [*found, *self.indices[-1:]] if self.launch.takes_round else found
 
 

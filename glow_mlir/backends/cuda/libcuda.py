@@ -56,10 +56,10 @@ class LibCuda(Driver):
         if result:
             self._fail(name, result)
 
-    def _fail(self, name: str, result: int, said: str = "") -> None:
+    def _fail(self, name: str, result: int, reason: str = "") -> None:
         text = c_char_p()
         self._library.cuGetErrorString(c_int(result), byref(text))
-        why = said or (text.value.decode() if text.value else f"error {result}")
+        why = reason or (text.value.decode() if text.value else f"error {result}")
         if result == OUT_OF_MEMORY:
             raise OutOfMemoryError(f"the device has too little memory: {why}")
         raise ExecutionError(f"the CUDA driver fails in {name}: {' '.join(why.split())}")
@@ -120,8 +120,8 @@ class LibCuda(Driver):
     def upload(self, address: int, source: int, nbytes: int, stream: Any) -> None:
         self._call("cuMemcpyHtoDAsync_v2", c_uint64(address), c_void_p(source), c_size_t(nbytes), stream)
 
-    def download(self, place: int, address: int, nbytes: int, stream: Any) -> None:
-        self._call("cuMemcpyDtoHAsync_v2", c_void_p(place), c_uint64(address), c_size_t(nbytes), stream)
+    def download(self, host_address: int, address: int, nbytes: int, stream: Any) -> None:
+        self._call("cuMemcpyDtoHAsync_v2", c_void_p(host_address), c_uint64(address), c_size_t(nbytes), stream)
 
     def clear(self, address: int, nbytes: int, stream: Any) -> None:
         self._call("cuMemsetD8Async", c_uint64(address), ctypes.c_ubyte(0), c_size_t(nbytes), stream)

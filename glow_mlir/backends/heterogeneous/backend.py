@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from glow_mlir.backends.heterogeneous import loader
-from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
+from glow_mlir.backends.interface import AllocateConstants, Backend, Compiling, get_backend
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.dialects.device import devices_of
 from glow_mlir.dialects.target import Target
@@ -24,13 +24,15 @@ class HeterogeneousBackend(Backend):
     """
     Runs a model on several devices (Glow's heterogeneous runtime, paper §6).
 
-    The option `devices` of the pass `assign-devices` names them, those of `place-operators` say how operators are
+    The option `devices` of the pass `assign-devices` names them, those of `position-operators` say how operators are
     placed.
     """
 
     name = "heterogeneous"
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact | PartitionedArtifact:
+    def compile(
+        self, compilation: Compiling, allocate: AllocateConstants | None = None
+    ) -> Artifact | PartitionedArtifact:
         """What the backends of all devices make: one artifact, where each makes one that can be kept."""
         module = compilation.run()
         targets = {device.name: device.target for device in devices_of(module)}
@@ -39,13 +41,13 @@ class HeterogeneousBackend(Backend):
                 device,
                 targets[device].backend,
                 targets[device].policy.threads,
-                compilation.beside(part, targets[device].backend),
+                compilation.with_module(part, targets[device].backend),
             )
             for device, part in device_modules(module).items()
         )
         whole = PartitionedArtifact(parts, host_programs(module))
         is_kept = all(isinstance(part.artifact, Artifact) for part in parts)
-        return bundled(whole, room or zeroed) if is_kept else whole
+        return bundled(whole, allocate or zeroed) if is_kept else whole
 
     def load(self, artifact: Artifact | PartitionedArtifact, threads: int) -> PartitionedExecutable:
         if isinstance(artifact, Artifact):
@@ -61,7 +63,7 @@ class HeterogeneousBackend(Backend):
         return super().lacks(target) if own else get_backend(target.backend).lacks(target)
 
     def supports(self, op: Operation) -> bool:
-        """All that some device supports is placed there; what none does, `place-operators` lists."""
+        """All that some device supports is placed there; what none does, `position-operators` lists."""
         return True
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:

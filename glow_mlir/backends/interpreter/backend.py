@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Backend, Compiling
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
@@ -22,7 +22,7 @@ class InterpreterBackend(Backend):
 
     name = "interpreter"
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> ModuleOp:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> ModuleOp:
         """The optimized graph; a module that was given as IR stays as it is, but for gradients."""
         if not compilation.as_given:
             return compilation.run()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
-from glow_mlir.backends.interface import Compiling, Room
+from glow_mlir.backends.interface import AllocateConstants, Compiling
 from glow_mlir.backends.opencl import loader
 from glow_mlir.backends.opencl.device import device
 from glow_mlir.backends.opencl.executable import OpenCLExecutable
@@ -44,9 +44,9 @@ class OpenCLBackend(KernelBackend):
     name = NAME
     PART_SCRATCH = 64 << 20
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+    def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Artifact:
         """OpenCL C, constants, and a manifest with launch programs."""
-        return build_device_artifact(compilation.run(), emit, lambda text, _: text.encode(), room or zeroed)
+        return build_device_artifact(compilation.run(), emit, lambda text, _: text.encode(), allocate or zeroed)
 
     def load(self, artifact: Artifact, threads: int) -> OpenCLExecutable:
         return loader.load(artifact, threads)

@@ -24,7 +24,7 @@ _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_H
 
 
 @contextmanager
-def told(name: str, purpose: str) -> Generator[None]:
+def naming_failures(name: str, purpose: str) -> Generator[None]:
     """What OpenCL raises about the device of a name as `OutOfMemoryError` or `ExecutionError`."""
     cl = opencl()
     try:
@@ -92,7 +92,7 @@ class OpenCLDevice(Device):
         cl = opencl()
         self.name = name
         self.handle = device_at(name)
-        with told(name, "its queue"):
+        with naming_failures(name, "its queue"):
             self.context = cl.Context([self.handle])
             self.queue = cl.CommandQueue(self.context, self.handle)
         self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
@@ -117,8 +117,8 @@ class OpenCLDevice(Device):
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         return self._copy(buffer, source, after, is_upload=True)
 
-    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
-        return self._copy(buffer, place, after, is_upload=False)
+    def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        return self._copy(buffer, target, after, is_upload=False)
 
     def _copy(self, buffer: Buffer, array: np.ndarray, after: Sequence[Event], *, is_upload: bool) -> Event:
         assert isinstance(buffer, OpenCLBuffer)
@@ -126,7 +126,7 @@ class OpenCLDevice(Device):
             return Nothing(after)
         events = self.awaited(after)
         ways = (buffer.memory, _bytes(array)) if is_upload else (_bytes(array), buffer.memory)
-        with told(self.name, f"a copy of {array.nbytes:,} bytes"):
+        with naming_failures(self.name, f"a copy of {array.nbytes:,} bytes"):
             copied = self.copied(*ways, awaited=events)
             self.queue.flush()
         return OpenCLEvent(copied, after)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent, told
+from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent, naming_failures
 from glow_mlir.backends.opencl.library import opencl
 from glow_mlir.backends.opencl.programs import BuiltProgram
 from glow_mlir.errors import OutOfMemoryError, failed_call
@@ -121,7 +121,7 @@ class OpenCLEntry(DeviceEntry):
         """Put a call into the queue, on a buffer for each of the bindings, packed state among them."""
         memories = [buffer.memory for buffer in buffers if isinstance(buffer, OpenCLBuffer)]
         statuses = np.zeros(0 if self._statuses is None else self._statuses.nbytes // WORD, np.int32)
-        with self.loaded.turn, told(self._device.name, f"@{self.name}"):
+        with self.loaded.turn, naming_failures(self._device.name, f"@{self.name}"):
             done = self._submit(memories, self._device.awaited(after), statuses)
             return CallEvent(done, after, self, statuses)
 

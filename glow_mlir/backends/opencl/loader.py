@@ -16,8 +16,8 @@ DEVICES: Mapping[str, Callable[[int], Device]] = {NAME: lambda number: device(de
 
 def load(artifact: Artifact, threads: int) -> OpenCLExecutable:
     """An artifact on the device that it is for, ready to be called; how much runs at once is the device's business."""
-    said = (part for entry in artifact.manifest.entries for part in entry.machine.split(", "))
-    name = next((part for part in said if part.startswith(device_name(""))), device_name("0"))
+    fields = (part for entry in artifact.manifest.entries for part in entry.machine.split(", "))
+    name = next((part for part in fields if part.startswith(device_name(""))), device_name("0"))
     return OpenCLExecutable(artifact, device(name))
 
 

@@ -51,7 +51,7 @@ class _Child:
         """Raises `ForeignEmissionError` where there can be no process."""
         self._said = tempfile.TemporaryFile()
         try:
-            self._process = ChildProcess(f"{__name__}:serve", said=self._said)
+            self._process = ChildProcess(f"{__name__}:serve", error_output=self._said)
         except NoProcessError as error:
             raise ForeignEmissionError(f"no process can be started for it: {error}", "") from error
 

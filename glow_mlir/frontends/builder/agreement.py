@@ -84,8 +84,8 @@ def _adjusted(node: AgreeingBuilder, operand: Operand, wanted: Mapping[Size, Siz
 
 def _resized(node: AgreeingBuilder, value: SSAValue, wanted: Mapping[Size, Size], error: SizesDifferError) -> SSAValue:
     rank = rank_of(value)
-    places = range(rank) if error.axis is None else [rank + error.axis]
-    for axis in places:
+    positions = range(rank) if error.axis is None else [rank + error.axis]
+    for axis in positions:
         if axis >= 0 and (size := wanted.get(sizes_of(value)[axis])) is not None:
             value = with_size(node, value, axis, size, error.relation)
     return value
@@ -108,24 +108,24 @@ def checked_size(
     own = sizes_of(value)[axis]
     if own == size:
         return value
-    places = iota(node, size)
+    positions = iota(node, size)
     if relation is Relation.COVERS:
-        return _taken(node, value, places, axis)
+        return _taken(node, value, positions, axis)
     number, wanted = scalar(node, own), scalar(node, size)
     is_wrong = node.emit(NotOp, node.emit(EqualOp, number, wanted))
     if relation is Relation.BROADCAST and smallest(own) <= 1 <= largest(own):
         is_longer = node.emit(NotOp, node.emit(EqualOp, number, scalar(node, 1)))
         is_wrong = node.emit(AndOp, is_wrong, is_longer)
-        places = node.emit(MulOp, places, node.emit(CastOp, is_longer, to=i64))
+        positions = node.emit(MulOp, positions, node.emit(CastOp, is_longer, to=i64))
     zero = zero_unless(node, is_wrong, f"the sizes {own} and {size} have to be equal")
-    return _taken(node, value, node.emit(AddOp, places, zero), axis)
+    return _taken(node, value, node.emit(AddOp, positions, zero), axis)
 
 
-def _taken(node: NodeBuilder, value: SSAValue, places: SSAValue, axis: int) -> SSAValue:
+def _taken(node: NodeBuilder, value: SSAValue, positions: SSAValue, axis: int) -> SSAValue:
     """The elements of an axis at those places."""
-    if sizes_of(places)[0] == 0:
+    if sizes_of(positions)[0] == 0:
         return cut(node, value, {axis: (0, 0)})
-    return node.emit(GatherOp, value, places, axis=axis)
+    return node.emit(GatherOp, value, positions, axis=axis)
 
 
 def stretched(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:

@@ -21,8 +21,8 @@ def to_channels_first(node: NodeBuilder, value: SSAValue) -> SSAValue:
     return node.emit(TransposeOp, value, permutation=(0, rank - 1, *range(1, rank - 1)))
 
 
-def moved_axis(node: NodeBuilder, value: SSAValue, axis: int, place: int) -> SSAValue:
+def moved_axis(node: NodeBuilder, value: SSAValue, axis: int, index: int) -> SSAValue:
     """The value with an axis at another place among the others."""
     order = [position for position in range(rank_of(value)) if position != axis]
-    order.insert(place, axis)
+    order.insert(index, axis)
     return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)

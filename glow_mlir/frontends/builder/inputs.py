@@ -14,9 +14,9 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.signature import Argument, missing_sizes, rank_label
 from glow_mlir.support.arguments import plain_numbers, whole_number
-from glow_mlir.support.symbols import Dimension, Size, Sizes, Symbol, SymbolicSize, told_by
+from glow_mlir.support.symbols import Dimension, Size, Sizes, Symbol, SymbolicSize, size_from_label
 
-ROOM = ".trips"
+CAPACITY = ".trips"
 """How the names of loops' numbers of trips end, behind the name of a result."""
 
 
@@ -32,10 +32,10 @@ def input_shapes(
     """
     free = check_dimensions(sizes, dimensions, ranks)
     chosen = symbolic_sizes({label: size for label, size in dimensions.items() if label in free})
-    told = {label: told_by(label, chosen) for label in free if label not in dimensions}
-    if missing := [label for label, size in told.items() if size is None]:
+    derived = {label: size_from_label(label, chosen) for label in free if label not in dimensions}
+    if missing := [label for label, size in derived.items() if size is None]:
         raise missing_sizes({label: free[label] for label in missing})
-    known = {**chosen, **{label: size for label, size in told.items() if size is not None}}
+    known = {**chosen, **{label: size for label, size in derived.items() if size is not None}}
     return {
         name: tuple(known[size] if isinstance(size, str) else size for size in own or ()) for name, own in sizes.items()
     }
@@ -56,7 +56,7 @@ def check_dimensions(
             if isinstance(size, str):
                 free.setdefault(size, name)
     named = {*free, *ranks}
-    if surplus := [label for label in dimensions if label not in named and not label.endswith(ROOM)]:
+    if surplus := [label for label in dimensions if label not in named and not label.endswith(CAPACITY)]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
         hint = f"free dimensions: {known}"
         if any(f"{name}.{axis}" in free for name, own in sizes.items() for axis in range(len(own or ()))):
@@ -72,7 +72,7 @@ def check_dimensions(
     return free
 
 
-def without_rooms(
+def without_trip_capacities(
     dimensions: Mapping[str, Dimension], known: Collection[str]
 ) -> tuple[dict[str, Dimension], dict[str, int]]:
     """
@@ -80,23 +80,23 @@ def without_rooms(
 
     Raises `OptionError` for what is no number of trips.
     """
-    own = {label: size for label, size in dimensions.items() if label in known or not label.endswith(ROOM)}
-    rooms: dict[str, int] = {}
+    own = {label: size for label, size in dimensions.items() if label in known or not label.endswith(CAPACITY)}
+    trip_capacities: dict[str, int] = {}
     for label in dimensions.keys() - own.keys():
         given: Dimension = plain_numbers(dimensions[label])
         most = given[1] if isinstance(given, tuple) else given
         if most is None or most < 1:
             raise OptionError(f"there is no room for {given!r} trips of '{label}'", hint="a number from 1 on")
-        rooms[label] = most
-    return own, rooms
+        trip_capacities[label] = most
+    return own, trip_capacities
 
 
 def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
     """Free dimension → its size: a number, or a symbol where there are bounds, with a name that IR can have."""
     found: dict[str, Size] = {}
     taken: set[str] = set()
-    for label, told in dimensions.items():
-        given: Dimension = plain_numbers(told)
+    for label, derived in dimensions.items():
+        given: Dimension = plain_numbers(derived)
         if not isinstance(given, tuple):
             found[label] = given
             continue

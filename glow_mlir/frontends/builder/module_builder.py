@@ -76,7 +76,7 @@ class ModuleBuilder:
     """What has been emitted of which value, for what is emitted once of equal ones."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
-    rooms: Mapping[str, int] = field(default_factory=dict[str, int])
+    trip_capacities: Mapping[str, int] = field(default_factory=dict[str, int])
     """For how many trips there is room in loops that nothing bounds."""
     computes_in_loops: bool = False
     """Whether what fixes shapes may be computed anew in each trip of a loop."""

@@ -37,8 +37,10 @@ class Problems:
         missing = [error for error in self.errors if isinstance(error, InputValuesError)]
         if not self.unknown and missing and len(missing) == len(self.errors):
             names = dict.fromkeys(name for error in missing for name in error.inputs)
-            rooms = dict.fromkeys(room for error in missing for room in error.rooms)
-            raise InputValuesError(missing[0].reason, list(names), node=missing[0].node, rooms=list(rooms))
+            trip_capacities = dict.fromkeys(capacity for error in missing for capacity in error.trip_capacities)
+            raise InputValuesError(
+                missing[0].reason, list(names), node=missing[0].node, trip_capacities=list(trip_capacities)
+            )
         if self.unknown or self.errors:
             listed = [*self.unknown, *((error.reason, error.node) for error in self.errors)]
             hints = {error.hint for error in self.errors}

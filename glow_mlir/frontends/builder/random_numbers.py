@@ -85,7 +85,7 @@ class RandomNumbers:
     def fraction(self, element: Attribute, draw: int = 0) -> Tensor:
         """Numbers from 0 up to 1, without it, that are equally likely; there are two independent ones, 0 and 1."""
         if element == f64:
-            high, low = (self._word(2 * draw + place, bits, f64) for place, bits in enumerate(_HALVES))
+            high, low = (self._word(2 * draw + position, bits, f64) for position, bits in enumerate(_HALVES))
             return (high * 2.0 ** _HALVES[1] + low) * 2.0 ** -sum(_HALVES)
         digits = _DIGITS[element]
         return self._word(draw, digits, element) * 2.0**-digits

@@ -38,7 +38,7 @@ Bound = Size | SSAValue
 """Where a part begins or ends, or how long it is: a size, or what the program computes, a scalar i64."""
 
 
-MAX_PLACES = 1 << 28
+MAX_POSITIONS = 1 << 28
 """Places in a row at most: they are a constant, of 2 GiB."""
 
 
@@ -71,8 +71,8 @@ def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> S
 
 def iota(node: NodeBuilder, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
     """The places of so many elements, from 0 on, times a step; raises `UnsupportedError` for too many."""
-    if largest(count) > MAX_PLACES:
-        raise node.unsupported(f"{largest(count)} places in a row are more than {MAX_PLACES}")
+    if largest(count) > MAX_POSITIONS:
+        raise node.unsupported(f"{largest(count)} places in a row are more than {MAX_POSITIONS}")
     numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
     return cut(node, numbers, {0: (0, count)})
 
@@ -91,11 +91,11 @@ def scalar(node: NodeBuilder, bound: Bound) -> SSAValue:
 
 def bounds_of(node: NodeBuilder, value: SSAValue, role: str) -> list[Bound]:
     """The elements of a list of integers: sizes where they are known, else what the program computes."""
-    if (told := node.sizes_unless_computed(value, role)) is not None:
-        return list(told)
+    if (known := node.sizes_unless_computed(value, role)) is not None:
+        return list(known)
     wide = value if element_of(value) == i64 else node.emit(CastOp, value, to=i64)
     flat = node.emit(ReshapeOp, wide, shape=(size_of(value),))
-    return [part_of(node, flat, place) for place in range(size_of(value))]
+    return [part_of(node, flat, position) for position in range(size_of(value))]
 
 
 def bound_number(node: NodeBuilder, count: SSAValue, most: int, result: int = 0) -> Size:
@@ -203,10 +203,10 @@ def computed_parts(node: NodeBuilder, value: SSAValue, axis: int, parts: Sequenc
         for result, (part, length) in enumerate(zip(parts, lengths, strict=True))
     ]
     found: list[SSAValue] = []
-    place = _checked_start(node, lengths, scalar(node, size))
+    position = _checked_start(node, lengths, scalar(node, size))
     for number, length in zip(numbers, lengths, strict=True):
-        found.append(gathered(node, value, axis, place, number))
-        place = node.emit(AddOp, place, length)
+        found.append(gathered(node, value, axis, position, number))
+        position = node.emit(AddOp, position, length)
     return found
 
 

@@ -43,7 +43,7 @@ def looked_up(
     """
     if isinstance(value, Strings):
         return _by_table(node, value.numbers, node.strings.numbers(categories), results)
-    numbers, places = np.unique(categories, return_index=True)
+    numbers, positions = np.unique(categories, return_index=True)
     if categories.dtype.kind in "iu":
         span = int(numbers[-1]) - int(numbers[0]) if len(numbers) else 0
         limits = np.iinfo(np.int64)
@@ -51,9 +51,9 @@ def looked_up(
         is_dense = has_beyond and span < max(DENSE, 4 * len(numbers))
         if is_dense:
             return _by_table(node, value, categories, results)
-        return _by_search(node, value, numbers, results[places], results[-1])
+        return _by_search(node, value, numbers, results[positions], results[-1])
     is_number = ~np.isnan(numbers)
-    found = _by_search(node, value, numbers[is_number], results[places[is_number]], results[-1])
+    found = _by_search(node, value, numbers[is_number], results[positions[is_number]], results[-1])
     if nan_equals and np.isnan(categories).any():
         first = node.constant(results[np.flatnonzero(np.isnan(categories))[0]])
         found = node.emit(WhereOp, node.emit(IsNanOp, value), first, found)

@@ -96,8 +96,8 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
         _ask(lambda: infer_shapes(content, True, True, False), copy)
     except ModelError:
         # Where sizes are unknown, it may take an axis for another one: with what the model declares, they are known.
-        told = checked_copy(inlined, tensors, keeps_shapes=True)
-        _ask(lambda: infer_shapes(_for_inference(told), True, True, False), copy)
+        copied = checked_copy(inlined, tensors, keeps_shapes=True)
+        _ask(lambda: infer_shapes(_for_inference(copied), True, True, False), copy)
 
 
 def _for_inference(model: onnx.ModelProto) -> bytes:
@@ -108,14 +108,14 @@ def _for_inference(model: onnx.ModelProto) -> bytes:
     """
     if model.opset_import and not any(graph.sparse_initializer for graph in all_graphs(model.graph)):
         return _serialized(model)
-    told = onnx.ModelProto()
-    told.CopyFrom(model)
-    if not told.opset_import:
-        told.opset_import.append(helper.make_opsetid("", 1))
-    for graph in all_graphs(told.graph):
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    if not copied.opset_import:
+        copied.opset_import.append(helper.make_opsetid("", 1))
+    for graph in all_graphs(copied.graph):
         graph.value_info.extend(_as_dense(tensor) for tensor in graph.sparse_initializer)
         graph.ClearField("sparse_initializer")
-    return _serialized(told)
+    return _serialized(copied)
 
 
 def _serialized(model: onnx.ModelProto) -> bytes:
@@ -131,10 +131,10 @@ def _ask(question: Callable[[], object], model: onnx.ModelProto) -> None:
     try:
         question()
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
-        raise _told(str(error), model) from error
+        raise _model_error(str(error), model) from error
 
 
-def _told(text: str, model: onnx.ModelProto) -> ModelError:
+def _model_error(text: str, model: onnx.ModelProto) -> ModelError:
     """What onnx says of a model, in several lines, as an error that names the node."""
     found, kind = _NODE.search(text.replace("\n", " ")), _KIND.search(text)
     name = next((part for part in found.groups() if part), "").strip() if found else ""
@@ -253,8 +253,8 @@ def _name_nodes(model: onnx.ModelProto) -> None:
 
     Operators that are in no opset of the standard are put where the checker does not look.
     """
-    places = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
-    for nodes, opsets in places:
+    graphs = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
+    for nodes, opsets in graphs:
         for opset in opsets:
             opset.domain = plain_domain(opset.domain)
         versions = {opset.domain: opset.version for opset in opsets} or {"": 1}

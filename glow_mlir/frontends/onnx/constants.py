@@ -55,7 +55,7 @@ def constant_of_shape(node: Node) -> SSAValue:
         raise ModelError(f"ConstantOfShape: expected 1 element in the value, got {value.size}", node=node.name)
     if value.dtype.name not in ELEMENT_TYPES:
         raise node.unsupported(f"element type {value.dtype.name} is not supported")
-    shape = node.told_sizes(0, "the shape")
+    shape = node.known_sizes(0, "the shape")
     fill = scalar_attribute(value.reshape(-1)[0], ELEMENT_TYPES[value.dtype.name])
     return node.emit(SplatOp, value=fill, shape=shape)
 
@@ -86,8 +86,8 @@ def size(node: Node) -> SSAValue:
 @onnx_operator("Range")
 def range_(node: Node) -> SSAValue:
     """Numbers from the first operand on, up to the second, by steps of the third."""
-    told = [node.symbolic_value(node.input(position)) for position in range(3)]
-    bounds = [item.item() for item in told if item is not None and item.size == 1]
+    operands = [node.symbolic_value(node.input(position)) for position in range(3)]
+    bounds = [item.item() for item in operands if item is not None and item.size == 1]
     if len(bounds) == 3 and any(isinstance(bound, SymbolicSize) for bound in bounds):
         return _run_time_range(node, *bounds)
     start, limit, delta = (node.array(i, role) for i, role in enumerate(("the start", "the limit", "the step")))

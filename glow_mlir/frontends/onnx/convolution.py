@@ -57,8 +57,8 @@ def convolved(
 
 def _of_channels(node: Node, image: SSAValue, axis: int, channels: Size) -> SSAValue:
     """An image of as many channels as filters read, where data decides how many it has."""
-    place = axis % rank_of(image)
-    return with_size(node, image, place, channels) if is_of_data(node, sizes_of(image)[place]) else image
+    position = axis % rank_of(image)
+    return with_size(node, image, position, channels) if is_of_data(node, sizes_of(image)[position]) else image
 
 
 def _transposed_padding(

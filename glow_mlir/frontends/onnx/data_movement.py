@@ -58,7 +58,7 @@ def reshape_attribute(node: Node) -> SSAValue:
 @onnx_operator("Reshape", since=5)
 def reshape(node: Node) -> SSAValue:
     """The shape as an operand."""
-    return _reshape(node, node.told_sizes(1, "the shape"))
+    return _reshape(node, node.known_sizes(1, "the shape"))
 
 
 def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
@@ -228,17 +228,17 @@ def _slice(
     last, stride = list(shape), [1] * len(shape)
     computed: dict[int, tuple[Bound, Bound, int]] = {}
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        place = normalize_axis(axis, len(shape))
-        known = _part(start, end, step, shape[place])
+        offset = normalize_axis(axis, len(shape))
+        known = _part(start, end, step, shape[offset])
         if known is None:
-            computed[place] = start, end, step
+            computed[offset] = start, end, step
         else:
-            first[place], last[place], stride[place] = known
+            first[offset], last[offset], stride[offset] = known
     found = node.input()
     if len(computed) < len(axes) or not axes:
         found = node.emit(SliceOp, found, starts=first, ends=last, steps=stride)
-    for place, (start, end, step) in computed.items():
-        found = computed_part(node, found, place, start, end, step)
+    for offset, (start, end, step) in computed.items():
+        found = computed_part(node, found, offset, start, end, step)
     return found
 
 
@@ -304,29 +304,29 @@ def split(node: Node) -> list[SSAValue]:
     sizes = [part for part in parts if not isinstance(part, SSAValue)]
     missing = size - sum(sizes) if len(sizes) == len(parts) else None
     if (isinstance(missing, int) and missing) or min(map(largest, sizes), default=0) < 0:
-        told = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
-        raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
+        lengths = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
+        raise ModelError(f"Split: parts of [{lengths}] do not make up {size} elements", node=node.name)
     if missing != 0 or min(map(smallest, sizes), default=0) < 0:
         return computed_parts(node, node.input(), axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
-    places = zip(starts, sizes, strict=True)
-    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in places]
+    positions = zip(starts, sizes, strict=True)
+    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in positions]
 
 
 def _parts(node: Node, size: Size) -> list[Bound]:
     """The sizes of the parts that a Split makes of that many elements."""
-    told: list[Bound] | None = None
+    lengths: list[Bound] | None = None
     if node.has("split"):
-        told = list(node.ints("split"))
+        lengths = list(node.ints("split"))
     elif node.optional(1) is not None:
-        told = bounds_of(node, node.input(1), "the sizes")
+        lengths = bounds_of(node, node.input(1), "the sizes")
     outputs = len(node.proto.output)
-    count = node.int("num_outputs", outputs) if told is None else len(told)
+    count = node.int("num_outputs", outputs) if lengths is None else len(lengths)
     if count != outputs:
         hint = "there are as many sizes, or num_outputs, as the node has outputs"
         raise ModelError(f"Split: {outputs} outputs cannot take {count} parts", node=node.name, hint=hint)
-    if told is not None:
-        return told
+    if lengths is not None:
+        return lengths
     may_differ = node.has("num_outputs")
     if isinstance(size, int):
         if size % count and not may_differ:
@@ -390,10 +390,10 @@ def center_crop_pad(node: Node) -> SSAValue:
     if len(sizes) != len(axes):
         raise ModelError(f"CenterCropPad: {len(sizes)} sizes do not fit {len(axes)} axes", node=node.name)
     for axis, size in zip(axes, sizes, strict=True):
-        place = normalize_axis(axis, node.rank())
-        missing = size - node.shape()[place]
+        offset = normalize_axis(axis, node.rank())
+        missing = size - node.shape()[offset]
         half = abs(missing) // 2
-        widths[place] = (half, missing - half) if missing > 0 else (-half, missing + half)
+        widths[offset] = (half, missing - half) if missing > 0 else (-half, missing + half)
     return pad_value(node, node.input(), widths, "constant", None)
 
 
@@ -403,9 +403,9 @@ def center_crop_pad(node: Node) -> SSAValue:
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
-    value, told = node.input(), node.told_sizes(1, "the shape")
-    value = stretched(node, value, told)
-    shape = broadcast(sizes_of(value), told)
+    value, lengths = node.input(), node.known_sizes(1, "the shape")
+    value = stretched(node, value, lengths)
+    shape = broadcast(sizes_of(value), lengths)
     return value if shape == sizes_of(value) else node.emit(ExpandOp, value, shape=shape)
 
 
@@ -413,8 +413,8 @@ def expand(node: Node) -> SSAValue:
 def tile_axis(node: Node) -> SSAValue:
     """Whole copies side by side along one axis, up to opset 5."""
     count, axis = (node.integers(i, role)[0] for i, role in ((1, "the number of copies"), (2, "the axis")))
-    place = normalize_axis(axis, node.rank())
-    return node.emit(TileOp, node.input(), repeats=[count if i == place else 1 for i in range(node.rank())])
+    offset = normalize_axis(axis, node.rank())
+    return node.emit(TileOp, node.input(), repeats=[count if i == offset else 1 for i in range(node.rank())])
 
 
 @onnx_operator("Tile", since=6)

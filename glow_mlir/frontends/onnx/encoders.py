@@ -67,8 +67,8 @@ def label_encoder_of_classes(node: Node) -> Value:
     classes = array_of_strings(node.texts("classes_strings"))
     value = operand_of(node)
     if isinstance(value, Strings):
-        places = np.append(np.arange(len(classes)), node.int("default_int64", -1))
-        return encoded(node, value, classes, places)
+        indices = np.append(np.arange(len(classes)), node.int("default_int64", -1))
+        return encoded(node, value, classes, indices)
     named = np.append(classes, node.text("default_string", "_Unused"))
     return encoded(node, value, np.arange(len(classes)), named)
 
@@ -174,11 +174,11 @@ def one_hot_encoder(node: Node) -> SSAValue:
     if isinstance(given, SSAValue) and is_float_dtype(numpy_dtype(node.element())):
         positions = node.emit(WhereOp, node.emit(IsNanOp, given), node.splat(count, i64), positions)
     backwards = node.constant(np.append(np.arange(count)[::-1], count), "places")
-    places = node.emit(GatherOp, backwards, positions, axis=0)
+    indices = node.emit(GatherOp, backwards, positions, axis=0)
     if not node.flag("zeros", True):
-        places = node.emit(GatherOp, node.constant(np.arange(count)), places, axis=0)  # Fails beyond the categories.
-    places = node.emit(ReshapeOp, places, shape=(*sizes_of(places), 1))
-    return node.cast(node.emit(EqualOp, places, node.constant(np.arange(count))), f32)
+        indices = node.emit(GatherOp, node.constant(np.arange(count)), indices, axis=0)  # Fails beyond the categories.
+    indices = node.emit(ReshapeOp, indices, shape=(*sizes_of(indices), 1))
+    return node.cast(node.emit(EqualOp, indices, node.constant(np.arange(count))), f32)
 
 
 @onnx_operator("ZipMap", domain=ML)
@@ -193,5 +193,5 @@ def zip_map(node: Node) -> Maps:
     order = sorted(range(len(keys)), key=keys.__getitem__)
     if order != list(range(len(keys))):
         rows = node.emit(GatherOp, rows, node.constant(np.array(order, np.int64)), axis=1)
-        keys = tuple(keys[place] for place in order)
+        keys = tuple(keys[position] for position in order)
     return Maps(keys, rows)

@@ -43,7 +43,7 @@ def value_of(what: str, type_: onnx.TypeProto, value: object) -> Any:
         case "sequence_type":
             element = type_.sequence_type.elem_type
             given = enumerate(list_of(what, value))
-            return [value_of(f"element {place} of {what}", element, item) for place, item in given]
+            return [value_of(f"element {position} of {what}", element, item) for position, item in given]
         case "optional_type":
             return None if value is None else value_of(what, type_.optional_type.elem_type, value)
         case "map_type":

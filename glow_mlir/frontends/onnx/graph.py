@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.constants.storage import Storage
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
-from glow_mlir.frontends.builder.inputs import without_rooms
+from glow_mlir.frontends.builder.inputs import without_trip_capacities
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.frontends.onnx.graph_outputs import GraphOutputs
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
@@ -58,7 +58,7 @@ class GraphImporter:
         builder = ModuleBuilder(
             frozenset(outputs), self.pool, Storage(ModuleOp([]) if self.module is None else self.module), self.seed
         )
-        dimensions, builder.rooms = without_rooms(
+        dimensions, builder.trip_capacities = without_trip_capacities(
             self.dimensions, {size for value in inputs for size in map(str, declared_sizes(value))}
         )
         model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)

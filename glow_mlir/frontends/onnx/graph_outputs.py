@@ -37,16 +37,18 @@ class GraphOutputs:
 
     def add(self, declared: onnx.ValueInfoProto, value: Value) -> None:
         """An output of the model, which the declaration gives a name and maybe a type."""
-        told = declared.type if declared.type.WhichOneof("value") is not None else type_of_value(value)
+        type_ = declared.type if declared.type.WhichOneof("value") is not None else type_of_value(value)
         form = self._form(declared.name, value)
-        self.described.append({"name": declared.name, "type": type_words(told), "form": form})
+        self.described.append({"name": declared.name, "type": type_words(type_), "form": form})
 
     def _form(self, name: str, value: Value) -> Form:
         match value:
             case Strings():
                 return {"strings": self._saved(name, value.numbers)}
             case TensorSequence():
-                return {"sequence": [self._form(f"{name}.{place}", item) for place, item in enumerate(value.items)]}
+                return {
+                    "sequence": [self._form(f"{name}.{position}", item) for position, item in enumerate(value.items)]
+                }
             case OptionalValue():
                 return {"none": True} if value.value is None else self._form(name, value.value)
             case Maps():

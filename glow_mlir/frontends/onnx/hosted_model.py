@@ -180,7 +180,7 @@ class _Given:
 
     def _sequence(self, name: str, element: onnx.TypeProto, value: object) -> object:
         given = list_of(f"input '{self.name}'", value)
-        items = [self._free(f"{name}.{place}") for place in range(len(given))]
+        items = [self._free(f"{name}.{position}") for position in range(len(given))]
         inner = [self._taken(item, element, one) for item, one in zip(items, given, strict=True)]
         if items:
             self.nodes.append(helper.make_node("SequenceConstruct", items, [name]))

@@ -68,9 +68,9 @@ class Inconsistencies:
     def _check_names(self, graph: onnx.GraphProto) -> None:
         """Take down a name that only says "unknown", and that the standard takes for one size in several places."""
         sizes = [size.dim_param for value in graph.input for size in value.type.tensor_type.shape.dim]
-        for name, places in Counter(filter(says_unknown, filter(None, sizes))).items():
-            if places > 1:
-                reason = f"{places} dimensions of inputs are called '{name}'"
+        for name, positions in Counter(filter(says_unknown, filter(None, sizes))).items():
+            if positions > 1:
+                reason = f"{positions} dimensions of inputs are called '{name}'"
                 hint = "omit the name, or give each its own"
                 self.others.append(Doubt(reason, "they are treated as independent", hint=hint))
 
@@ -99,7 +99,7 @@ class Inconsistencies:
         elif (inconsistency := wrong_shape(what, declared, value)) is not None:
             found.setdefault(declared.name, inconsistency)
 
-    def told(self) -> list[Doubt]:
+    def reported(self) -> list[Doubt]:
         """An inconsistency for each output, and one for all values inside the model, behind the others."""
         found = [*self.others, *_firsts(self.doubts), *self.outputs.values()]
         if self.values:
@@ -110,7 +110,7 @@ class Inconsistencies:
 
     def settle(self, file: str, is_strict: bool) -> None:
         """Warn of all inconsistencies; raises `ModelError` where a user is strict."""
-        found = [*self.told(), *(_firsts(self.customs) if is_strict else ())]
+        found = [*self.reported(), *(_firsts(self.customs) if is_strict else ())]
         for inconsistency in found:
             inconsistency.file = file
         if is_strict and found:
@@ -137,19 +137,19 @@ HINT = "declarations must match the results of nodes"
 
 def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
     """The error for a declared element type that is not that of the value."""
-    said, actual = declared.type.tensor_type.elem_type, onnx_kind(value)
-    if said in (onnx.TensorProto.UNDEFINED, actual):
+    declared_type, actual = declared.type.tensor_type.elem_type, onnx_kind(value)
+    if declared_type in (onnx.TensorProto.UNDEFINED, actual):
         return None
-    names = [names_of_element(kind)[0] for kind in (said, actual)]
+    names = [names_of_element(kind)[0] for kind in (declared_type, actual)]
     return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, but is {names[1]}", hint=HINT)
 
 
 def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Doubt | None:
     """The inconsistency of a value that cannot have the shape which a model declares for it; `None` where it may."""
-    said = declared.type.tensor_type
-    if not said.HasField("shape"):
+    declared_type = declared.type.tensor_type
+    if not declared_type.HasField("shape"):
         return None
-    extents = [size.dim_value if size.HasField("dim_value") else -1 for size in said.shape.dim]
+    extents = [size.dim_value if size.HasField("dim_value") else -1 for size in declared_type.shape.dim]
     shape = sizes_of(value)
     if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
         return None

@@ -38,17 +38,17 @@ def scatter_elements(node: Node) -> SSAValue:
     Where data decides whether an axis is as long as that of the indices, it is filled up meanwhile.
     """
     value, indices = node.input(0), node.input(1)
-    shape, places = sizes_of(value), sizes_of(indices)
+    shape, offsets = sizes_of(value), sizes_of(indices)
     axis = normalize_axis(node.int("axis", 0), len(shape))
-    for place, (whole, part) in enumerate(zip(shape, places)):
-        if place != axis and whole != part and largest(part) > smallest(whole) and is_of_data(node, whole):
+    for position, (whole, part) in enumerate(zip(shape, offsets)):
+        if position != axis and whole != part and largest(part) > smallest(whole) and is_of_data(node, whole):
             count, own = scalar(node, part), scalar(node, whole)
             missing = zero_unless(node, node.emit(LessOp, own, count), f"{part} indices exceed {whole} elements")
-            value = filled(node, value, place, max(largest(whole), largest(part)))
+            value = filled(node, value, position, max(largest(whole), largest(part)))
             indices = node.emit(AddOp, indices, node.cast(missing, element_of(indices)))
     reduction = node.text("reduction", "none")
     found = node.emit(ScatterElementsOp, value, indices, node.input(2), axis=axis, reduction=reduction)
-    return cut(node, found, {place: (0, size) for place, size in enumerate(shape)})
+    return cut(node, found, {position: (0, size) for position, size in enumerate(shape)})
 
 
 @onnx_operator("OneHot")
@@ -111,8 +111,8 @@ def tensor_scatter(node: Node) -> SSAValue:
     start = zeros if node.optional(2) is None else node.input(2)
     start = node.emit(ReshapeOp, start, shape=(shape[0], *(1,) * (len(shape) - 1)))
     steps = np.arange(length[axis], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - axis))
-    places = node.emit(AddOp, start, node.constant(steps))
+    offsets = node.emit(AddOp, start, node.constant(steps))
     if node.text("mode", "linear") == "circular":
-        places = node.emit(ModOp, places, node.constant(shape[axis], like=places))
-    places = places if shape_of(places) == length else node.emit(ExpandOp, places, shape=length)
-    return node.emit(ScatterElementsOp, node.input(0), places, node.input(1), axis=axis)
+        offsets = node.emit(ModOp, offsets, node.constant(shape[axis], like=offsets))
+    offsets = offsets if shape_of(offsets) == length else node.emit(ExpandOp, offsets, shape=length)
+    return node.emit(ScatterElementsOp, node.input(0), offsets, node.input(1), axis=axis)

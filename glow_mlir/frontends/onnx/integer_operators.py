@@ -54,8 +54,8 @@ def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValu
     to = known_type(node, scale, scale + 1, node.element())
     if to is None and node.optional(scale + 1) is not None:
         quotient = node.emit(binary.DivOp, value, _plain(node, scale))
-        place = node.emit(binary.AddOp, quotient, node.emit(CastOp, _plain(node, scale + 1), to=element_of(value)))
-        return node.emit(QuantizeOp, place, node.constant(np.array(1, np.float32)), to=node.element())
+        index = node.emit(binary.AddOp, quotient, node.emit(CastOp, _plain(node, scale + 1), to=element_of(value)))
+        return node.emit(QuantizeOp, index, node.constant(np.array(1, np.float32)), to=node.element())
     if to is None or not zero_point_of(to) % 2:
         return _requantized(node, value, scale)
     (step, zero), *_ = to.quantization

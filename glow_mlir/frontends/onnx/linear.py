@@ -70,8 +70,12 @@ def einsum(node: Node) -> SSAValue:
     ]
     longer = {label for axes in labelled for label, size in axes if label.isalpha() and size != 1}
     kept = [
-        [axis for axis in axes if axis[1] != 1 or axis[0] not in longer or contraction.terms[place].count(axis[0]) > 1]
-        for place, axes in enumerate(labelled)
+        [
+            axis
+            for axis in axes
+            if axis[1] != 1 or axis[0] not in longer or contraction.terms[position].count(axis[0]) > 1
+        ]
+        for position, axes in enumerate(labelled)
     ]
     if kept != labelled:
         terms = [

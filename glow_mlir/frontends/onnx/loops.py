@@ -100,15 +100,15 @@ class LoopImport:
         if value is None:
             return None
         verify_scalar(value, i64, "the number of trips")
-        told = self.node.symbolic_value(value)
-        if told is not None and isinstance(size := told.item(), SymbolicSize) and size.least >= 0:
+        known_trips = self.node.symbolic_value(value)
+        if known_trips is not None and isinstance(size := known_trips.item(), SymbolicSize) and size.least >= 0:
             return size
         return self._known_count() if self.rows else self._counted(self.node.known(0))
 
     def _known_count(self) -> int | SSAValue | None:
         """The number of trips where results depend on it in size: raises `InputValuesError` where inputs say it."""
-        told = self.node.sizes_unless_computed(self.node.input(0), "the trip count")
-        return self._counted(None if told is None else np.array(told))
+        known_trips = self.node.sizes_unless_computed(self.node.input(0), "the trip count")
+        return self._counted(None if known_trips is None else np.array(known_trips))
 
     def _counted(self, known: np.ndarray | None) -> int | SSAValue | None:
         """The number of trips, computed where it is not known, `None` where there is none."""

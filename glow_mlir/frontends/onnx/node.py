@@ -171,7 +171,7 @@ class Node(AgreeingBuilder):
         """Like `array`, as a tuple of integers."""
         return self.required_integers(self.input(position), role)
 
-    def told_sizes(self, position: int, role: str) -> Sizes:
+    def known_sizes(self, position: int, role: str) -> Sizes:
         """Like `integers`, where the operand may follow from sizes that are known at run time only."""
         return self.required_sizes(self.input(position), role)
 

@@ -87,11 +87,11 @@ def max_unpool(node: Node) -> SSAValue:
     zeros = node.emit(
         SplatOp, value=scalar_attribute(numpy_dtype(node.element()).type(0), node.element()), shape=(math.prod(shape),)
     )
-    places, values = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
+    positions, values = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
     # Those below 0 would count from the back: nothing is at the place behind the last.
     end = node.constant(np.array(math.prod(shape), np.int64))
-    is_none = node.emit(LessOp, places, node.constant(np.array(0, np.int64)))
-    inside = node.emit(WhereOp, is_none, end, places)
+    is_none = node.emit(LessOp, positions, node.constant(np.array(0, np.int64)))
+    inside = node.emit(WhereOp, is_none, end, positions)
     image = node.emit(ReshapeOp, node.emit(ScatterElementsOp, zeros, inside, values), shape=shape)
     if node.optional(2) is None:
         return image

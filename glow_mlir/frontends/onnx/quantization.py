@@ -187,7 +187,7 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
     if not block and len(given) == len(sizes) > 1:
         return value
     if not block:
-        line = [size if place == axis else 1 for place, size in enumerate(sizes)]
+        line = [size if index == axis else 1 for index, size in enumerate(sizes)]
         return node.emit(ReshapeOp, value, shape=line)
     if block < 0 or len(given) != len(sizes):
         reason = f"{node.kind}: parameters of shape {given} do not match blocks of {block} in {sizes}"
@@ -332,8 +332,8 @@ def dynamic_quantized(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, 
     steps, extent = node.constant(255.0, like=value), node.emit(SubOp, most, least)
     is_point = node.emit(EqualOp, extent, zero)
     scale = node.emit(WhereOp, is_point, node.constant(1.0, like=value), node.emit(DivOp, extent, steps))
-    place = node.emit(DivOp, node.emit(NegOp, least), scale)
+    index = node.emit(DivOp, node.emit(NegOp, least), scale)
     # Where the quotient is no number, it is not less either.
-    limited = node.emit(MaxOp, node.emit(WhereOp, node.emit(LessOp, place, steps), place, steps), zero)
+    limited = node.emit(MaxOp, node.emit(WhereOp, node.emit(LessOp, index, steps), index, steps), zero)
     zero_point = node.emit(CastOp, node.emit(RoundOp, limited), to=ui8)
     return node.emit(QuantizeOp, value, scale, zero_point, to=ui8), scale, zero_point

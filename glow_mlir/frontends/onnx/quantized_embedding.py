@@ -17,7 +17,7 @@ from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.quantization import dequantized
 from glow_mlir.ir.registry import onnx_operator
 
-WORDS, PLACES, SEGMENTS, SCALE, BIAS = range(2, 7)
+WORDS, POSITIONS, SEGMENTS, SCALE, BIAS = range(2, 7)
 """Positions of the quantized operands; their scales and zero points follow in this order."""
 
 MASK = 7
@@ -30,7 +30,7 @@ def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
     """Rows of the tables of words, places and segments; and how many words each sequence has."""
     length = node.shape(0)[1]
     total = node.emit(GatherOp, _numbers(node, WORDS), node.input(0), axis=0)
-    total = node.emit(AddOp, total, cut(node, _numbers(node, PLACES), {0: (0, length)}))
+    total = node.emit(AddOp, total, cut(node, _numbers(node, POSITIONS), {0: (0, length)}))
     if node.optional(1) is not None:
         total = node.emit(AddOp, total, node.emit(GatherOp, _numbers(node, SEGMENTS), node.input(1), axis=0))
     operands = total, _numbers(node, SCALE), _numbers(node, BIAS)
@@ -40,8 +40,8 @@ def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 
 def _numbers(node: Node, position: int) -> SSAValue:
     """The numbers of a quantized operand."""
-    place = position - WORDS
-    return dequantized(node, position, SCALES + place, ZERO_POINTS + place)
+    index = position - WORDS
+    return dequantized(node, position, SCALES + index, ZERO_POINTS + index)
 
 
 def shown_words(node: Node, position: int) -> SSAValue:

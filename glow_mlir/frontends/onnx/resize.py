@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, sizes_of
 from glow_mlir.dialects.sizes import HINT, largest, static
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.builder.slices import MAX_PLACES
+from glow_mlir.frontends.builder.slices import MAX_POSITIONS
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
@@ -97,8 +97,8 @@ def resized(
         return _repeated(node, value, scales)
     shape = [_scaled(node, size, scale) for size, scale in zip(sizes_of(value), scales, strict=True)]
     node.check_size(*map(largest, shape))
-    if max(map(largest, shape), default=0) > MAX_PLACES:
-        raise node.unsupported(f"an axis of {max(map(largest, shape))} elements is longer than {MAX_PLACES}")
+    if max(map(largest, shape), default=0) > MAX_POSITIONS:
+        raise node.unsupported(f"an axis of {max(map(largest, shape))} elements is longer than {MAX_POSITIONS}")
     scales = [float(scale) for scale in scales]
     return node.emit(ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates=coordinates, rounding=rounding)
 
@@ -120,7 +120,7 @@ def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[f
         return shape, scales
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise node.unsupported("keep_aspect_ratio_policy needs constant sizes")
-    for axis, wanted in _per_axis(node, node.told_sizes(3, "the size"), axes, "sizes").items():
+    for axis, wanted in _per_axis(node, node.known_sizes(3, "the size"), axes, "sizes").items():
         shape[axis], scales[axis] = wanted, _ratio(node, shape[axis], wanted)
     return shape, scales
 

@@ -25,17 +25,17 @@ def flat(node: Node, value: SSAValue) -> SSAValue:
     return node.emit(ReshapeOp, value, shape=(product_of(sizes_of(value)),))
 
 
-def places_of(node: Node, value: SSAValue) -> SSAValue:
+def positions_of(node: Node, value: SSAValue) -> SSAValue:
     """The places of all elements of a value of one axis or more that are not 0, one a column."""
-    places, count = node.emit_all(NonZeroOp, value)
-    return cut(node, places, {1: (0, node.bind_symbol(count, shape_of(places)[1]))})
+    positions, count = node.emit_all(NonZeroOp, value)
+    return cut(node, positions, {1: (0, node.bind_symbol(count, shape_of(positions)[1]))})
 
 
 @onnx_operator("NonZero")
 def non_zero(node: Node) -> SSAValue:
     """The places of all elements that are not 0, one a column."""
     value = node.input() if node.rank() else flat(node, node.input())
-    return node.once(value, lambda: places_of(node, value))
+    return node.once(value, lambda: positions_of(node, value))
 
 
 @onnx_operator("Compress")
@@ -50,8 +50,8 @@ def compress(node: Node) -> SSAValue:
     chosen = largest_shape(condition)[0] if known is None else max(np.flatnonzero(known), default=-1) + 1
     if chosen > largest_shape(value)[axis]:
         raise ModelError(f"Compress: the condition is longer than axis {axis}", node=node.name)
-    places = node.once(condition, lambda: places_of(node, condition))
-    return node.emit(GatherOp, value, flat(node, places), axis=axis)
+    positions = node.once(condition, lambda: positions_of(node, condition))
+    return node.emit(GatherOp, value, flat(node, positions), axis=axis)
 
 
 @onnx_operator("Unique")

@@ -27,15 +27,15 @@ def sequence_of(node: Node, position: int = 0) -> TensorSequence:
     return value
 
 
-def _place(node: Node, position: int, length: int, default: int, most: int) -> int:
+def _position(node: Node, position: int, length: int, default: int, most: int) -> int:
     """The place in a sequence that an operand says; raises `ModelError` for one that there is not."""
-    place = default
+    index = default
     if node.optional(position) is not None:
-        place = int(node.array(position, "the position").item())
-    if not -length <= place <= most:
-        reason = f"{node.kind}: position {place} is out of range for a sequence of {length}"
+        index = int(node.array(position, "the position").item())
+    if not -length <= index <= most:
+        reason = f"{node.kind}: position {index} is out of range for a sequence of {length}"
         raise ModelError(reason, node=node.name, hint="positions start at 0, or count from the end, from -1")
-    return place + length if place < 0 else place
+    return index + length if index < 0 else index
 
 
 @onnx_operator("SequenceEmpty")
@@ -65,7 +65,7 @@ def sequence_at(node: Node) -> Value:
     items = sequence_of(node).items
     if node.known(1) is None and items and (found := _computed_element(node, items)) is not None:
         return found
-    return items[_place(node, 1, len(items), 0, len(items) - 1)]
+    return items[_position(node, 1, len(items), 0, len(items) - 1)]
 
 
 def _computed_element(node: Node, items: tuple[Value, ...]) -> Value | None:
@@ -86,7 +86,7 @@ def sequence_insert(node: Node) -> TensorSequence:
     """The sequence with a tensor before a position, by default at its end."""
     sequence = sequence_of(node)
     items = list(sequence.items)
-    items.insert(_place(node, 2, len(items), len(items), len(items)), node.operand(1))
+    items.insert(_position(node, 2, len(items), len(items), len(items)), node.operand(1))
     return TensorSequence(tuple(items), sequence.element)
 
 
@@ -96,7 +96,7 @@ def sequence_erase(node: Node) -> TensorSequence:
     """The sequence without the element at a position, by default the last."""
     sequence = sequence_of(node)
     items = list(sequence.items)
-    del items[_place(node, 1, len(items), -1, len(items) - 1)]
+    del items[_position(node, 1, len(items), -1, len(items) - 1)]
     return TensorSequence(tuple(items), sequence.element)
 
 
@@ -147,11 +147,11 @@ def _lengths(node: Node, size: int) -> list[int]:
     """The sizes of the parts along the axis; raises `ModelError` where they do not make up the whole."""
     if node.optional(1) is None:
         return [1] * size
-    told = node.array(1, "the sizes of the parts")
-    if told.ndim:
-        lengths: list[int] = told.tolist()
+    lengths_given = node.array(1, "the sizes of the parts")
+    if lengths_given.ndim:
+        lengths: list[int] = lengths_given.tolist()
     else:
-        part = int(told.item())
+        part = int(lengths_given.item())
         if part <= 0:
             raise ModelError(f"SplitToSequence: parts cannot have {part} elements", node=node.name)
         lengths = [min(part, size - start) for start in range(0, size, part)]

@@ -168,11 +168,11 @@ def _without_inconsistencies(
     if len(sizes) != len(given):
         return tuple(given)
     found: list[int | str] = []
-    for axis, (said, size) in enumerate(zip(sizes, given, strict=True)):
+    for axis, (declared, size) in enumerate(zip(sizes, given, strict=True)):
         unknown = f"{value.name}.{axis}"
         size = fixed.get(size, size) if isinstance(size, str) else size
-        if isinstance(said, str) or size in (said, unknown):
-            found.append(said)
+        if isinstance(declared, str) or size in (declared, unknown):
+            found.append(declared)
         else:
             found.append(size if isinstance(size, str) else unknown)
     return tuple(found)

@@ -23,9 +23,9 @@ from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
-from glow_mlir.errors import OUT_OF_ROOM, InputValuesError, ModelError
+from glow_mlir.errors import OUT_OF_CAPACITY, InputValuesError, ModelError
 from glow_mlir.frontends.builder.agreement import checked_size
-from glow_mlir.frontends.builder.inputs import ROOM
+from glow_mlir.frontends.builder.inputs import CAPACITY
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
 from glow_mlir.frontends.onnx.node import Node
@@ -37,7 +37,7 @@ from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 MAX_ATTEMPTS = 16
 """How often a body is looked at, until it is known which sizes change, and how."""
 
-Place = tuple[int, int]
+ValueAxis = tuple[int, int]
 """A carried value, and one of its axes."""
 
 
@@ -78,13 +78,13 @@ def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
 class Changing:
     """Axes of carried values that have one size, which changes from trip to trip."""
 
-    places: list[Place]
+    axes: list[ValueAxis]
     first: Size
     """The size in front of the loop."""
     most: int
     """The largest size with which a trip begins."""
     least: int
-    room: int
+    capacity: int
     """The largest size that a trip gives."""
     step: int | None = None
     """How much longer each trip makes it, where that is known."""
@@ -135,18 +135,18 @@ class SizedLoop:
     def _limit(self) -> None:
         """Take so many trips that there is room for; raises `InputValuesError` where nobody has said how many."""
         if not self.is_limited:
-            self.most_trips = self._room()
+            self.most_trips = self._capacity()
             self.is_limited = True
 
     @property
     def _label(self) -> str:
         """The label of the loop's capacity."""
-        return next(filter(None, self.node.results), self.node.kind) + ROOM
+        return next(filter(None, self.node.results), self.node.kind) + CAPACITY
 
-    def _room(self) -> int:
-        if (found := self.node.builder.rooms.get(self._label)) is None:
+    def _capacity(self) -> int:
+        if (found := self.node.builder.trip_capacities.get(self._label)) is None:
             reason = "Loop: the size of its results is unbounded"
-            raise InputValuesError(reason, (), node=self.node.name, rooms=(self._label,))
+            raise InputValuesError(reason, (), node=self.node.name, trip_capacities=(self._label,))
         return found
 
     # ---- The body
@@ -157,8 +157,8 @@ class SizedLoop:
         counts = [scalar(node, item.first) for item in self.changing]
         carried = list(self.initial)
         for item in self.changing:
-            for position, axis in item.places:
-                carried[position] = filled(node, carried[position], axis, item.room)
+            for position, axis in item.axes:
+                carried[position] = filled(node, carried[position], axis, item.capacity)
         goes_on = [node.constant(np.array(True))] if self.is_limited else []
         body = Body(node, [*carried, *counts, *goes_on], ())
         values = body.carried
@@ -170,7 +170,7 @@ class SizedLoop:
             ]
             views = values[: len(carried)]
             for size, item in zip(sizes, self.changing, strict=True):
-                for position, axis in item.places:
+                for position, axis in item.axes:
                     views[position] = cut(node, views[position], {axis: (0, size)})
         yielded = node.region("body", body.block, [*own, *views])
         if yielded is None:
@@ -179,7 +179,7 @@ class SizedLoop:
 
     def _is_settled(self, trial: Trial) -> bool:
         """Whether what a trip gives is as large as has been thought; learns from it where it is not."""
-        known = {place: number for number, item in enumerate(self.changing) for place in item.places}
+        known = {index: number for number, item in enumerate(self.changing) for index in item.axes}
         is_settled, following = True, trial.yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
             self._check_alike(position, before, after)
@@ -190,7 +190,7 @@ class SizedLoop:
         if not is_settled:
             return False
         for number, item in enumerate(list(self.changing)):
-            found = {place: sizes_of(following[place[0]])[place[1]] for place in item.places}
+            found = {index: sizes_of(following[index[0]])[index[1]] for index in item.axes}
             if len(set(found.values())) > 1:
                 self._split(item, found)
                 return False
@@ -207,25 +207,25 @@ class SizedLoop:
         if ranks[0] != ranks[1]:
             raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, then {ranks[1]}")
 
-    def _take_down(self, place: Place, first: Size, size: Size) -> None:
+    def _take_down(self, index: ValueAxis, first: Size, size: Size) -> None:
         """An axis whose size changes; those of one size are thought to change together."""
         for item in self.changing:
             if item.first == first:
-                item.places.append(place)
+                item.axes.append(index)
                 return
         least = min(smallest(first), smallest(size))
-        self.changing.append(Changing([place], first, largest(first), least, largest(first)))
+        self.changing.append(Changing([index], first, largest(first), least, largest(first)))
 
-    def _split(self, item: Changing, found: dict[Place, Size]) -> None:
+    def _split(self, item: Changing, found: dict[ValueAxis, Size]) -> None:
         """Axes of one size in front of the loop, of which trips make different ones."""
         self.changing.remove(item)
         for size in dict.fromkeys(found.values()):
-            places = [place for place, own in found.items() if own == size]
-            self.changing.append(Changing(places, item.first, largest(item.first), 0, largest(item.first)))
+            axes = [index for index, own in found.items() if own == size]
+            self.changing.append(Changing(axes, item.first, largest(item.first), 0, largest(item.first)))
 
     def _fits(self, item: Changing, before: Size, after: Size) -> bool:
         """Whether there is room for a size after an iteration that finds `before`; makes it where there is not."""
-        wanted, was_limited = (item.most, item.least, item.room), self.is_limited
+        wanted, was_limited = (item.most, item.least, item.capacity), self.is_limited
         step = after - before
         item.step = step if isinstance(step, int) else None
         if smallest(after) < item.least:
@@ -235,8 +235,8 @@ class SizedLoop:
                 self._limit()
             more = (self.most_trips - 1) * (1 if item.step is None else item.step)
             item.most = max(item.most, largest(item.first) + more)
-        item.room = max(item.most, largest(after) if item.most == wanted[0] else 0)
-        return (item.most, item.least, item.room) == wanted and self.is_limited == was_limited
+        item.capacity = max(item.most, largest(after) if item.most == wanted[0] else 0)
+        return (item.most, item.least, item.capacity) == wanted and self.is_limited == was_limited
 
     # ---- The loop
 
@@ -247,10 +247,10 @@ class SizedLoop:
         condition, following, again = self._conditions(trial)
         carried = trial.yielded[1 : 1 + kept]
         with node.builder.inside(body.block):
-            counts = [scalar(node, sizes_of(carried[item.places[0][0]])[item.places[0][1]]) for item in self.changing]
+            counts = [scalar(node, sizes_of(carried[item.axes[0][0]])[item.axes[0][1]]) for item in self.changing]
             for item in self.changing:
-                for position, axis in item.places:
-                    carried[position] = filled(node, carried[position], axis, item.room)
+                for position, axis in item.axes:
+                    carried[position] = filled(node, carried[position], axis, item.capacity)
         is_counted = bool(rows) and condition is not None
         if self.is_limited and condition is not None:
             body.initial = [*body.initial[:-1], condition]
@@ -285,24 +285,24 @@ class SizedLoop:
         with node.builder.inside(body.block):
             for size, item in zip(self._sizes_behind(trial), self.changing, strict=True):
                 if largest(size) > item.most and item.step is None:
-                    has_room = node.emit(LessOrEqualOp, scalar(node, size), scalar(node, item.most))
-                    following = node.emit(AndOp, following, has_room)
+                    has_capacity = node.emit(LessOrEqualOp, scalar(node, size), scalar(node, item.most))
+                    following = node.emit(AndOp, following, has_capacity)
         return first, following, again
 
     def _sizes_behind(self, trial: Trial) -> list[Size]:
         """The sizes that change, after an iteration."""
         following = trial.yielded[1:]
-        return [sizes_of(following[item.places[0][0]])[item.places[0][1]] for item in self.changing]
+        return [sizes_of(following[item.axes[0][0]])[item.axes[0][1]] for item in self.changing]
 
     def _results(self, found: list[SSAValue], kept: int, limited: int, is_counted: bool) -> list[SSAValue]:
         """What the loop gives as large as it is; a call fails where there was no room for all trips."""
         node = self.node
         counts, rest = found[kept : kept + len(self.changing)], found[kept + len(self.changing) :]
-        check = zero_unless(node, rest[0], f"{OUT_OF_ROOM} '{self._label}'") if limited else None
+        check = zero_unless(node, rest[0], f"{OUT_OF_CAPACITY} '{self._label}'") if limited else None
         finals = [value if check is None else self._checked(value, check) for value in found[:kept]]
         for item, count in zip(self.changing, counts, strict=True):
             size = self._final(item, count, check)
-            for position, axis in item.places:
+            for position, axis in item.axes:
                 finals[position] = cut(node, finals[position], {axis: (0, size)})
         stacked = rest[limited + is_counted :]
         if is_counted:
@@ -316,7 +316,7 @@ class SizedLoop:
         if self._is_exact and item.step is not None and not isinstance(self.count, SSAValue | None):
             return self.count * item.step + item.first
         number = count if check is None else self.node.emit(AddOp, count, check)
-        return self.node.bind_symbol(number, item.room, item.least, result=item.places[0][0])
+        return self.node.bind_symbol(number, item.capacity, item.least, result=item.axes[0][0])
 
     def _checked(self, value: SSAValue, check: SSAValue) -> SSAValue:
         """A value that nobody has without the call failing where the check fails."""

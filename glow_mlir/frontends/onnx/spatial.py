@@ -19,8 +19,8 @@ def kernel_shape(node: Node, weights: int = 1) -> Shape:
         hint = "both are […, …, spatial…]"
         reason = f"{node.kind}: an input of shape {node.sizes()} and weights of shape {shape} do not fit"
         raise ModelError(reason, node=node.name, hint=hint)
-    if (said := node.ints("kernel_shape", shape[2:])) != shape[2:]:
-        reason = f"{node.kind}: kernel_shape is {list(said)}, but the weights have the shape {shape}"
+    if (declared := node.ints("kernel_shape", shape[2:])) != shape[2:]:
+        reason = f"{node.kind}: kernel_shape is {list(declared)}, but the weights have the shape {shape}"
         raise ModelError(reason, node=node.name, hint="kernel_shape has the spatial sizes of the weights")
     return shape[2:]
 

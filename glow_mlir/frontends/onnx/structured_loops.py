@@ -30,15 +30,15 @@ def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
     Both have the rank that the body declares, as onnxruntime gives them: writers of old models declare one axis.
     """
     given = node.optional(1)
-    place = _declared_shape(node, 0, ())
+    index = _declared_shape(node, 0, ())
     goes_on = np.ones(_declared_shape(node, 1, () if given is None else shape_of(given)), np.bool_)
-    return (node.emit(ReshapeOp, number, shape=place) if place else number), node.constant(goes_on)
+    return (node.emit(ReshapeOp, number, shape=index) if index else number), node.constant(goes_on)
 
 
 def _declared_shape(node: Node, position: int, default: Shape) -> Shape:
     """The shape of one element that the body of a Loop declares for an input."""
-    said = node.subgraph("body").input[position].type.tensor_type
-    return (1,) * len(said.shape.dim[:1]) if said.HasField("shape") else default
+    declared = node.subgraph("body").input[position].type.tensor_type
+    return (1,) * len(declared.shape.dim[:1]) if declared.HasField("shape") else default
 
 
 def structured_loop(node: Node) -> list[Value] | None:

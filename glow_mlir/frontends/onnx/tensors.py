@@ -12,7 +12,7 @@ import onnx
 from onnx import checker, external_data_helper, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.constants.deferred import FileMap, is_beside
+from glow_mlir.constants.deferred import FileMap, is_in_folder
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE
@@ -107,7 +107,7 @@ class Tensors:
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
         except RuntimeError as error:  # What its C++ raises where the file system fails.
             raise ValueError(f"invalid file name '{location[:MAX_SHOWN]}'") from error
-        if not is_beside(Path(self._directory), location):
+        if not is_in_folder(Path(self._directory), location):
             raise ValueError(f"its file '{location}' is not in the folder of the model")
         self._files[location] = content_of(Path(self._directory, location), self._in_memory)
         return self._files[location]

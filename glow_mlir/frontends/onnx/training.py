@@ -141,7 +141,7 @@ def _all_updated(node: Node, kind: type[_Update]) -> Sequence[SSAValue]:
         raise ModelError(f"{node.kind}: {len(given)} tensors", node=node.name, hint=hint)
     number, update = len(given) // groups, kind(node)
     operands = [update.formulas.of(value) for value in given]
-    found = [update.updated(*operands[place::number]) for place in range(number)]
+    found = [update.updated(*operands[index::number]) for index in range(number)]
     return [update.formulas.value(tensors[group]) for group in range(1 + kind.KEPT) for tensors in found]
 
 

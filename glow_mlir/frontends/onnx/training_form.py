@@ -179,10 +179,10 @@ _SETTINGS: dict[str, Sequence[int]] = {
 def _settings_of(graph: onnx.GraphProto) -> set[str]:
     """What says how operators work."""
     return {
-        node.input[place]
+        node.input[position]
         for node in graph.node
-        for place in _SETTINGS.get(node.op_type, ())
-        if place < len(node.input) and not plain_domain(node.domain)
+        for position in _SETTINGS.get(node.op_type, ())
+        if position < len(node.input) and not plain_domain(node.domain)
     }
 
 

@@ -96,16 +96,16 @@ def _ordered(node: Node, trees: Trees) -> Trees:
     order = _depth_first(trees, levels)
     if order is None:
         order = np.concatenate(levels)
-    places = np.full(len(trees.features), -1)
-    places[order] = np.arange(len(order))
+    positions = np.full(len(trees.features), -1)
+    positions[order] = np.arange(len(order))
     links, roots = trees.links[order], trees.roots
     return replace(
         trees,
         features=trees.features[order],
         thresholds=trees.thresholds[order],
         tests=trees.tests[order],
-        links=np.where(links < 0, links, places[np.maximum(links, 0)]),
-        roots=np.where(roots < 0, roots, places[np.maximum(roots, 0)]),
+        links=np.where(links < 0, links, positions[np.maximum(links, 0)]),
+        roots=np.where(roots < 0, roots, positions[np.maximum(roots, 0)]),
     )
 
 
@@ -150,8 +150,8 @@ def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | Non
     sizes = np.zeros(len(trees.features) + 1, np.int64)  # The last one is that of leaves.
     for nodes in reversed(levels):
         sizes[nodes] = 1 + sizes[np.maximum(trees.links[nodes], -1)].sum(axis=1)
-    places = np.zeros(len(trees.features), np.int64)
-    places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    positions = np.zeros(len(trees.features), np.int64)
+    positions[roots] = np.cumsum(sizes[roots]) - sizes[roots]
     for nodes in levels:
         links = np.maximum(trees.links[nodes], -1)
         lengths = sizes[links]
@@ -159,8 +159,8 @@ def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | Non
         for side, goes_first in enumerate((is_first, ~is_first)):
             there = links[:, side] >= 0
             skipped = np.where(goes_first, 0, lengths[:, 1 - side])
-            places[links[there, side]] = (places[nodes] + 1 + skipped)[there]
-    return reached[np.argsort(places[reached])]
+            positions[links[there, side]] = (positions[nodes] + 1 + skipped)[there]
+    return reached[np.argsort(positions[reached])]
 
 
 # ---- tests of membership

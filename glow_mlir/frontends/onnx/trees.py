@@ -212,16 +212,16 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     names = [word.decode(errors="backslashreplace").removeprefix("BRANCH_") for word in words.tolist()]
     is_leaf = np.array([name == "LEAF" for name in names])[mode_indices]
     inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
-    places = np.empty(count, np.int64)
-    places[inner], places[leaves] = np.arange(len(inner)), -1 - np.arange(len(leaves))
+    positions = np.empty(count, np.int64)
+    positions[inner], positions[leaves] = np.arange(len(inner)), -1 - np.arange(len(leaves))
     children = [number.of(ids[0][inner], side[inner]) for side in (yes, no)]
-    weights, targets = _leaf_weights(node, leaf, number, places, len(leaves), thresholds.dtype)
+    weights, targets = _leaf_weights(node, leaf, number, positions, len(leaves), thresholds.dtype)
     trees = Trees(
         features[inner],
         thresholds[inner],
         _tests(node, names, mode_indices[inner], inner),
-        places[np.stack(children, axis=1)],
-        places[_roots(ids[0], children)],
+        positions[np.stack(children, axis=1)],
+        positions[_roots(ids[0], children)],
         weights,
         targets,
     )
@@ -272,7 +272,7 @@ def _numbering(node: Node, trees: np.ndarray, numbers: np.ndarray) -> _Numbering
 
 
 def _leaf_weights(
-    node: Node, leaf: str, number: _Numbering, places: np.ndarray, count: int, dtype: np.dtype[np.floating]
+    node: Node, leaf: str, number: _Numbering, positions: np.ndarray, count: int, dtype: np.dtype[np.floating]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights and targets of the leaves, [count, K] with as many as the leaf with most of them has."""
     weights, targets = _numbers(node, f"{leaf}_weights").astype(dtype), _ints(node, f"{leaf}_ids")
@@ -280,7 +280,7 @@ def _leaf_weights(
     _same_length(node, len(weights), targets, *ids)
     if np.any(targets < 0):
         raise ModelError(f"{node.kind}: a weight is for {leaf} {targets.min()}", node=node.name)
-    leaves = -1 - places[number.of(*ids)]
+    leaves = -1 - positions[number.of(*ids)]
     is_leaf = leaves >= 0  # What is said of other nodes counts for nothing.
     weights, targets, leaves = weights[is_leaf], targets[is_leaf], leaves[is_leaf]
     order = np.lexsort([targets, leaves])

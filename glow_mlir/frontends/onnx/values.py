@@ -101,10 +101,10 @@ def type_of_value(value: Value | None) -> onnx.TypeProto:
             return onnx_type(value)
 
 
-def _element(items: Sequence[Value], told: onnx.TypeProto | None) -> onnx.TypeProto:
+def _element(items: Sequence[Value], declared: onnx.TypeProto | None) -> onnx.TypeProto:
     """The type of the elements of a sequence, of the first where none is told."""
-    if told is not None:
-        return told
+    if declared is not None:
+        return declared
     found = type_of_value(items[0]) if items else helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
     if found.HasField("tensor_type"):
         found.tensor_type.ClearField("shape")

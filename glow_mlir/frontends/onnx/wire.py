@@ -137,11 +137,11 @@ def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
 def _read_varint(data: memoryview, position: int, end: int, longest: int = _LONGEST) -> tuple[int, int]:
     """A number of variable length, and where it ends; raises `ValueError` where it has no end."""
     value = 0
-    for place in range(position, min(end, position + longest)):
-        byte = data[place]
-        value |= (byte & 0x7F) << 7 * (place - position)
+    for index in range(position, min(end, position + longest)):
+        byte = data[index]
+        value |= (byte & 0x7F) << 7 * (index - position)
         if byte < 0x80:
-            return value, place + 1
+            return value, index + 1
     raise ValueError("a number is cut off, or too long")
 
 

@@ -257,9 +257,9 @@ FIELDS: Mapping[str, tuple[int, int]] = {
 @torch_operator("frexp.Tensor")
 def frexp(node: TorchNode, value: SSAValue) -> list[SSAValue]:
     """A number from 1/2 up to 1, and the exponent of 2 whose product with it is the value."""
-    digits, places = FIELDS[numpy_dtype(element_of(value)).name]
-    bias, unit = (1 << (places - 1)) - 2, 1 << digits
-    mask = ((1 << places) - 1) * unit
+    digits, exponent_bits = FIELDS[numpy_dtype(element_of(value)).name]
+    bias, unit = (1 << (exponent_bits - 1)) - 2, 1 << digits
+    mask = ((1 << exponent_bits) - 1) * unit
     x = node.formulas.of(value)
     is_tiny, is_plain = abs(x) < 2.0**-bias, (abs(x) < math.inf) & not_equal(x, 0.0)
     own = bits(node, node.value(where(is_tiny, x * float(unit), x)))

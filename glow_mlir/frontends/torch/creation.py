@@ -72,8 +72,8 @@ def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
         wide = np.float64 if is_float(node.element) else np.int64
         numbers = np.arange(count, dtype=wide) * wide(step) + wide(start)
         return node.constant(numbers.astype(numpy_dtype(node.element)))
-    places = node.cast(iota(node, count), node.element)
-    return node.emit(AddOp, node.emit(MulOp, places, node.tensor(step)), node.tensor(start))
+    positions = node.cast(iota(node, count), node.element)
+    return node.emit(AddOp, node.emit(MulOp, positions, node.tensor(step)), node.tensor(start))
 
 
 @torch_operator("prims.iota.default")
@@ -89,17 +89,17 @@ def linspace(node: TorchNode, start: Operand, end: Operand, _: Size, **__: Any) 
     first, last = (converted(node.of(bound), f64) for bound in (start, end))
     if count == 1:
         return node.expanded(node.tensor(start))
-    place, steps = node.of(iota(node, count), f64), node.of(count, f64) - 1.0
+    position, steps = node.of(iota(node, count), f64), node.of(count, f64) - 1.0
     step = (last - first) / steps
-    found = where(place * 2.0 < steps, first + step * place, last - step * (steps - place))
+    found = where(position * 2.0 < steps, first + step * position, last - step * (steps - position))
     return node.expanded(node.cast(node.value(found), node.element))
 
 
-def _triangle(places: Callable[..., Any]) -> Callable[..., SSAValue]:
+def _triangle(positions: Callable[..., Any]) -> Callable[..., SSAValue]:
     """The rows and columns of the elements of a part of a matrix that a diagonal cuts off."""
 
     def run(node: TorchNode, rows: int, columns: int, offset: int = 0, **_: Any) -> SSAValue:
-        found = np.stack(places(rows, offset, columns))
+        found = np.stack(positions(rows, offset, columns))
         return node.constant(found.astype(numpy_dtype(node.element)))
 
     return run

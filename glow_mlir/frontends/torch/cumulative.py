@@ -71,11 +71,11 @@ def _extreme(is_largest: bool) -> Combination:
     """The later one of two extremes unless the earlier one is beyond it; NaN is beyond every number."""
 
     def combine(before: Sequence[Tensor], own: Sequence[Tensor]) -> Sequence[Tensor]:
-        (value, place), (other, behind) = before, own
+        (value, position), (other, behind) = before, own
         stays = value > other if is_largest else value < other
         if is_float(value.element):
             stays = (stays | _is_nan(value)) & equal(other, other)
-        return where(stays, value, other), where(stays, place, behind)
+        return where(stays, value, other), where(stays, position, behind)
 
     return combine
 
@@ -83,9 +83,9 @@ def _extreme(is_largest: bool) -> Combination:
 def running_extreme(node: TorchNode, value: SSAValue, axis: int, is_largest: bool) -> list[SSAValue]:
     """The extremes of the elements up to each one along an axis, and the last places where these are."""
     numbers = node.cast(value, ui8) if is_bool(element_of(value)) else value
-    places = positions_along(node, sizes_of(value), axis)
+    indices = positions_along(node, sizes_of(value), axis)
     combine = _extreme(is_largest)
-    return scanned(node, (numbers, places), axis, combine, (neutral_extreme(numbers, is_largest), 0))
+    return scanned(node, (numbers, indices), axis, combine, (neutral_extreme(numbers, is_largest), 0))
 
 
 def neutral_extreme(value: SSAValue, is_largest: bool) -> float:
@@ -101,8 +101,8 @@ def _running_extreme(is_largest: bool) -> Callable[..., list[SSAValue]]:
     def run(node: TorchNode, value: SSAValue, axis: int) -> list[SSAValue]:
         if not rank_of(value):
             return [value, node.splat(0, *node.result(1))]
-        found, places = running_extreme(node, value, axis_of(axis, rank_of(value)), is_largest)
-        return [node.tensor(found), places]
+        found, indices = running_extreme(node, value, axis_of(axis, rank_of(value)), is_largest)
+        return [node.tensor(found), indices]
 
     return run
 

@@ -76,12 +76,12 @@ def cat(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
 @torch_operator("stack.default")
 def stack(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
     """Values side by side along a new axis."""
-    place = axis_of(axis, len(node.sizes))
+    position = axis_of(axis, len(node.sizes))
     parts = [
-        node.reshaped(node.cast(value, node.element), (*sizes_of(value)[:place], 1, *sizes_of(value)[place:]))
+        node.reshaped(node.cast(value, node.element), (*sizes_of(value)[:position], 1, *sizes_of(value)[position:]))
         for value in values
     ]
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, parts, axis=place)
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, parts, axis=position)
 
 
 END = (1 << 63) - 1
@@ -163,19 +163,19 @@ def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: 
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     found: list[SSAValue] = []
-    place: Size = 0
+    position: Size = 0
     for number in range(len(node.expected)):
         length = node.result(number)[1][axis]
-        found.append(cut(node, value, {axis: (place, place + length)}))
-        place = place + length
+        found.append(cut(node, value, {axis: (position, position + length)}))
+        position = position + length
     return found
 
 
 @torch_operator("unbind.int", "unbind_copy.int")
 def unbind(node: TorchNode, value: SSAValue, axis: int = 0) -> list[SSAValue]:
     """What there is at each index of an axis."""
-    place = axis_of(axis, rank_of(value))
-    return [part_of(node, value, number, place) for number in range(len(node.expected))]
+    position = axis_of(axis, rank_of(value))
+    return [part_of(node, value, number, position) for number in range(len(node.expected))]
 
 
 @torch_operator("flip.default")
@@ -185,10 +185,10 @@ def flip(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     reversed_ = {axis_of(axis, len(sizes)) for axis in axes} if sizes else set[int]()
     if not reversed_:
         return value
-    places = range(len(sizes))
-    starts = [sizes[axis] - 1 if axis in reversed_ else 0 for axis in places]
-    ends = [-1 if axis in reversed_ else sizes[axis] for axis in places]
-    steps = [-1 if axis in reversed_ else 1 for axis in places]
+    positions = range(len(sizes))
+    starts = [sizes[axis] - 1 if axis in reversed_ else 0 for axis in positions]
+    ends = [-1 if axis in reversed_ else sizes[axis] for axis in positions]
+    steps = [-1 if axis in reversed_ else 1 for axis in positions]
     return node.emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
 
 

@@ -105,7 +105,7 @@ def pdist(node: TorchNode, value: SSAValue, p: float = 2) -> SSAValue:
     """The p-norms of the differences of all pairs of different rows."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
-    rows = [node.emit(GatherOp, value, places, axis=0) for places in _pairs(node, value)]
+    rows = [node.emit(GatherOp, value, positions, axis=0) for positions in _pairs(node, value)]
     return norm_along_last(node, node.emit(SubOp, *rows), float(p))
 
 
@@ -116,7 +116,7 @@ def pdist_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, p: floa
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return zeros
     first, second = _pairs(node, value)
-    difference = node.emit(SubOp, *(node.emit(GatherOp, value, places, axis=0) for places in (first, second)))
+    difference = node.emit(SubOp, *(node.emit(GatherOp, value, positions, axis=0) for positions in (first, second)))
     own, those = (node.reshaped(item, (*sizes_of(item), 1)) for item in (gradient, distance))
     found = norm_gradient(node, difference, own, those, float(p))
     added = scatter_slices(node, zeros, 0, first, found, "add")

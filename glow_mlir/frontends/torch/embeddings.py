@@ -117,8 +117,8 @@ def _largest(
     if counted is not None:
         is_most = node.value(node.of(is_most, i1) & node.of(_column(node, counted), i1))
     last = node.splat(0, i64)
-    places = node.emit(WhereOp, is_most, _column(node, iota(node, count)), node.splat(1 << 62, i64))
-    first = scatter_slices(node, node.splat(1 << 62, i64, sizes), 0, bags, places, "min")
+    positions = node.emit(WhereOp, is_most, _column(node, iota(node, count)), node.splat(1 << 62, i64))
+    first = scatter_slices(node, node.splat(1 << 62, i64, sizes), 0, bags, positions, "min")
     own = node.emit(WhereOp, is_some, first, last)
     return found, node.emit(GatherOp, node.cast(indices, i64), own, axis=0)
 
@@ -200,9 +200,9 @@ def embedding_renorm(node: TorchNode, weight: SSAValue, indices: SSAValue, most:
     """A table whose rows at indices are scaled to a p-norm, where theirs is above it."""
     if 0 in sizes_of(indices) or 0 in node.sizes:
         return weight
-    places = flat(node, as_indices(node, indices))
+    positions = flat(node, as_indices(node, indices))
     is_read = scatter_elements(
-        node, node.splat(0, i64, node.sizes[:1]), 0, places, node.splat(1, i64, sizes_of(places)), "max"
+        node, node.splat(0, i64, node.sizes[:1]), 0, positions, node.splat(1, i64, sizes_of(positions)), "max"
     )
     wide = node.cast(weight, node.wide)
     norms = node.of(norm_along_last(node, wide, p), node.wide)

@@ -41,9 +41,9 @@ def convolution_backward(
         sources = [value for value, is_wanted in zip((x, weight), wanted, strict=False) if is_wanted]
         result = convolved(node, x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
         given = gradients(node, result, gradient, *sources)
-        for place in range(2):
-            if wanted[place]:
-                found[place] = given.pop(0)
+        for position in range(2):
+            if wanted[position]:
+                found[position] = given.pop(0)
     if wanted[2]:
         axes = [axis for axis in range(rank_of(gradient)) if axis != 1]
         found[2] = node.emit(ReduceSumOp, gradient, axes=axes, keepdims=False)

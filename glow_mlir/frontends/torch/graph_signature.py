@@ -45,8 +45,8 @@ def symbols_of(value: object) -> frozenset[str]:
     """The symbols in a number, in sizes and strides of a tensor, or in a list of these."""
     if isinstance(value, tuple):
         return frozenset(symbol for item in cast("tuple[object, ...]", value) for symbol in symbols_of(item))
-    told = (*value.sizes, *value.strides) if isinstance(value, TracedTensor) else (value,)
-    return frozenset(symbol for size in told if isinstance(size, Expression) for symbol in size.symbols)
+    all_sizes = (*value.sizes, *value.strides) if isinstance(value, TracedTensor) else (value,)
+    return frozenset(symbol for size in all_sizes if isinstance(size, Expression) for symbol in size.symbols)
 
 
 def input_symbols(graph: TracedGraph) -> list[str]:
@@ -56,10 +56,10 @@ def input_symbols(graph: TracedGraph) -> list[str]:
 
 def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:
     """Symbols that are the size of an axis of an input: their names, and the places of input and axis."""
-    for place, item in enumerate(graph.inputs):
+    for position, item in enumerate(graph.inputs):
         for axis, size in enumerate(item.value.sizes if isinstance(item.value, TracedTensor) else ()):
             if isinstance(size, Expression) and size.word == "symbol":
-                yield str(size.value), place, axis
+                yield str(size.value), position, axis
 
 
 def references(argument: Argument) -> Iterable[Reference]:

@@ -27,7 +27,7 @@ from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.index_operators import scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.searching import places_among
+from glow_mlir.frontends.torch.searching import positions_among
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
@@ -86,9 +86,9 @@ class Groups:
         node = self.node
         return node.emit(ConcatOp, [node.splat(0, i64, (1,)), cut(node, ends, {0: (0, self.count - 1)})], axis=0)
 
-    def of(self, ends: SSAValue, places: SSAValue) -> SSAValue:
+    def of(self, ends: SSAValue, positions: SSAValue) -> SSAValue:
         """The groups that places lie in, of which each ends there; the last one for what lies behind all."""
-        found = self.node.formulas.of(places_among(self.node, ends, places, right=True))
+        found = self.node.formulas.of(positions_among(self.node, ends, positions, right=True))
         return self.node.value(minimum(found, self.count - 1))
 
     def at(self, table: SSAValue, groups: SSAValue) -> SSAValue:
@@ -101,7 +101,7 @@ class Groups:
         return self.of(self.block_ends, iota(self.node, self.most))
 
     @cached_property
-    def places(self) -> SSAValue:
+    def positions(self) -> SSAValue:
         """The rows of each block, [blocks, height], those among them that it does not have."""
         node, of = self.node, self.node.formulas.of
         before = of(iota(node, self.most)) - of(self.at(self.block_starts, self.of_blocks))
@@ -114,13 +114,13 @@ class Groups:
         """Which rows each block has, [blocks, height, 1]."""
         node = self.node
         ends = node.reshaped(self.at(self.ends, self.of_blocks), (self.most, 1))
-        return node.reshaped(node.emit(LessOp, self.places, ends), (self.most, self.height, 1))
+        return node.reshaped(node.emit(LessOp, self.positions, ends), (self.most, self.height, 1))
 
     def blocks(self, value: SSAValue) -> SSAValue:
         """Rows in blocks, [blocks, height, …]; any rows stand where a block has none."""
         last = self.node.formulas.of(scalar(self.node, self.rows)) - 1
-        places = self.node.value(minimum(self.node.formulas.of(self.places), last))
-        return self.node.emit(GatherOp, value, places, axis=0)
+        positions = self.node.value(minimum(self.node.formulas.of(self.positions), last))
+        return self.node.emit(GatherOp, value, positions, axis=0)
 
     def each(self, function: Callable[..., SSAValue], *rows: SSAValue) -> SSAValue:
         """What a function gives for each block there is, stacked; it takes its rows of tensors."""

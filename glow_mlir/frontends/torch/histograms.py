@@ -18,7 +18,7 @@ from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.index_operators import flat, scatter_elements
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.searching import places_among
+from glow_mlir.frontends.torch.searching import positions_among
 from glow_mlir.support.symbols import product_of
 
 
@@ -38,9 +38,9 @@ def histc(node: TorchNode, value: SSAValue, bins: int = 100, least: float = 0, m
     same = node.formulas.kept(first >= last)
     first, last = node.formulas.kept(where(same, first - 1, first)), node.formulas.kept(where(same, last + 1, last))
     inside = node.value((x >= first) & (x <= last))
-    place = node.value((x - first) * bins / (last - first))
-    place = node.cast(node.emit(FloorOp, place) if is_float(element) else place, i64)
-    limited = node.value(minimum(maximum(node.of(place, i64), 0), bins - 1))
+    position = node.value((x - first) * bins / (last - first))
+    position = node.cast(node.emit(FloorOp, position) if is_float(element) else position, i64)
+    limited = node.value(minimum(maximum(node.of(position, i64), 0), bins - 1))
     chosen = node.emit(WhereOp, inside, limited, node.splat(0, i64))
     return scatter_elements(node, zeros, 0, chosen, node.cast(inside, node.element), "add")
 
@@ -84,20 +84,20 @@ def _histogram(
 ) -> SSAValue:
     """How many points, or how much of their weight, lie in each of the boxes between edges; the last edges count."""
     counts = [sizes_of(item)[0] - 1 for item in edges]
-    place, inside = node.splat(0, i64, sizes_of(columns[0])), node.splat(1, i1, sizes_of(columns[0]))
+    position, inside = node.splat(0, i64, sizes_of(columns[0])), node.splat(1, i1, sizes_of(columns[0]))
     for column, bounds, count in zip(columns, edges, counts, strict=True):
         first, last = (node.reshaped(cut(node, bounds, {0: (at, at + 1)}), ()) for at in (0, count))
         x = node.of(column, element_of(column))
         fits = node.value((x >= node.of(first, element_of(first))) & (x <= node.of(last, element_of(last))))
-        own = node.emit(SubOp, places_among(node, bounds, column, right=True), node.splat(1, i64))
+        own = node.emit(SubOp, positions_among(node, bounds, column, right=True), node.splat(1, i64))
         limited = node.value(maximum(minimum(node.of(own, i64), node.of(node.tensor(count - 1, i64), i64)), 0))
-        place = node.emit(AddOp, node.emit(MulOp, place, node.tensor(count, i64)), limited)
+        position = node.emit(AddOp, node.emit(MulOp, position, node.tensor(count, i64)), limited)
         inside = node.emit(AndOp, inside, fits)
     element = element_of(columns[0])
     amount = node.splat(1, element) if weight is None else flat(node, weight)
     own = node.emit(WhereOp, inside, amount, node.splat(0, element))
     zeros = node.splat(0, element, (product_of(counts),))
-    found = node.reshaped(scatter_elements(node, zeros, 0, place, own, "add"), tuple(counts))
+    found = node.reshaped(scatter_elements(node, zeros, 0, position, own, "add"), tuple(counts))
     return _density(node, found, edges) if density else found
 
 

@@ -179,7 +179,7 @@ class GraphImport:
             if has_effects(traced):
                 reason = f"the operator {traced.target} gives no tensor"
                 self.failed[traced.name] = reason
-                builder.problems.errors.append(UnsupportedError(reason, node=traced.name, file=str(traced.place)))
+                builder.problems.errors.append(UnsupportedError(reason, node=traced.name, file=str(traced.location)))
             return
         node = TorchNode(traced, builder, [], self._traced, self._sizes)
         with builder.node_errors(traced.target, node.name):
@@ -189,7 +189,7 @@ class GraphImport:
                 return
             except UnsupportedError as error:
                 self.failed[traced.name] = error.reason
-                error.file = error.file or str(traced.place)
+                error.file = error.file or str(traced.location)
                 raise
 
     def _built(self, node: TorchNode) -> tuple[Any, ...]:
@@ -198,8 +198,8 @@ class GraphImport:
         node.expected[:] = [self._expected(result, node.name) for result in traced.results]
         importer = importer_of(traced.target)
         if importer is None:
-            place = str(traced.place)
-            node.builder.problems.unknown.append((node.kind, f"{node.name} ({place})" if place else node.name))
+            location = str(traced.location)
+            node.builder.problems.unknown.append((node.kind, f"{node.name} ({location})" if location else node.name))
             self.failed[traced.name] = f"the operator {traced.target} is not supported"
             raise _MissingOperandError(node.name)
         arguments = [self._resolved(item) for item in traced.arguments]

@@ -35,15 +35,15 @@ def restored(node: TorchNode, value: SSAValue, order: Sequence[int]) -> SSAValue
     return transposed(node, value, inverse(order))
 
 
-def taken(node: TorchNode, value: SSAValue, places: np.ndarray) -> SSAValue:
+def taken(node: TorchNode, value: SSAValue, positions: np.ndarray) -> SSAValue:
     """The elements of a value of one axis at places that are known."""
-    wanted = places.reshape(-1)
+    wanted = positions.reshape(-1)
     if wanted.size and (wanted == np.arange(wanted[0], wanted[0] + wanted.size)).all():
         part = cut(node, value, {0: (int(wanted[0]), int(wanted[0]) + wanted.size)})
-        return node.reshaped(part, places.shape)
+        return node.reshaped(part, positions.shape)
     if not wanted.size:
-        return node.splat(0, element_of(value), places.shape)
-    return node.emit(GatherOp, value, node.constant(places.astype(np.int64)), axis=0)
+        return node.splat(0, element_of(value), positions.shape)
+    return node.emit(GatherOp, value, node.constant(positions.astype(np.int64)), axis=0)
 
 
 def with_part(node: TorchNode, value: SSAValue, part: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:

@@ -29,14 +29,14 @@ class AdvancedIndex:
     """
     Indices of several axes of a value at once, which broadcast to `sizes`.
 
-    `order` are the axes of the value, the indexed ones first; `place` is where the axes of the indices are in the
+    `order` are the axes of the value, the indexed ones first; `position` is where the axes of the indices are in the
     result, among those that are not indexed.
     """
 
     indices: tuple[SSAValue, ...]
     order: tuple[int, ...]
     sizes: Sizes
-    place: int
+    position: int
 
     @staticmethod
     def of(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> AdvancedIndex:
@@ -66,7 +66,7 @@ class AdvancedIndex:
 
     def result_order(self, rank: int) -> tuple[int, ...]:
         """The axes of a result of so many whose indexed axes are in front, in the order that they have in the end."""
-        own, outer = len(self.sizes), self.place
+        own, outer = len(self.sizes), self.position
         rest = range(own, rank)
         return (*rest[:outer], *range(own), *rest[outer:])
 
@@ -83,10 +83,10 @@ def index(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) 
         return value
     found = AdvancedIndex.of(node, value, indices)
     for axis, size in enumerate(found.sizes):
-        node.binds(size, found.place + axis)
+        node.binds(size, found.position + axis)
     if 0 in found.sizes or 0 in sizes_of(value):
         rest = [sizes_of(value)[axis] for axis in found.order[found.count :]]
-        sizes = (*rest[: found.place], *found.sizes, *rest[found.place :])
+        sizes = (*rest[: found.position], *found.sizes, *rest[found.position :])
         return node.splat(0, element_of(value), sizes)
     if found.count == 1:
         return node.emit(GatherOp, value, found.indices[0], axis=found.order[0])

@@ -34,6 +34,6 @@ def memory_order(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes another one."""
     found = [0] * len(order)
-    for place, axis in enumerate(order):
-        found[axis] = place
+    for position, axis in enumerate(order):
+        found[axis] = position
     return tuple(found)

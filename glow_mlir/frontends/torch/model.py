@@ -15,7 +15,7 @@ from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.sizes import spelled
 from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
 from glow_mlir.runtime.signature import Argument, Signature
-from glow_mlir.support.symbols import Dimension, told_by
+from glow_mlir.support.symbols import Dimension, size_from_label
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -76,15 +76,15 @@ class TracedModel:
         ):
             state.update(repr(item).encode())
         for node in graph.nodes:
-            told = (
+            described = (
                 node.name,
                 node.target,
                 node.arguments,
                 sorted(node.keywords.items()),
                 node.results,
-                node.place.module,
+                node.location.module,
             )
-            state.update(repr(told).encode())
+            state.update(repr(described).encode())
         for name, array in self.constants.items():
             state.update(f"{name} {array.dtype} {array.shape}".encode())
             state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -130,7 +130,7 @@ class TracedModel:
         return Signature(
             tuple(_sized(argument, dimensions) for argument in self._inputs),
             tuple(_sized(argument, dimensions) for argument in outputs),
-            {name: _told_bounds(*bounds) for name, bounds in self.graph.symbols.items()},
+            {name: _sanitized_bounds(*bounds) for name, bounds in self.graph.symbols.items()},
         )
 
     def module(
@@ -156,7 +156,7 @@ class TracedModel:
         ).run()
 
 
-def _told_bounds(least: int, most: int | None) -> tuple[int, int | None]:
+def _sanitized_bounds(least: int, most: int | None) -> tuple[int, int | None]:
     """The bounds of a size, of which PyTorch takes 0 and 1 away wherever it does not compute with them."""
     return least if least > 2 else 0, most
 
@@ -173,6 +173,6 @@ def _sized(argument: Argument, dimensions: Mapping[str, Dimension]) -> Argument:
     """An argument with numbers for the dimensions that have one."""
     fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
     assert argument.shape is not None
-    shape = (size if isinstance(size, int) else told_by(size, fixed) for size in argument.shape)
+    shape = (size if isinstance(size, int) else size_from_label(size, fixed) for size in argument.shape)
     known = tuple(own if not isinstance(size, int) else size for size, own in zip(shape, argument.shape, strict=True))
     return Argument(argument.name, argument.dtype, known)

@@ -31,7 +31,14 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.torch.traced_graph import Expression, Place, Reference, TracedNode, TracedTensor, TracedValue
+from glow_mlir.frontends.torch.traced_graph import (
+    Expression,
+    Reference,
+    SourceLocation,
+    TracedNode,
+    TracedTensor,
+    TracedValue,
+)
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 Scalar = int | float | bool | SymbolicSize
@@ -53,12 +60,12 @@ def element_named(dtype: str, node: str = "") -> Attribute:
     return ELEMENT_TYPES[dtype]
 
 
-def traced_location(name: str, place: Place) -> LocationAttr:
+def traced_location(name: str, source: SourceLocation) -> LocationAttr:
     """The location of a node: its module and name, in the line of the program."""
-    label = f"{place.module}/{name}" if place.module else name
-    if not place.file:
+    label = f"{source.module}/{name}" if source.module else name
+    if not source.file:
         return named_location(label)
-    line = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(0))
+    line = FileLineColLoc(StringAttr(source.file), IntAttr(source.line), IntAttr(0))
     return made_of(NameLoc, desc=word(label), location=line)
 
 
@@ -81,9 +88,9 @@ class TorchNode(NodeBuilder):
         `operands` has what PyTorch traced of other nodes and of inputs, by name; `symbols` has the sizes that are known
         so far.
         """
-        place = traced.place
-        label = f"{place.module}/{traced.name}" if place.module else traced.name
-        super().__init__(builder, traced.target, label, traced_location(traced.name, place), [traced.name])
+        source = traced.location
+        label = f"{source.module}/{traced.name}" if source.module else traced.name
+        super().__init__(builder, traced.target, label, traced_location(traced.name, source), [traced.name])
         self.traced = traced
         self.expected = results
         """Element type and sizes of each result; `None` for one that is no tensor, or has a size that data decides."""

@@ -32,10 +32,10 @@ def softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAV
 @torch_operator("_safe_softmax.default")
 def safe_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAValue:
     """The softmax along an axis, 0 where all is minus infinity."""
-    value, place = node.tensor(x), axis_of(axis, rank_of(x))
+    value, position = node.tensor(x), axis_of(axis, rank_of(x))
     if 0 in sizes_of(x):
         return value
-    peak = node.emit(ReduceMaxOp, value, axes=(place,)) if rank_of(x) else value
+    peak = node.emit(ReduceMaxOp, value, axes=(position,)) if rank_of(x) else value
     hidden = node.emit(EqualOp, peak, node.scalar(-math.inf, element_of(value)))
     return node.emit(WhereOp, hidden, node.scalar(0, element_of(value)), softmax(node, x, axis))
 
@@ -48,7 +48,7 @@ def log_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> 
 
 def _along(count: int, axis: int, *names: str) -> Signature:
     """Operands of so many axes, which are the same for all and for the result; one of them is called `row`."""
-    axes = tuple("row" if place == axis else f"d{place}" for place in range(count))
+    axes = tuple("row" if position == axis else f"d{position}" for position in range(count))
     return Signature(tuple(Access(name, axes) for name in names), Access("y", axes))
 
 
@@ -76,8 +76,8 @@ def _by_row(node: TorchNode, formula: Any, output: SSAValue, gradient: SSAValue,
     """What a formula makes of the result and its gradient along an axis; a scalar has a row of one."""
     sizes = sizes_of(output) or (1,)
     y, g = (node.reshaped(value, sizes) for value in (output, node.cast(gradient, element_of(output))))
-    place = axis_of(axis, len(sizes))
-    found = computed(node, _along(len(sizes), place, "output", "gradient"), formula, y, g)
+    position = axis_of(axis, len(sizes))
+    found = computed(node, _along(len(sizes), position, "output", "gradient"), formula, y, g)
     return node.cast(node.reshaped(found, node.sizes), node.element)
 
 
@@ -230,9 +230,9 @@ def group_norm_backward(
         average, along = (_over_group(node, part) for part in (s, node.emit(MulOp, s, n)))
         inner = node.emit(SubOp, node.emit(SubOp, s, average), node.emit(MulOp, n, along))
         found[0] = node.reshaped(node.emit(MulOp, inner, r), sizes_of(x))
-    for place, part in ((1, node.emit(MulOp, g, n)), (2, g)):
-        if wanted[place]:
-            found[place] = node.reshaped(node.emit(ReduceSumOp, part, axes=(0, 3), keepdims=False), (channels,))
+    for position, part in ((1, node.emit(MulOp, g, n)), (2, g)):
+        if wanted[position]:
+            found[position] = node.reshaped(node.emit(ReduceSumOp, part, axes=(0, 3), keepdims=False), (channels,))
     return as_traced(node, found)
 
 

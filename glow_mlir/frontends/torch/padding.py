@@ -39,8 +39,8 @@ def padded(node: TorchNode, value: SSAValue, pads: Sequence[int], mode: str) -> 
     for axis, (before, after) in enumerate(widths):
         size = sizes_of(value)[axis]
         if min(before, after) < 0 and mode == "edge" and isinstance(size, int):
-            places = np.arange(-before, size + after).clip(0, size - 1)
-            value = node.emit(GatherOp, value, node.constant(places.astype(np.int64)), axis=axis)
+            positions = np.arange(-before, size + after).clip(0, size - 1)
+            value = node.emit(GatherOp, value, node.constant(positions.astype(np.int64)), axis=axis)
             widths[axis] = 0, 0
     return pad_value(node, value, widths, mode, None)
 

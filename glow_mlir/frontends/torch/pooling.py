@@ -252,11 +252,11 @@ def _means_along(node: TorchNode, x: SSAValue, axis: int, size: int, count: int)
     """Means of so many windows of one axis: sums of what is gathered, zeros behind the shorter windows."""
     first, last = _windows_along(size, count)
     longest = int((last - first).max())
-    places = first[:, None] + np.arange(longest)
+    positions = first[:, None] + np.arange(longest)
     behind = [0] * (2 * rank_of(x))
     behind[rank_of(x) + axis] = 1
-    padded = node.emit(PadOp, x, pads=behind) if (places >= last[:, None]).any() else x
-    indices = node.constant(np.where(places < last[:, None], places, size).astype(np.int64), "windows")
+    padded = node.emit(PadOp, x, pads=behind) if (positions >= last[:, None]).any() else x
+    indices = node.constant(np.where(positions < last[:, None], positions, size).astype(np.int64), "windows")
     total = node.emit(ReduceSumOp, node.emit(GatherOp, padded, indices, axis=axis), axes=(axis + 1,), keepdims=False)
     shares = (1 / (last - first)).reshape(-1, *(1,) * (rank_of(x) - 1 - axis))
     return node.emit(MulOp, total, node.cast(node.constant(shares, "shares"), element_of(x)))
@@ -279,9 +279,9 @@ def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> lis
         kernel.append(int((last - first).max()))
         along.append(np.minimum(first[:, None] + np.arange(kernel[-1]), last[:, None] - 1).reshape(-1))
         image = node.emit(GatherOp, image, node.constant(along[-1], "windows"), axis=rank_of(x) - count + number)
-    values, places = pooled(node, MaxPoolWithIndicesOp, image, Windows.of(count, kernel), by_channel=True)
+    values, positions = pooled(node, MaxPoolWithIndicesOp, image, Windows.of(count, kernel), by_channel=True)
     numbers = np.arange(math.prod(sizes)).reshape(sizes)[np.ix_(*along)].reshape(-1)
-    return [values, node.emit(GatherOp, node.constant(numbers, "places"), places, axis=0)]
+    return [values, node.emit(GatherOp, node.constant(numbers, "places"), positions, axis=0)]
 
 
 @torch_operator("max_unpool2d.default", "max_unpool3d.default")

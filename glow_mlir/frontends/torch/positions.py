@@ -16,6 +16,6 @@ def positions_along(node: TorchNode, sizes: Sizes, axis: int) -> SSAValue:
     return node.expanded(node.reshaped(iota(node, sizes[axis]), shape), sizes)
 
 
-def at_places(node: TorchNode, value: SSAValue, places: SSAValue, axis: int) -> SSAValue:
+def at_positions(node: TorchNode, value: SSAValue, positions: SSAValue, axis: int) -> SSAValue:
     """The elements of a value at places of an axis, which has size 1 there."""
-    return node.emit(GatherElementsOp, value, places, axis=axis)
+    return node.emit(GatherElementsOp, value, positions, axis=axis)

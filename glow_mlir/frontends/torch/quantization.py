@@ -58,8 +58,8 @@ def dequantize(
 
 def _along(node: TorchNode, parameter: SSAValue, value: SSAValue, axis: int, element: Attribute) -> SSAValue:
     """A parameter for each index of an axis, so that it broadcasts."""
-    place, count = axis_of(axis, rank_of(value)), rank_of(value)
-    sizes = tuple(sizes_of(value)[place] if other == place else 1 for other in range(count))
+    position, count = axis_of(axis, rank_of(value)), rank_of(value)
+    sizes = tuple(sizes_of(value)[position] if other == position else 1 for other in range(count))
     return node.reshaped(node.cast(parameter, element), sizes)
 
 

@@ -112,8 +112,8 @@ def whole_numbers(node: TorchNode, low: Size, high: Size) -> SSAValue:
     """Equally likely whole numbers from one up to another, without it."""
     if not isinstance(low, int) or not isinstance(high, int) or high - low > MAX_WHOLE:
         raise node.unsupported(f"whole numbers are drawn from up to 2^53, not from {low} to {high}")
-    places = converted(floor(fractions(node, f64) * float(high - low)), i64)
-    return drawn(node, places + low)
+    positions = converted(floor(fractions(node, f64) * float(high - low)), i64)
+    return drawn(node, positions + low)
 
 
 @torch_operator("randint.low", "randint.default")
@@ -189,11 +189,11 @@ def multinomial(node: TorchNode, weights: SSAValue, count: int, replacement: boo
     sums = node.emit(CumSumOp, rows, axis=1)
     height, classes = sizes_of(rows)
     total = cut(node, sums, {1: (classes - 1, classes)})
-    places = fractions(node, f64, (height, count)) * node.formulas.of(total)
+    positions = fractions(node, f64, (height, count)) * node.formulas.of(total)
     below = node.emit(
         LessOrEqualOp,
         node.reshaped(sums, (height, 1, classes)),
-        node.reshaped(node.value(places), (height, count, 1)),
+        node.reshaped(node.value(positions), (height, count, 1)),
     )
     return node.reshaped(node.emit(ReduceSumOp, node.cast(below, i64), axes=(2,), keepdims=False))
 

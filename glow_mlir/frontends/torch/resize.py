@@ -79,8 +79,8 @@ class Resampling:
             before = sizes_of(x)[first + number]
             if not isinstance(before, int) or not isinstance(after, int):
                 continue
-            wanted[first + number] = _places(before, after, scale, 0.5 if self.exact else 0.0)
-            alike &= np.array_equal(wanted[first + number], self._own_places(before, after, scale))
+            wanted[first + number] = _positions(before, after, scale, 0.5 if self.exact else 0.0)
+            alike &= np.array_equal(wanted[first + number], self._own_positions(before, after, scale))
         if alike:
             coordinates, rounding = self._rule()
             return self._resized(node, x, coordinates=coordinates, rounding=rounding)
@@ -88,15 +88,15 @@ class Resampling:
             raise node.unsupported(
                 "nearest elements where sizes are known at run time only, and scales no whole numbers"
             )
-        for axis, places in wanted.items():
-            x = node.emit(GatherOp, x, node.constant(places, "places"), axis=axis)
+        for axis, positions in wanted.items():
+            x = node.emit(GatherOp, x, node.constant(positions, "places"), axis=axis)
         return x
 
-    def _own_places(self, before: int, after: int, scale: float | None) -> np.ndarray:
+    def _own_positions(self, before: int, after: int, scale: float | None) -> np.ndarray:
         """Which elements `glow_high.resize` takes along an axis."""
         coordinates, rounding = self._rule()
-        said = _scale(before, after, scale) if any(self.scales) else 0.0
-        return nearest_elements(coordinates, rounding, before, after, said or None)
+        chosen_scale = _scale(before, after, scale) if any(self.scales) else 0.0
+        return nearest_elements(coordinates, rounding, before, after, chosen_scale or None)
 
     def _rule(self) -> tuple[str, str]:
         """Coordinates and rounding by which `glow_high.resize` takes nearest elements."""
@@ -110,15 +110,15 @@ def _scale(before: Any, after: Any, scale: float | None) -> float | None:
     return 0.0 if isinstance(before, int) and isinstance(after, int) and before else None
 
 
-def _places(before: int, after: int, scale: float | None, shift: float) -> np.ndarray:
+def _positions(before: int, after: int, scale: float | None, shift: float) -> np.ndarray:
     """The elements that PyTorch takes along an axis, whose places it computes with floats of 32 bits."""
-    places = np.arange(after)
+    positions = np.arange(after)
     if before == after:
-        return places
+        return positions
     if after == 2 * before:
-        return places // 2
+        return positions // 2
     step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(before) / np.float32(after)
-    found = np.floor((places.astype(np.float32) + np.float32(shift)) * step)
+    found = np.floor((positions.astype(np.float32) + np.float32(shift)) * step)
     return np.minimum(found.astype(np.int64), before - 1)
 
 

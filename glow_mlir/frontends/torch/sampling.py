@@ -106,7 +106,7 @@ def im2col(
     ]
     parts: list[SSAValue] = []
     for tap in product(*map(range, windows.kernel)):
-        starts = [place * step for place, step in zip(tap, windows.dilations, strict=True)]
+        starts = [position * step for position, step in zip(tap, windows.dilations, strict=True)]
         ends = [
             start + (count - 1) * apart + 1 for start, count, apart in zip(starts, counts, windows.strides, strict=True)
         ]

@@ -55,8 +55,8 @@ def slice_scatter(
     count = sizes_of(part)[axis]
     if not isinstance(first, int) or not isinstance(count, int):
         raise node.unsupported("steps along an axis whose size is known at run time only are not supported")
-    places = node.constant(first + step * np.arange(count, dtype=np.int64))
-    return scatter_slices(node, value, axis, places, part)
+    positions = node.constant(first + step * np.arange(count, dtype=np.int64))
+    return scatter_slices(node, value, axis, positions, part)
 
 
 @torch_operator("select_scatter.default")
@@ -91,14 +91,16 @@ def index_put(
     if not given:
         whole = node.expanded(node.cast(updates, node.element))
         return added(node, value, whole) if accumulate else whole
-    place = AdvancedIndex.of(node, value, indices)
-    front = transposed(node, value, place.order)
-    rest = sizes_of(front)[place.count :]
-    order = place.result_order(len(place.sizes) + len(rest))
-    inner = (*place.sizes, *rest)
+    position = AdvancedIndex.of(node, value, indices)
+    front = transposed(node, value, position.order)
+    rest = sizes_of(front)[position.count :]
+    order = position.result_order(len(position.sizes) + len(rest))
+    inner = (*position.sizes, *rest)
     whole = node.expanded(node.cast(updates, node.element), tuple(inner[axis] for axis in order))
-    found = scatter_rows(node, front, place.rows(node), restored(node, whole, order), "add" if accumulate else "none")
-    return restored(node, found, place.order)
+    found = scatter_rows(
+        node, front, position.rows(node), restored(node, whole, order), "add" if accumulate else "none"
+    )
+    return restored(node, found, position.order)
 
 
 def added(node: TorchNode, one: SSAValue, other: SSAValue) -> SSAValue:
@@ -116,15 +118,15 @@ def _put_where(
     """
     behind = rank_of(value) - axis - rank_of(mask)
     part = node.cast(updates, node.element)
-    own, place = sizes_of(part), rank_of(part) - behind - 1
-    if place >= 0 and own[place] == 0:
+    own, position = sizes_of(part), rank_of(part) - behind - 1
+    if position >= 0 and own[position] == 0:
         return value
     spread: Sizes = (1,) * rank_of(mask)
-    if place >= 0 and own[place] != 1:
+    if position >= 0 and own[position] != 1:
         chosen = flat(node, node.cast(mask, i1))
         numbers = node.emit(WhereOp, chosen, _numbers(node, chosen), node.splat(0, i64))
-        part, spread = node.emit(GatherOp, part, numbers, axis=place), sizes_of(mask)
-    part = node.reshaped(part, (*own[: max(place, 0)], *spread, *own[max(place + 1, 0) :]))
+        part, spread = node.emit(GatherOp, part, numbers, axis=position), sizes_of(mask)
+    part = node.reshaped(part, (*own[: max(position, 0)], *spread, *own[max(position + 1, 0) :]))
     holds = node.reshaped(node.cast(mask, i1), (*sizes_of(mask), *(1,) * behind))
     other = added(node, value, part) if accumulate else part
     return node.expanded(node.emit(WhereOp, holds, other, value))
@@ -227,7 +229,7 @@ def scatter_reduce(
     if 0 in sizes_of(indices) or 0 in node.sizes:
         return value
     into, at, those = _with_axes(node, value, as_indices(node, indices), node.cast(updates, node.element))
-    those = cut(node, those, {place: (0, size) for place, size in enumerate(sizes_of(at))})
+    those = cut(node, those, {position: (0, size) for position, size in enumerate(sizes_of(at))})
     scatter = _elements(node, axis_of(axis, rank_of(into)), at)
     return node.reshaped(reduced_at(node, into, those, scatter, reduce, include_self))
 
@@ -254,7 +256,7 @@ def scatter_with(
     into, at = _with_axes(node, value, as_indices(node, indices))
     if isinstance(updates, SSAValue) and rank_of(updates) == rank_of(indices):
         (those,) = _with_axes(node, updates)
-        those = cut(node, those, {place: (0, size) for place, size in enumerate(sizes_of(at))})
+        those = cut(node, those, {position: (0, size) for position, size in enumerate(sizes_of(at))})
     else:
         those = node.expanded(node.tensor(updates), sizes_of(at))
     reduction = "none" if reduce is None else REDUCTIONS[reduce]
@@ -311,6 +313,6 @@ def masked_scatter_backward(node: TorchNode, gradient: SSAValue, mask: SSAValue,
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return zeros
     chosen = flat(node, node.expanded(mask, sizes_of(gradient)))
-    places = node.emit(WhereOp, chosen, _numbers(node, chosen), node.splat(0, i64))
+    positions = node.emit(WhereOp, chosen, _numbers(node, chosen), node.splat(0, i64))
     own = node.emit(WhereOp, chosen, flat(node, gradient), node.splat(0, node.element))
-    return node.reshaped(scatter_elements(node, flat(node, zeros), 0, places, own, "add"))
+    return node.reshaped(scatter_elements(node, flat(node, zeros), 0, positions, own, "add"))

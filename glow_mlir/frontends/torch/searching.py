@@ -27,7 +27,7 @@ from glow_mlir.frontends.torch.indexing import as_indices
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 
-def places_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: bool) -> SSAValue:
+def positions_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: bool) -> SSAValue:
     """
     How many of sorted bounds each value has in front of it, those that equal it among them if `right`.
 
@@ -42,8 +42,8 @@ def places_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: boo
     step = 1 << (largest(size).bit_length() - 1)
     while step:
         reached = node.emit(AddOp, found, node.splat(step, i64))
-        place = node.emit(SubOp, node.emit(MinOp, reached, count), one)
-        own = _at(node, bounds, place)
+        position = node.emit(SubOp, node.emit(MinOp, reached, count), one)
+        own = _at(node, bounds, position)
         stops = node.emit(GreaterOp if right else GreaterOrEqualOp, own, values)
         goes_on = node.emit(AndOp, node.emit(NotOp, stops), node.emit(LessOrEqualOp, reached, count))
         found = node.emit(WhereOp, goes_on, reached, found)
@@ -56,11 +56,11 @@ def _alike(node: TorchNode, bounds: SSAValue, values: SSAValue) -> tuple[SSAValu
     return (bounds, values) if element_of(bounds) == element_of(values) else node.promoted(bounds, values)
 
 
-def _at(node: TorchNode, bounds: SSAValue, places: SSAValue) -> SSAValue:
+def _at(node: TorchNode, bounds: SSAValue, positions: SSAValue) -> SSAValue:
     """The bounds at places of their lists."""
     if rank_of(bounds) == 1:
-        return node.emit(GatherOp, bounds, places, axis=0)
-    return node.emit(GatherElementsOp, bounds, places, axis=rank_of(bounds) - 1)
+        return node.emit(GatherOp, bounds, positions, axis=0)
+    return node.emit(GatherElementsOp, bounds, positions, axis=rank_of(bounds) - 1)
 
 
 @torch_operator("searchsorted.Tensor", "searchsorted.Scalar")
@@ -80,7 +80,7 @@ def searchsorted(
         bounds = node.emit(GatherElementsOp, bounds, as_indices(node, sorter), axis=rank_of(bounds) - 1)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
-    return node.cast(places_among(node, bounds, given, right or side == "right"), node.element)
+    return node.cast(positions_among(node, bounds, given, right or side == "right"), node.element)
 
 
 @torch_operator("bucketize.Tensor", "bucketize.Scalar")
@@ -98,4 +98,4 @@ def repeat_interleave(node: TorchNode, repeats: SSAValue, *, output_size: int | 
     if size == 0:
         return node.splat(0, node.element, (0,))
     ends = node.emit(CumSumOp, node.cast(repeats, i64), axis=0)
-    return node.cast(places_among(node, ends, iota(node, size), right=True), node.element)
+    return node.cast(positions_among(node, ends, iota(node, size), right=True), node.element)

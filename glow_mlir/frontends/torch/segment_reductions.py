@@ -19,7 +19,7 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.index_operators import flat, scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.frontends.torch.scattering import REDUCTIONS
-from glow_mlir.frontends.torch.searching import places_among
+from glow_mlir.frontends.torch.searching import positions_among
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
@@ -61,8 +61,8 @@ class Segments:
             ends = cut(node, table, {1: (1, last)})
             own = node.emit(SubOp, ends, cut(node, table, {1: (0, last - 1)}))
         count = sizes_of(own)[1]
-        places = node.expanded(node.reshaped(iota(node, size), (1, size)), (rows, size))
-        numbers = places_among(node, ends, places, right=True)
+        positions = node.expanded(node.reshaped(iota(node, size), (1, size)), (rows, size))
+        numbers = positions_among(node, ends, positions, right=True)
         first = node.emit(MulOp, node.reshaped(iota(node, rows), (rows, 1)), _number(node, count + 1))
         return Segments(node, flat(node, node.emit(AddOp, numbers, first)), own, outer, sizes[axis + 1 :], count)
 

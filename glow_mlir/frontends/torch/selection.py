@@ -29,22 +29,22 @@ def nonzero_static(node: TorchNode, value: SSAValue, *, size: int, fill_value: i
     fill = node.splat(fill_value, i64)
     if 0 in node.sizes or 0 in sizes_of(value) or not rank_of(value):
         return node.splat(fill_value, i64, node.sizes)
-    places, count = node.emit_all(NonZeroOp, value)
-    most = shape_of(places)[1]
+    positions, count = node.emit_all(NonZeroOp, value)
+    most = shape_of(positions)[1]
     widths = [(0, 0), (0, size - most)]
-    columns = pad_value(node, places, widths, "constant", fill)
+    columns = pad_value(node, positions, widths, "constant", fill)
     inside = node.emit(LessOp, iota(node, size), count)
     return node.emit(TransposeOp, node.emit(WhereOp, inside, columns, fill), permutation=(1, 0))
 
 
-def places_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue, Size]:
+def positions_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue, Size]:
     """Where elements of a value of one axis or more are not 0, one a column, and how many, `least` or more."""
 
     def found() -> SSAValue:
         if 0 in sizes_of(mask):
             return node.splat(0, i64, (rank_of(mask), 0))
-        places, count = node.emit_all(NonZeroOp, mask)
-        return cut(node, places, {1: (0, node.bind_symbol(count, shape_of(places)[1], least))})
+        positions, count = node.emit_all(NonZeroOp, mask)
+        return cut(node, positions, {1: (0, node.bind_symbol(count, shape_of(positions)[1], least))})
 
     columns = node.builder.numbering.once(("places", least, node.builder.block), mask, found)
     return columns, sizes_of(columns)[1]
@@ -52,14 +52,14 @@ def places_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue
 
 def mask_indices(node: TorchNode, mask: SSAValue, least: int = 0) -> list[SSAValue]:
     """An index for each axis of truth values: where these hold, which is so for `least` or more."""
-    columns, count = places_of(node, mask, least)
+    columns, count = positions_of(node, mask, least)
     return [node.reshaped(cut(node, columns, {0: (axis, axis + 1)}), (count,)) for axis in range(rank_of(mask))]
 
 
 @torch_operator("nonzero.default")
 def nonzero(node: TorchNode, value: SSAValue) -> SSAValue:
     """The places of all elements that are not 0, one a row."""
-    columns, count = places_of(node, node.reshaped(value, sizes_of(value) or (1,)))
+    columns, count = positions_of(node, node.reshaped(value, sizes_of(value) or (1,)))
     node.binds(count)
     if not rank_of(value):
         return node.splat(0, i64, (count, 0))
@@ -71,11 +71,11 @@ def masked_select(node: TorchNode, value: SSAValue, mask: SSAValue) -> SSAValue:
     """The elements where truth values hold, along one axis."""
     sizes = broadcast(sizes_of(value), sizes_of(mask))
     elements, chosen = (flat(node, node.expanded(item, sizes)) for item in (value, mask))
-    (places,) = mask_indices(node, chosen)
-    node.binds(sizes_of(places)[0])
+    (positions,) = mask_indices(node, chosen)
+    node.binds(sizes_of(positions)[0])
     if 0 in sizes:
-        return node.splat(0, element_of(value), sizes_of(places))
-    return node.emit(GatherOp, elements, places, axis=0)
+        return node.splat(0, element_of(value), sizes_of(positions))
+    return node.emit(GatherOp, elements, positions, axis=0)
 
 
 # Different elements
@@ -104,13 +104,13 @@ def unique_slices(
 def _unique(
     node: TorchNode,
     rows: SSAValue,
-    places: Sizes,
+    positions: Sizes,
     inverse: bool,
     counts: bool,
     axis: int | None,
     inner: Sizes = (),
 ) -> list[SSAValue]:
-    """The different rows, in sizes `inner`; the number of each row in sizes `places`; how often each comes."""
+    """The different rows, in sizes `inner`; the number of each row in sizes `positions`; how often each comes."""
     element = element_of(rows)
     given = node.cast(rows, i64) if is_bool(element) else rows
     if 0 in sizes_of(rows):
@@ -122,7 +122,7 @@ def _unique(
     none = node.splat(0, i64, (0,))
     return [
         kept if axis is None else moved_axis(node, kept, 0, axis),
-        node.reshaped(numbers, places) if inverse else none,
+        node.reshaped(numbers, positions) if inverse else none,
         cut(node, occurrences, {0: (0, size)}) if counts else none,
     ]
 
@@ -141,14 +141,16 @@ def unique_consecutive(
     ahead, behind = (cut(node, elements, {0: bounds}) for bounds in ((0, size - 1), (1, size)))
     differs = node.emit(NotOp, node.emit(EqualOp, ahead, behind))
     begins = node.emit(ConcatOp, [node.splat(1, i1, (1,)), differs], axis=0)
-    (places,) = mask_indices(node, begins, least=1)
-    (number,) = sizes_of(places)
+    (positions,) = mask_indices(node, begins, least=1)
+    (number,) = sizes_of(positions)
     node.binds(number)
     numbers = node.emit(CumSumOp, node.cast(begins, i64), axis=0)
-    ends = node.emit(ConcatOp, [cut(node, places, {0: (1, number)}), node.reshaped(scalar(node, size), (1,))], axis=0)
+    ends = node.emit(
+        ConcatOp, [cut(node, positions, {0: (1, number)}), node.reshaped(scalar(node, size), (1,))], axis=0
+    )
     none = node.splat(0, i64, (0,))
     return [
-        node.emit(GatherOp, elements, places, axis=0),
+        node.emit(GatherOp, elements, positions, axis=0),
         node.reshaped(node.emit(SubOp, numbers, node.splat(1, i64)), sizes_of(value)) if inverse else none,
-        node.emit(SubOp, ends, places) if counts else none,
+        node.emit(SubOp, ends, positions) if counts else none,
     ]

@@ -73,7 +73,7 @@ _SIGNS = {"add": " + ", "mul": " * ", "floordiv": " // "}
 
 
 def spelled(size: TracedSize) -> str:
-    """A size as text, as `told_by` reads it where it is a sum of products and quotients."""
+    """A size as text, as `size_from_label` reads it where it is a sum of products and quotients."""
     if isinstance(size, int):
         return str(size)
     if size.word in ("number", "symbol"):

@@ -17,8 +17,8 @@ def ordered(node: TorchNode, value: SSAValue, axis: int, count: int, largest: bo
     """The largest or smallest elements of an axis in order, equal ones by their places, and these."""
     element = element_of(value)
     given = node.cast(value, i32) if is_bool(element) else value
-    found, places = node.emit_all(TopKOp, given, k=count, axis=axis, largest=largest)
-    return node.cast(found, element), places
+    found, positions = node.emit_all(TopKOp, given, k=count, axis=axis, largest=largest)
+    return node.cast(found, element), positions
 
 
 def length(node: TorchNode, value: SSAValue, axis: int) -> int:

@@ -191,8 +191,8 @@ def lgamma(x: Tensor) -> Tensor:
     is_low = x < 0.5
     above = where(is_low, 1.0 - x, x)
     series = above * 0.0 + LANCZOS_FIRST
-    for place, coefficient in enumerate(LANCZOS):
-        series = series + coefficient / (above + float(place))
+    for position, coefficient in enumerate(LANCZOS):
+        series = series + coefficient / (above + float(position))
     shifted = above + LANCZOS_SHIFT
     found = (above - 0.5) * log(shifted) - shifted + log(series * math.sqrt(2 * math.pi))
     reflected = math.log(math.pi) - log(abs(sin(_angle(x)))) - found
@@ -216,7 +216,7 @@ def digamma(x: Tensor) -> Tensor:
         rest = rest + 1.0 / (above + float(step))
     shifted = above + float(SHIFT)
     inverse = 1.0 / (shifted * shifted)
-    series = [number / (2 * place) for place, number in enumerate(BERNOULLI, 1)]
+    series = [number / (2 * position) for position, number in enumerate(BERNOULLI, 1)]
     found = log(shifted) - 0.5 / shifted - polynomial(inverse, (*series[::-1], 0.0)) - rest
     angle = _angle(x)
     reflected = where(equal(angle, 0.0) & not_equal(x, 0.0), math.nan, found - math.pi / tan(angle))
@@ -240,9 +240,9 @@ def hurwitz_zeta(exponent: int, x: Tensor) -> Tensor:
     power = raised(inverse, exponent - 1)
     total = total + power * (1 / (exponent - 1) + inverse * 0.5)
     factor, term = float(exponent), power * inverse * inverse
-    for place, number in enumerate(BERNOULLI, 1):
-        total = total + term * (number / math.factorial(2 * place) * factor)
-        factor *= (exponent + 2 * place - 1) * (exponent + 2 * place)
+    for position, number in enumerate(BERNOULLI, 1):
+        total = total + term * (number / math.factorial(2 * position) * factor)
+        factor *= (exponent + 2 * position - 1) * (exponent + 2 * position)
         term = term * inverse * inverse
     return total
 

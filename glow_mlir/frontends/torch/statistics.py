@@ -17,7 +17,7 @@ from glow_mlir.frontends.torch.cumulative import running_extreme
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.positions import at_places, positions_along
+from glow_mlir.frontends.torch.positions import at_positions, positions_along
 from glow_mlir.frontends.torch.reductions import axes_of, reduced
 from glow_mlir.frontends.torch.sorting import length, ordered
 from glow_mlir.support.symbols import product_of
@@ -66,7 +66,7 @@ def variance_and_mean(
 
 def _median(node: TorchNode, value: SSAValue, axis: int, skips_nan: bool) -> tuple[SSAValue, SSAValue]:
     """The median along an axis, the lower one of two, and where it is; the axis stays."""
-    values, places = ordered(node, value, axis, length(node, value, axis), largest=False)
+    values, indices = ordered(node, value, axis, length(node, value, axis), largest=False)
     count = node.of(sizes_of(value)[axis], i64)
     rank = (count - 1) / 2
     if is_float(element_of(value)):
@@ -76,15 +76,15 @@ def _median(node: TorchNode, value: SSAValue, axis: int, skips_nan: bool) -> tup
         rank = maximum(count - gaps - 1, 0) / 2 if skips_nan else where(gaps > 0, count - gaps, rank)
     one = tuple(1 if other == axis else size for other, size in enumerate(sizes_of(value)))
     wanted = node.expanded(node.value(rank), one)
-    return at_places(node, values, wanted, axis), at_places(node, places, wanted, axis)
+    return at_positions(node, values, wanted, axis), at_positions(node, indices, wanted, axis)
 
 
 def _medians(skips_nan: bool) -> Callable[..., list[SSAValue]]:
     def run(node: TorchNode, value: SSAValue, axis: int, keepdim: bool = False) -> list[SSAValue]:
         if not rank_of(value) or 0 in node.sizes:
             return [node.reshaped(value), node.splat(0, *node.result(1))]
-        found, places = _median(node, value, axis_of(axis, rank_of(value)), skips_nan)
-        return [node.reshaped(found), node.reshaped(places)]
+        found, indices = _median(node, value, axis_of(axis, rank_of(value)), skips_nan)
+        return [node.reshaped(found), node.reshaped(indices)]
 
     return run
 
@@ -109,11 +109,11 @@ def mode(node: TorchNode, value: SSAValue, axis: int = -1, keepdim: bool = False
     if not rank_of(value) or 0 in node.sizes:
         return [node.reshaped(value), node.splat(0, *node.result(1))]
     axis = axis_of(axis, rank_of(value))
-    values, places = ordered(node, value, axis, length(node, value, axis), largest=False)
-    place = node.formulas.of(positions_along(node, sizes_of(value), axis))
-    before = at_places(node, values, node.value(maximum(place - 1, 0)), axis)
+    values, indices = ordered(node, value, axis, length(node, value, axis), largest=False)
+    position = node.formulas.of(positions_along(node, sizes_of(value), axis))
+    before = at_positions(node, values, node.value(maximum(position - 1, 0)), axis)
     begins = not_equal(node.formulas.of(values), node.formulas.of(before))
-    starts, _ = running_extreme(node, node.value(where(begins, place, 0)), axis, is_largest=True)
-    run = node.value(place - node.formulas.of(starts))
+    starts, _ = running_extreme(node, node.value(where(begins, position, 0)), axis, is_largest=True)
+    run = node.value(position - node.formulas.of(starts))
     longest = node.emit(ops.ArgMaxOp, run, axis=axis)
-    return [node.reshaped(at_places(node, item, longest, axis)) for item in (values, places)]
+    return [node.reshaped(at_positions(node, item, longest, axis)) for item in (values, indices)]

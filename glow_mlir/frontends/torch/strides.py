@@ -59,7 +59,7 @@ def diagonal(node: TorchNode, value: SSAValue, offset: int = 0, one: int = 0, ot
     if found.count == 0:
         return node.splat(0, node.element, node.sizes)
     lines = found.lines(node, value)
-    outer, place = sizes_of(lines)[:-1], rank_of(lines) - 1
+    outer, position = sizes_of(lines)[:-1], rank_of(lines) - 1
     if isinstance(found.columns, SymbolicSize) or isinstance(found.count, SymbolicSize):
         matrix = node.reshaped(lines, (*outer, found.rows, found.columns))
         return _by_rows(node, matrix, found.count)
@@ -67,7 +67,7 @@ def diagonal(node: TorchNode, value: SSAValue, offset: int = 0, one: int = 0, ot
     step = found.columns + 1
     end = found.first + (found.count - 1) * step + 1
     starts, ends = (*(0 for _ in outer), found.first), (*outer, end)
-    steps = [1] * place + [step]
+    steps = [1] * position + [step]
     return node.emit(SliceOp, lines, starts=starts, ends=ends, steps=steps)
 
 
@@ -91,8 +91,8 @@ def diagonal_scatter(
     if not isinstance(found.columns, int) or not isinstance(found.count, int) or not isinstance(found.first, int):
         raise node.unsupported("a diagonal whose size is known at run time only is not replaced")
     lines = found.lines(node, value)
-    places = node.constant(found.first + (found.columns + 1) * np.arange(found.count, dtype=np.int64))
-    result = scatter_slices(node, lines, rank_of(lines) - 1, places, node.cast(part, node.element))
+    positions = node.constant(found.first + (found.columns + 1) * np.arange(found.count, dtype=np.int64))
+    result = scatter_slices(node, lines, rank_of(lines) - 1, positions, node.cast(part, node.element))
     sizes = sizes_of(value)
     return restored(node, node.reshaped(result, tuple(sizes[axis] for axis in found.order)), found.order)
 
@@ -107,15 +107,15 @@ def unfold(node: TorchNode, value: SSAValue, axis: int, size: int, step: int) ->
     if count == 0 or size == 0:
         return node.splat(0, node.element, node.sizes)
     if isinstance(count, int):
-        places = node.constant(np.arange(count, dtype=np.int64)[:, None] * step + np.arange(size))
+        positions = node.constant(np.arange(count, dtype=np.int64)[:, None] * step + np.arange(size))
     else:
         first = node.reshaped(iota(node, count, step), (count, 1))
-        places = node.emit(AddOp, first, node.constant(np.arange(size, dtype=np.int64)[None]))
-    windows = node.emit(GatherOp, value, places, axis=axis)
+        positions = node.emit(AddOp, first, node.constant(np.arange(size, dtype=np.int64)[None]))
+    windows = node.emit(GatherOp, value, positions, axis=axis)
     return moved_axis(node, windows, axis + 1, rank_of(windows) - 1)
 
 
-def places_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+def offsets_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
     """Where in memory each element of a tensor lies."""
     found = np.full(tuple(sizes), offset, np.int64)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
@@ -123,7 +123,7 @@ def places_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) 
     return found
 
 
-def strided_places(
+def strided_offsets(
     node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None
 ) -> np.ndarray:
     """
@@ -138,10 +138,10 @@ def strided_places(
     if not all(isinstance(number, int) for number in (traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")
     begin = _number(traced.offset)
-    wanted = places_in_memory([_number(size) for size in sizes], [_number(step) for step in strides], _number(first))
+    wanted = offsets_in_memory([_number(size) for size in sizes], [_number(step) for step in strides], _number(first))
     if not wanted.size:
         return wanted
-    own = _own_places(node, value, begin)
+    own = _own_positions(node, value, begin)
     known = np.full(max(own.max(initial=0), wanted.max()) + 1, -1, np.int64)
     known[own.reshape(-1)] = np.arange(own.size)
     if (known[wanted] < 0).any():
@@ -149,11 +149,11 @@ def strided_places(
     return known[wanted]
 
 
-def _own_places(node: TorchNode, value: SSAValue, begin: int) -> np.ndarray:
+def _own_positions(node: TorchNode, value: SSAValue, begin: int) -> np.ndarray:
     """Where in memory the elements of the first operand lie that there are for all sizes of it."""
     traced = node.traced_operand(0)
     if all(isinstance(number, int) for number in (*traced.sizes, *traced.strides)):
-        return places_in_memory(*traced.hint, begin)
+        return offsets_in_memory(*traced.hint, begin)
     if memory_order(*traced.hint) != tuple(range(rank_of(value))):
         raise node.unsupported("strides that are known at run time only are not supported")
     return begin + np.arange(smallest(product_of(sizes_of(value))))
@@ -169,7 +169,7 @@ def as_strided(
     node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None = None
 ) -> SSAValue:
     """What lies in the memory of a tensor at other strides."""
-    return taken(node, flat(node, value), strided_places(node, value, sizes, strides, offset))
+    return taken(node, flat(node, value), strided_offsets(node, value, sizes, strides, offset))
 
 
 @torch_operator("as_strided_scatter.default")
@@ -182,7 +182,7 @@ def as_strided_scatter(
     offset: Size | None = None,
 ) -> SSAValue:
     """A tensor with other elements where those of a view of its memory lie."""
-    places = strided_places(node, value, sizes, strides, offset)
-    indices = node.constant(places.reshape(-1))
-    updates = flat(node, node.expanded(node.cast(part, node.element), places.shape))
+    positions = strided_offsets(node, value, sizes, strides, offset)
+    indices = node.constant(positions.reshape(-1))
+    updates = flat(node, node.expanded(node.cast(part, node.element), positions.shape))
     return node.reshaped(scatter_slices(node, flat(node, value), 0, indices, updates))

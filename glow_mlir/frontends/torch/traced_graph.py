@@ -79,7 +79,7 @@ TracedValue = TracedTensor | Expression | int | float | bool | None
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Where a node comes from: the module that was called, and the line of the program."""
 
     module: str = ""
@@ -108,7 +108,7 @@ class TracedNode:
     arguments: tuple[Argument, ...]
     keywords: Mapping[str, Argument]
     results: tuple[TracedValue, ...]
-    place: Place = Place()
+    location: SourceLocation = SourceLocation()
 
 
 @dataclass(frozen=True)

@@ -56,17 +56,17 @@ def _solved(node: TorchNode, matrix: SSAValue, right: SSAValue, upper: bool, is_
     scanned = [Rows(moved_axis(node, value, axis, 0), upper) for value in (matrix, right)]
     scanned.append(Rows(iota(node, count), upper))
     body = Body(node, [none], scanned)
-    (known,), (coefficients, own, place) = body.carried, body.rows
+    (known,), (coefficients, own, position) = body.carried, body.rows
     with node.builder.inside(body.block):
         of = node.formulas.of
         batch = sizes_of(right)[:-2]
-        places = of(iota(node, count))
-        is_read = places > of(place) if upper else places < of(place)
+        positions = of(iota(node, count))
+        is_read = positions > of(position) if upper else positions < of(position)
         others = node.reshaped(node.value(where(is_read, of(coefficients), 0.0)), (*batch, 1, count))
         rest = of(node.reshaped(own, (*batch, 1, sizes_of(right)[-1]))) - of(numpy_product(node, others, known))
         if not is_unit:
-            pivot = node.emit(GatherOp, coefficients, place, axis=axis)
+            pivot = node.emit(GatherOp, coefficients, position, axis=axis)
             rest = rest / of(node.reshaped(pivot, (*batch, 1, 1)))
-        row = equal(of(node.reshaped(iota(node, count), (count, 1))), of(place))
+        row = equal(of(node.reshaped(iota(node, count), (count, 1))), of(position))
         found = node.value(where(row, rest, of(known)))
     return body.emit(Trips(count), [found], [])[0]

@@ -29,15 +29,15 @@ class AssignDevicesPass(ModulePass):
     fields: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        said, wanted = devices_of(op), named_devices(self.devices, self.fields) if self.devices else []
-        if said and wanted and said != wanted:
-            names = ", ".join(device.name for device in said)
+        declared, wanted = devices_of(op), named_devices(self.devices, self.fields) if self.devices else []
+        if declared and wanted and declared != wanted:
+            names = ", ".join(device.name for device in declared)
             raise OptionError(f"the module has other devices than '{self.devices}'", hint=f"it has {names}")
-        if not said and not wanted:
-            raise OptionError("nobody says on what devices the module is to run", hint="devices=cpu,interpreter")
-        for device in said:
+        if not declared and not wanted:
+            raise OptionError("the module has no devices to run on", hint="devices=cpu,interpreter")
+        for device in declared:
             if with_fields(device.target, named_fields(f",{self.fields}")[1] if self.fields else {}) != device.target:
                 raise OptionError(f"the module says otherwise of {device.name} than '{self.fields}'")
-        if not said:
+        if not declared:
             op.attributes[DEVICES] = ArrayAttr([DeviceAttr(device) for device in wanted])
             statistics.count("devices assigned", len(wanted))

@@ -66,8 +66,8 @@ class AssignTargetPass(ModulePass):
         if self.target is not None and self._made.backend == own.backend:
             if own.costs != self._made.costs:
                 raise contradiction(function, "costs", own.costs, self._made.costs)
-            _, said = named_fields(self.target)
-            names = [*OF_A_NAME, *(name for name in said if name in FIELDS)]
+            _, fields_given = named_fields(self.target)
+            names = [*OF_A_NAME, *(name for name in fields_given if name in FIELDS)]
             wanted = {name: field_of(self._made, name) for name in names} | wanted
         for name, value in wanted.items():
             if field_of(own, name) != value:

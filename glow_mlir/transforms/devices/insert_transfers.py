@@ -15,7 +15,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.partitioning.device_memories import HOST_MEMORY, Places
+from glow_mlir.partitioning.device_memories import HOST_MEMORY, BufferMemories
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -32,11 +32,11 @@ class InsertTransfersPass(ModulePass):
     name = "insert-transfers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        places = Places(op)
+        memories = BufferMemories(op)
         for function in low_functions(op):
             calls = [item for item in own_operations(function) if isinstance(item, CallOp)]
             if calls:
-                _Transfers(function, places).insert(calls)
+                _Transfers(function, memories).insert(calls)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _Transfers:
     """The transfers of one host program."""
 
     function: FuncOp
-    places: Places
+    memories: BufferMemories
     copies: dict[tuple[SSAValue, str], SSAValue] = field(default_factory=dict[tuple[SSAValue, str], SSAValue])
     """Buffer and memory → its copy there."""
     writers: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
@@ -61,35 +61,35 @@ class _Transfers:
 
     def _source(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
         """The buffer that a device reads in place of `value`."""
-        place = self.places.of(value)
-        if self.places.is_usable(place, device):
+        held_in = self.memories.of(value)
+        if self.memories.is_usable(held_in, device):
             return value
-        if not self.places.is_host(place):
-            value = self._copy(value, HOST_MEMORY, place, call)
-        return value if self.places.is_host(device) else self._copy(value, device, device, call)
+        if not self.memories.is_host(held_in):
+            value = self._copy(value, HOST_MEMORY, held_in, call)
+        return value if self.memories.is_host(device) else self._copy(value, device, device, call)
 
-    def _copy(self, value: SSAValue, place: str, queue: str, call: CallOp) -> SSAValue:
-        """The copy of a buffer in the memory `place`, transferred by `queue`."""
-        known = self.copies.get((value, place))
+    def _copy(self, value: SSAValue, held_in: str, queue: str, call: CallOp) -> SSAValue:
+        """The copy of a buffer in the memory `held_in`, transferred by `queue`."""
+        known = self.copies.get((value, held_in))
         if known is not None:
             return known
-        copy = self._allocate(value, place)
+        copy = self._allocate(value, held_in)
         transfer = TransferOp.between(copy, value, queue, call.location)
         writer = self.writers.get(value)
         if writer is None:  # The caller provides it.
             first = next(op for op in own_operations(self.function) if isinstance(op, CallOp))
             self.function.block.insert_op_before(transfer, first)
-        elif place == HOST_MEMORY:
+        elif held_in == HOST_MEMORY:
             self.function.block.insert_op_after(transfer, writer)
         else:
             self.function.block.insert_op_before(transfer, call)
         self.writers[copy] = transfer
-        self.copies[value, place] = copy
+        self.copies[value, held_in] = copy
         return copy
 
     def _target(self, value: SSAValue, device: str, call: CallOp) -> SSAValue:
         """The buffer that a device writes in place of `value`."""
-        if self.places.is_usable(self.places.of(value), device):
+        if self.memories.is_usable(self.memories.of(value), device):
             return value
         made = self._allocate(value, device)
         transfer = TransferOp.between(value, made, device, call.location)
@@ -98,12 +98,12 @@ class _Transfers:
         self.copies[value, device] = made
         return made
 
-    def _allocate(self, value: SSAValue, place: str) -> SSAValue:
-        """Allocate a buffer like `value` in the memory `place`, live throughout the function."""
+    def _allocate(self, value: SSAValue, held_in: str) -> SSAValue:
+        """Allocate a buffer like `value` in the memory `held_in`, live throughout the function."""
         block = self.function.block
         type_ = buffer_type(sizes_of(value), element_of(value))
         assert isinstance(value.owner, Operation)
-        made = AllocOp.of(type_, value.owner.location, "" if place == HOST_MEMORY else place)
+        made = AllocOp.of(type_, value.owner.location, "" if held_in == HOST_MEMORY else held_in)
         made.result.name_hint = value.name_hint
         first = next(op for op in own_operations(self.function) if isinstance(op, CallOp | TransferOp))
         block.insert_op_before(made, first)

@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import entries_of, symbols_in
-from glow_mlir.ir.locations import described, location_name, place_of
+from glow_mlir.ir.locations import described, location_name, source_location
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations, own_operations, own_operations_backward
 from glow_mlir.partitioning.extraction import extracted
@@ -60,7 +60,7 @@ def _check_sizes(function: FuncOp) -> None:
     if binding is not None or symbols_in(function):
         raise UnsupportedError(
             f"@{function.sym_name.data} has sizes that are known at run time only, and partitions take numbers",
-            file=place_of(function if binding is None else binding),
+            file=source_location(function if binding is None else binding),
             hint="a session compiles for the sizes of its calls; --bind says them beforehand"
             if binding is None
             else "without devices=… the model runs",
@@ -167,7 +167,7 @@ class _Partitioning:
             if device not in self.devices:
                 what = f"{op.name} ('{described(op)}') is on no device of the module"
                 hint = "run the pass 'place-operators' first"
-                raise ModelError(what, file=place_of(op), node=location_name(op.location), hint=hint)
+                raise ModelError(what, file=source_location(op), node=location_name(op.location), hint=hint)
             levels = [found[source][0] + (found[source][1] != device) for source in sources]
             found.append((max(levels, default=0), device))
         return found

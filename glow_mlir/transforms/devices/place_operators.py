@@ -1,4 +1,4 @@
-"""`place-operators`: assign each operator to a device."""
+"""`position-operators`: assign each operator to a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp
 from glow_mlir.errors import ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir import statistics
-from glow_mlir.ir.locations import described, location_name, location_names, place_of
+from glow_mlir.ir.locations import described, location_name, location_names, source_location
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.options.placement import PREFERRED, STRATEGIES
 from glow_mlir.partitioning.latency import least_latency, preferring
@@ -55,19 +55,19 @@ class PlaceOperatorsPass(ModulePass):
         devices, storage = devices_of(op), Storage(op)
         if not devices:
             raise OptionError("the module says no devices", hint="run the pass 'assign-devices' first")
-        said = read_placement(self.assignments, devices)
+        wanted_devices = read_placement(self.assignments, devices)
         profile: Profile = read_profile(Path(self.profile)) if self.profile else {}
         support, state = Support(storage), dict[str, str]()
         for function in high_functions(op):
             nodes = Nodes(function, storage)
-            _pin(nodes, said)
+            _pin(nodes, wanted_devices)
             for node, device in zip(nodes.ops, self._placed(nodes, devices, support, profile, state), strict=True):
                 node.attributes[DEVICE] = StringAttr(device.name)
                 statistics.count(f"operators on {device.name}")
                 if isinstance(node, GetOp | SaveOp) and nodes.is_state(node):
                     state[node.storage_name] = device.name
         known = {name for node in op.walk() for name in location_names(node.location)}
-        if unknown := sorted(set(said) - known):
+        if unknown := sorted(set(wanted_devices) - known):
             raise OptionError(f"the model has no node '{unknown[0]}'", hint=f"{self.assignments} names it")
 
     def _placed(
@@ -98,10 +98,10 @@ class PlaceOperatorsPass(ModulePass):
         return least_latency(preferring(problem) if self.strategy == "preferred" else problem)
 
 
-def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
+def _pin(nodes: Nodes, wanted_devices: Mapping[str, str]) -> None:
     """Assign the nodes in the file to their devices; for an operator made of several nodes, the last match counts."""
     for node in nodes.ops:
-        found = [said[name] for name in location_names(node.location) if name in said]
+        found = [wanted_devices[name] for name in location_names(node.location) if name in wanted_devices]
         if found and pinned(node) is None:
             node.attributes[DEVICE] = StringAttr(found[-1])
 
@@ -112,7 +112,9 @@ def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequ
     if refused:
         listed = [(f"{op.name} : {', '.join(map(str, op.result_types))}", described(op)) for op in refused]
         by = f"any of the devices {', '.join(device.name for device in devices)}"
-        raise UnsupportedOperatorsError(listed, file=place_of(refused[0]), by=by, hint="add a device that executes it")
+        raise UnsupportedOperatorsError(
+            listed, file=source_location(refused[0]), by=by, hint="add a device that executes it"
+        )
     names = [device.name for device in devices]
     for op, reasons in zip(nodes.ops, refusals, strict=True):
         where = pinned(op)
@@ -121,7 +123,7 @@ def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequ
         if where is not None and (reason := reasons[names.index(where)]):
             raise ModelError(
                 f"{op.name} is said to be on {where}, which refuses it: {reason}",
-                file=place_of(op),
+                file=source_location(op),
                 node=location_name(op.location),
             )
 
@@ -134,7 +136,7 @@ def _check_state(nodes: Nodes, state: Mapping[str, str]) -> None:
             if None not in (home, where) and home != where:
                 raise ModelError(
                     f"{op.name} is said to be on {where}, and state @{op.storage_name} is on {home}",
-                    file=place_of(op),
+                    file=source_location(op),
                     node=location_name(op.location),
                 )
 
@@ -144,10 +146,16 @@ def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem,
     name = function.sym_name.data
     if not any(problem.memory):
         if strategy != "pipeline":
-            return ModelError(f"@{name} has operators on several devices that share state", file=place_of(function))
+            return ModelError(
+                f"@{name} has operators on several devices that share state", file=source_location(function)
+            )
         reason = f"@{name} is no pipeline of stages on {', '.join(device.name for device in devices)}, in this order"
-        return ModelError(reason, file=place_of(function), hint="another order, fewer pinned operators, partition=…")
+        return ModelError(
+            reason, file=source_location(function), hint="another order, fewer pinned operators, partition=…"
+        )
     constants = {name: size for own in problem.constants for name, size in own}
     limits = ", ".join(f"{device.name} {device.memory_bytes:,}" for device in devices if device.memory_bytes)
     reason = f"@{name} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
-    return ModelError(reason, file=place_of(function), hint=f"memory: {limits}" if limits else "pin fewer operators")
+    return ModelError(
+        reason, file=source_location(function), hint=f"memory: {limits}" if limits else "pin fewer operators"
+    )

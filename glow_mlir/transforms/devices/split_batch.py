@@ -50,7 +50,7 @@ class SplitBatchPass(ModulePass):
         devices, storage = devices_of(op), Storage(op)
         if len(devices) < 2:
             return
-        support, said = Support(storage), read_placement(self.assignments, devices)
+        support, wanted_devices = Support(storage), read_placement(self.assignments, devices)
         for function in entries_of(op):
             if not isinstance(function, FuncOp) or symbols_in(function):
                 continue
@@ -60,7 +60,7 @@ class SplitBatchPass(ModulePass):
             shared = {
                 item: operands
                 for item, operands in found.operands.items()
-                if pinned(item) is None and said.keys().isdisjoint(location_names(item.location))
+                if pinned(item) is None and wanted_devices.keys().isdisjoint(location_names(item.location))
             }
             able = [device for device in devices if not any(support.refusal(item, device) for item in shared)]
             if len(able) > 1:
@@ -98,7 +98,7 @@ class _Shares:
     def _edges(self, number: int) -> tuple[int, int]:
         """The range of samples of a device: first, and one past the last."""
         least, more = divmod(self.axes.samples, len(self.devices))
-        begin, end = (place * least + min(place, more) for place in (number, number + 1))
+        begin, end = (position * least + min(position, more) for position in (number, number + 1))
         return begin, end
 
     def _copy(self, op: HighOp, number: int) -> None:

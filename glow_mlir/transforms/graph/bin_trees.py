@@ -88,12 +88,12 @@ class _Tests:
     """
     Distinct tests, sorted: their thresholds, and the range of each feature.
 
-    `places` maps nodes to tests.
+    `test_numbers` maps nodes to tests.
     """
 
     ranges: np.ndarray
     thresholds: np.ndarray
-    places: np.ndarray
+    test_numbers: np.ndarray
     relations: Sequence[int]
     counts: Sequence[int]
 
@@ -127,11 +127,15 @@ class _Trees:
         """Complete trees, with a leaf in place of its missing children; `None` if they are too large."""
         levels = [self.roots[:, None]]
         while len(levels) == 1 or np.any(levels[-1] >= 0):
-            places = levels[-1]
-            if len(levels) > MAX_LEVELS or 2 * places.size > MAX_LEAVES:
+            test_numbers = levels[-1]
+            if len(levels) > MAX_LEVELS or 2 * test_numbers.size > MAX_LEAVES:
                 return None
-            links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # The child of a failed test comes first.
-            levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
+            links = self.nodes[
+                np.maximum(test_numbers, 0), LINKS - 1 : 0 : -1
+            ]  # The child of a failed test comes first.
+            levels.append(
+                np.where(test_numbers[..., None] < 0, test_numbers[..., None], links).reshape(len(test_numbers), -1)
+            )
         nodes = np.maximum(np.concatenate(levels[:-1], axis=1), -1)
         if nodes.shape[1] > MAX_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
             return None
@@ -148,17 +152,17 @@ class _Trees:
         if most >= MAX_NODES or most * trees > MAX_GROWTH * max(count, FEW * trees):
             return None
         own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each inner node.
-        place = np.arange(count) - roots[own]
+        position = np.arange(count) - roots[own]
         links = self.nodes[:, LINKS - 1 : 0 : -1]  # The child of a failed test comes first.
         moved, is_leaf = links - roots[own][:, None], links < 0
-        if np.any(~is_leaf & ((moved <= place[:, None]) | (moved >= sizes[own][:, None]))):
+        if np.any(~is_leaf & ((moved <= position[:, None]) | (moved >= sizes[own][:, None]))):
             return None
         # Leaves are numbered in the order of their parents.
         number = np.cumsum(is_leaf.reshape(-1)).reshape(is_leaf.shape) - 1
         number -= (number[roots, 0] + ~is_leaf[roots, 0])[own][:, None]
         nodes, found = np.full((trees, most), -1), np.full((trees, most, 2), -1, np.int16)
-        nodes[inner[own], place] = np.arange(count)
-        found[inner[own], place] = np.where(is_leaf, -1 - number, moved)
+        nodes[inner[own], position] = np.arange(count)
+        found[inner[own], position] = np.where(is_leaf, -1 - number, moved)
         leaves = np.zeros((trees, 1 << most.bit_length()), np.int64)
         leaves[:, 0] = -1 - np.minimum(self.roots, -1)
         leaves[np.broadcast_to(inner[own][:, None], links.shape)[is_leaf], number[is_leaf]] = -1 - links[is_leaf]
@@ -181,12 +185,12 @@ class _Trees:
         moved = np.repeat(ends - padded - starts, counts)
         kept = np.repeat(thresholds[first][starts + counts - 1], padded)
         kept[np.arange(len(first)) + moved] = thresholds[first]
-        places = np.empty(len(order), np.int64)
-        places[order] = (np.arange(len(first)) + moved)[number]
+        test_numbers = np.empty(len(order), np.int64)
+        test_numbers[order] = (np.arange(len(first)) + moved)[number]
         relations, ranges = np.unique(sets[first][starts], return_counts=True)
         columns = features[first][starts]
         return _Tests(
-            np.stack([columns, ends], axis=1).astype(np.int32), kept, places, relations.tolist(), ranges.tolist()
+            np.stack([columns, ends], axis=1).astype(np.int32), kept, test_numbers, relations.tolist(), ranges.tolist()
         )
 
     def targets_by_tree(self, leaves: np.ndarray) -> np.ndarray | None:
@@ -211,7 +215,7 @@ def _binned(
     op: TreeEnsembleOp, emit: Emitter, trees: _Trees, form: _Form, tests: _Tests, targets: np.ndarray | None
 ) -> SSAValue:
     """The operator on binned trees; nodes that stand for a leaf get an arbitrary test."""
-    numbers = np.where(form.nodes < 0, 0, tests.places[np.maximum(form.nodes, 0)])
+    numbers = np.where(form.nodes < 0, 0, tests.test_numbers[np.maximum(form.nodes, 0)])
     return emit(
         BinnedTreeEnsembleOp,
         op.input,

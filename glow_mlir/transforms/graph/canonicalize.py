@@ -90,12 +90,12 @@ def _walk() -> Walk:
 def canonicalizations() -> tuple[Canonicalization, ...]:
     """The patterns that the operators of our dialects declare."""
     kinds: dict[RewritePattern, list[type[Operation]]] = {}
-    for kind, pattern in _said():
+    for kind, pattern in _canonicalizations():
         kinds.setdefault(pattern, []).append(kind)
     return tuple(Canonicalization(pattern, tuple(found)) for pattern, found in kinds.items())
 
 
-def _said() -> Iterator[tuple[type[Operation], RewritePattern]]:
+def _canonicalizations() -> Iterator[tuple[type[Operation], RewritePattern]]:
     """Operators with each of their patterns; derived instructions have none."""
     for kind in (*operators(), *OWN):
         if issubclass(kind, HasCanonicalizationPatternsInterface):

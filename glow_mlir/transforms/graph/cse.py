@@ -98,12 +98,12 @@ class _Elimination:
         if not is_free and not only_has_effect(op, MemoryEffectKind.READ):
             return
         alike = self.known.setdefault(self._key(op), [])
-        place = next((place for place, other in enumerate(alike) if _same_regions(op, other)), len(alike))
+        position = next((position for position, other in enumerate(alike) if _same_regions(op, other)), len(alike))
         self.candidates.add(op)
-        if place < len(alike) and (is_free or _reads_the_same(alike[place], op)):
-            self._replace(op, alike[place])
+        if position < len(alike) and (is_free or _reads_the_same(alike[position], op)):
+            self._replace(op, alike[position])
         else:
-            alike[place : place + 1] = [op]
+            alike[position : position + 1] = [op]
 
     def _replace(self, op: Operation, existing: Operation) -> None:
         """Redirect uses of the results to an equal operation."""

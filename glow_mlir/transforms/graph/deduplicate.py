@@ -91,11 +91,11 @@ def _is_uniform(array: np.ndarray) -> bool:
 
 def _order_operands(function: FuncOp, storage: Storage) -> None:
     """Sort the operands of commutative operators by definition, with constants last."""
-    places: dict[SSAValue, tuple[bool, int]] = {}
-    for place, op in enumerate(operations(function)):
+    positions: dict[SSAValue, tuple[bool, int]] = {}
+    for position, op in enumerate(operations(function)):
         for result in op.results:
-            places[result] = (storage.is_constant(result), place)
+            positions[result] = (storage.is_constant(result), position)
         if op.has_trait(Commutative):
             left, right = op.operands
-            if places.get(left, FIRST) > places.get(right, FIRST):
+            if positions.get(left, FIRST) > positions.get(right, FIRST):
                 op.operands = [right, left]

@@ -199,9 +199,9 @@ def _joined(trees: Sequence[_Trees]) -> tuple[np.ndarray, np.ndarray | None, np.
     return np.concatenate(nodes), tests, np.concatenate(roots), np.concatenate([tree.weights for tree in trees])
 
 
-def _moved(places: np.ndarray, first_node: int, first_leaf: int) -> np.ndarray:
+def _moved(positions: np.ndarray, first_node: int, first_leaf: int) -> np.ndarray:
     """Shift node numbers (from 0 up) and leaf numbers (below 0) by these counts."""
-    return np.where(places >= 0, places + first_node, places - first_leaf).astype(places.dtype)
+    return np.where(positions >= 0, positions + first_node, positions - first_leaf).astype(positions.dtype)
 
 
 def _only_sum(value: SSAValue) -> AddOp | None:

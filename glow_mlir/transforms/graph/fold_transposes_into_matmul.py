@@ -145,7 +145,7 @@ def permuted(weights: Deferred, axis: int, sizes: Shape, order: Shape) -> Deferr
     """Permute the depth `axis` of the weights, split into axes of those sizes, to the order of the origin."""
     split = weights.reshaped((*weights.shape[:axis], *sizes, *weights.shape[axis + 1 :]))
     trailing = range(axis + len(sizes), len(split.shape))
-    moved = split.transposed((*range(axis), *(axis + place for place in inverse(order)), *trailing))
+    moved = split.transposed((*range(axis), *(axis + position for position in inverse(order)), *trailing))
     return moved.reshaped(weights.shape)
 
 

@@ -52,10 +52,10 @@ def evenly_spaced(indices: np.ndarray, size: int) -> range | None:
     range.
     """
     flat = indices.reshape(-1).astype(np.int64)
-    places = np.where(flat < 0, flat + size, flat)
-    steps = np.diff(places)
-    if (len(steps) and (steps != steps[0]).any()) or places.min() < 0 or places.max() >= size:
+    positions = np.where(flat < 0, flat + size, flat)
+    steps = np.diff(positions)
+    if (len(steps) and (steps != steps[0]).any()) or positions.min() < 0 or positions.max() >= size:
         return None
     step = int(steps[0]) if len(steps) else 0
-    first = int(places[0])
-    return range(first, first + 1) if step == 0 else range(first, first + step * len(places), step)
+    first = int(positions[0])
+    return range(first, first + 1) if step == 0 else range(first, first + step * len(positions), step)

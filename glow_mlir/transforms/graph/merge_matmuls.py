@@ -67,7 +67,7 @@ class MergeProductsOfRows(Pattern):
         if group is None:
             return
         location = fuse_locations(product.location for product in group.products)
-        emit = rewriter.emit_before(group.place, location)
+        emit = rewriter.emit_before(group.anchor, location)
         rows = emit(ConcatOp, [product.left for product in group.products], axis=0)
         replace_by_parts(group.products, emit(MatMulOp, rows, op.right, op.bias), 0, emit, rewriter)
 
@@ -140,7 +140,7 @@ class RowGroup:
     """Products of rows with one matrix, and the insertion point of the merged product."""
 
     products: Sequence[MatMulOp]
-    place: Operation
+    anchor: Operation
 
 
 def row_groups(function: FunctionOp, storage: Storage) -> dict[Operation, RowGroup]:
@@ -158,17 +158,17 @@ def _row_groups(block: Block, storage: Storage) -> dict[Operation, RowGroup]:
     All rows of a group are defined before any of its results is used. Rows that are such products themselves are left
     out, so that operands and readers of a group need not move.
     """
-    places = {op: place for place, op in enumerate(own_operations(block))}
-    candidates = [op for op in places if isinstance(op, MatMulOp) and is_row_product(op, storage)]
+    positions = {op: anchor for anchor, op in enumerate(own_operations(block))}
+    candidates = [op for op in positions if isinstance(op, MatMulOp) and is_row_product(op, storage)]
     known = set(candidates)
     groups: dict[tuple[SSAValue, SSAValue | None], list[MatMulOp]] = {}
     for op in candidates:
         if op.left.owner not in known:
             groups.setdefault((op.right, op.bias), []).append(op)
     found: dict[Operation, RowGroup] = {}
-    for products in (part for group in groups.values() for part in _joint(group, places) if len(part) > 1):
+    for products in (part for group in groups.values() for part in _joint(group, positions) if len(part) > 1):
         users = (user for product in products for user in _users(product))
-        found[products[0]] = RowGroup(products, min(users, key=places.__getitem__))
+        found[products[0]] = RowGroup(products, min(users, key=positions.__getitem__))
     return found
 
 
@@ -177,13 +177,13 @@ def is_row_product(op: MatMulOp, storage: Storage) -> bool:
     return sizes_of(op.left)[:-1] == (1,) and bool(op.result.uses) and has_constant_matrix(op, storage)
 
 
-def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> list[list[MatMulOp]]:
+def _joint(products: Sequence[MatMulOp], positions: Mapping[Operation, int]) -> list[list[MatMulOp]]:
     """Split a group so that in each part all operands are defined before the first use."""
     parts: list[list[MatMulOp]] = []
     last, first = 0, 0
     for op in products:
-        defined = max(_place(value, places) for value in op.operands)
-        used = min(places[user] for user in _users(op))
+        defined = max(_position(value, positions) for value in op.operands)
+        used = min(positions[user] for user in _users(op))
         if parts and max(last, defined) < min(first, used):
             parts[-1].append(op)
             last, first = max(last, defined), min(first, used)
@@ -193,12 +193,12 @@ def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> lis
     return parts
 
 
-def _place(value: SSAValue, places: Mapping[Operation, int]) -> int:
+def _position(value: SSAValue, positions: Mapping[Operation, int]) -> int:
     """
     The position in the block at which a value is defined; before all operators for block arguments and outer values.
     """
     owner = value.owner
-    return places.get(owner, -1) if isinstance(owner, Operation) else -1
+    return positions.get(owner, -1) if isinstance(owner, Operation) else -1
 
 
 def _users(product: MatMulOp) -> list[Operation]:

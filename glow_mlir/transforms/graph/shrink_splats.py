@@ -24,7 +24,7 @@ class ShrinkOperands(Pattern):
         for position, operand in enumerate(op.operands):
             if rank_of(operand) == 0:
                 continue
-            sizes = [sizes_of(other) for place, other in enumerate(op.operands) if place != position]
+            sizes = [sizes_of(other) for index, other in enumerate(op.operands) if index != position]
             if broadcast(*sizes) != sizes_of(op.result):
                 continue
             number = equal_elements(operand, rewriter.storage)

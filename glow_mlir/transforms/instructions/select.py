@@ -19,7 +19,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.activity import say
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.memory.allocate import alignment_of, room_of
+from glow_mlir.transforms.memory.allocate import alignment_of, capacity_of
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class SelectPass(ModulePass):
 
     def _select_for(self, waiting: Sequence[Instruction], function: FuncOp, storage: Storage) -> None:
         backend = get_backend(function.target.backend)
-        rooms: dict[Operation, int] = {}
+        capacities: dict[Operation, int] = {}
         if function.target.limits.ram_bytes:
-            room, lives = room_of(function), live_bytes(function, waiting, alignment_of(function))
-            rooms = {instruction: max(0, room - live) for instruction, live in lives.items()}
+            capacity, lives = capacity_of(function), live_bytes(function, waiting, alignment_of(function))
+            capacities = {instruction: max(0, capacity - live) for instruction, live in lives.items()}
         for number, instruction in enumerate(waiting, 1):
             if self.tune:
                 say(f"tuning instruction {number} of {len(waiting)}")
-            backend.select(instruction, storage, function.target, self.tune, rooms.get(instruction))
+            backend.select(instruction, storage, function.target, self.tune, capacities.get(instruction))
             statistics.count("kernels selected", int("kernel" in instruction.properties))
             statistics.count("cut into parts", int("partitions" in instruction.properties))
 

@@ -25,7 +25,15 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.rewriting.elementwise_runs import MAX_MEMBERS, Buffers, ElementwiseRun, Place, Use, merged, splat_behind
+from glow_mlir.rewriting.elementwise_runs import (
+    MAX_MEMBERS,
+    BufferKey,
+    Buffers,
+    ElementwiseRun,
+    Use,
+    merged,
+    splat_behind,
+)
 from glow_mlir.rewriting.open_elementwise_runs import OpenRuns
 from glow_mlir.support.dataclass import dataclass
 
@@ -139,7 +147,7 @@ class StackBuilder:
     """Builds the stack of a run."""
 
     run: ElementwiseRun
-    registers: dict[Place, SSAValue] = field(default_factory=dict[Place, SSAValue])
+    registers: dict[BufferKey, SSAValue] = field(default_factory=dict[BufferKey, SSAValue])
     constants: dict[tuple[object, object], SSAValue] = field(default_factory=dict[tuple[object, object], SSAValue])
 
     def build(self, targets: Sequence[SSAValue]) -> StackOp:
@@ -149,20 +157,20 @@ class StackBuilder:
         location = fuse_locations(member.location for _, member in self.run.members)
         op = StackOp.over(targets, sources, maps, len(space), location)
         for source, argument in zip(sources, op.block.args, strict=True):
-            self.registers[self._place(source)] = argument
+            self.registers[self._buffer_key(source)] = argument
         for _, member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
-            self.registers[self._place(member.outputs()[0])] = append_body(member, op.block, arguments)
+            self.registers[self._buffer_key(member.outputs()[0])] = append_body(member, op.block, arguments)
         op.block.add_op(
-            YieldOp.create(operands=[self.registers[self._place(value)] for value in targets], location=location)
+            YieldOp.create(operands=[self.registers[self._buffer_key(value)] for value in targets], location=location)
         )
         return op
 
-    def _place(self, value: SSAValue) -> Place:
-        return self.run.buffers.place(value)
+    def _buffer_key(self, value: SSAValue) -> BufferKey:
+        return self.run.buffers.buffer_key(value)
 
     def _argument(self, value: SSAValue, block: Block) -> SSAValue:
-        if (known := self.registers.get(self._place(value))) is not None:
+        if (known := self.registers.get(self._buffer_key(value))) is not None:
             return known
         splat = splat_behind(value, self.run.splats)
         assert splat is not None

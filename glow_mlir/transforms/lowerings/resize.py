@@ -78,13 +78,13 @@ def _weighted_gathers(emit: Emitter, value: SSAValue, sampling: AxisSampling) ->
 def _matrix_product(emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
     """Move the axis to the end, and multiply by a matrix with the weights of each output as a column."""
     shape, axis = sizes_of(value), sampling.axis
-    places = len(sampling.indices)
-    matrix = np.zeros((size_along(value, axis), places), numpy_dtype(element_of(value)))
-    columns = np.broadcast_to(np.arange(places)[:, None], sampling.indices.shape)
+    positions = len(sampling.indices)
+    matrix = np.zeros((size_along(value, axis), positions), numpy_dtype(element_of(value)))
+    columns = np.broadcast_to(np.arange(positions)[:, None], sampling.indices.shape)
     np.add.at(matrix, (sampling.indices, columns), sampling.weights.astype(matrix.dtype))
     order = (*(i for i in range(len(shape)) if i != axis), axis)
     rest = tuple(shape[i] for i in order[:-1])
     rows = emit(ReshapeOp, emit(TransposeOp, value, permutation=order), shape=(product_of(rest), shape[axis]))
     product = emit(MatMulOp, rows, emit.constant(matrix, "weights"))
-    product = emit(ReshapeOp, product, shape=(*rest, places))
+    product = emit(ReshapeOp, product, shape=(*rest, positions))
     return emit(TransposeOp, product, permutation=tuple(order.index(i) for i in range(len(shape))))

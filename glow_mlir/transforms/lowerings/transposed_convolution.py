@@ -115,7 +115,7 @@ class TransposedConvolution:
         return TransposedConvolution(op, emit, axes)
 
     @property
-    def places(self) -> range:
+    def positions(self) -> range:
         """The indices of the spatial axes."""
         first = _first_axis(self.op)
         return range(first, first + len(self.axes))
@@ -142,16 +142,16 @@ class TransposedConvolution:
         """Pad the input with zeros along the spatial axes, if needed."""
         rank = rank_of(self.op.input)
         before, after = [0] * rank, [0] * rank
-        for place, front, back in zip(self.places, leading, static(tuple(trailing)), strict=True):
-            before[place], after[place] = max(0, front), max(0, back)
+        for tap, front, back in zip(self.positions, leading, static(tuple(trailing)), strict=True):
+            before[tap], after[tap] = max(0, front), max(0, back)
         pads = (*before, *after)
         return self.emit(PadOp, self.op.input, pads=pads) if any(pads) else self.op.input
 
     def cut(self, image: SSAValue, starts: Sequence[int], sizes: Sequence[Size]) -> SSAValue:
         """Slice an image along the spatial axes."""
         first, last = [0] * rank_of(image), list(sizes_of(image))
-        for place, start, size in zip(self.places, starts, sizes, strict=True):
-            first[place], last[place] = start, start + size
+        for tap, start, size in zip(self.positions, starts, sizes, strict=True):
+            first[tap], last[tap] = start, start + size
         if not any(first) and tuple(last) == sizes_of(image):
             return image
         return self.emit(SliceOp, image, starts=first, ends=last)
@@ -191,14 +191,14 @@ def _sparse(of: TransposedConvolution) -> SSAValue:
     value = emit(
         ConvTransposeOp, op.input, op.filter, None, strides=strides, pads=pads, output_padding=extra, **properties
     )
-    for place, axis in zip(of.places, of.axes, strict=True):
+    for tap, axis in zip(of.positions, of.axes, strict=True):
         if not axis.is_sparse:
             continue
         shape = list(sizes_of(value))
-        split = [*shape[:place], axis.inputs, axis.kernel, *shape[place + 1 :]]
-        spread = _extended(emit(ReshapeOp, value, shape=split), place + 1, axis.stride, emit)
-        shape[place] = axis.inputs * sizes_of(spread)[place + 1]
-        value = _extended(emit(ReshapeOp, spread, shape=shape), place, axis.padding + axis.outputs, emit)
+        split = [*shape[:tap], axis.inputs, axis.kernel, *shape[tap + 1 :]]
+        spread = _extended(emit(ReshapeOp, value, shape=split), tap + 1, axis.stride, emit)
+        shape[tap] = axis.inputs * sizes_of(spread)[tap + 1]
+        value = _extended(emit(ReshapeOp, spread, shape=shape), tap, axis.padding + axis.outputs, emit)
     value = of.cut(value, starts, [axis.outputs for axis in of.axes])
     return _with_bias(of, value)
 
@@ -260,9 +260,9 @@ def _phase(
     sizes = [axis.count + phase.reach for axis, phase in zip(of.axes, phases, strict=True)]
     rank = len(shape_of(filter_))
     first, last, steps = [0] * rank, list(shape_of(filter_)), [1] * rank
-    for place, axis, phase in zip(of.places, of.axes, phases, strict=True):
-        last[place], steps[place] = axis.kernel - phase.first, phase.step
-        first[place] = last[place] - 1 - (phase.taps - 1) * phase.step
+    for tap, axis, phase in zip(of.positions, of.axes, phases, strict=True):
+        last[tap], steps[tap] = axis.kernel - phase.first, phase.step
+        first[tap] = last[tap] - 1 - (phase.taps - 1) * phase.step
     taps = of.emit(SliceOp, filter_, starts=first, ends=last, steps=steps)
     return of.convolution(of.cut(image, starts, sizes), taps, bias, [phase.dilation for phase in phases])
 
@@ -277,7 +277,7 @@ def _flipped_filter(of: TransposedConvolution) -> SSAValue:
     swapped = emit(TransposeOp, grouped, permutation=order)
     joined = list(shape)
     joined[0], joined[outputs_axis] = shape[outputs_axis] * of.groups, shape[0] // of.groups
-    return _reversed(emit(ReshapeOp, swapped, shape=joined), of.places, emit)
+    return _reversed(emit(ReshapeOp, swapped, shape=joined), of.positions, emit)
 
 
 def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
@@ -292,20 +292,20 @@ def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
 def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAValue]) -> SSAValue:
     """Interleave the results of all combinations of phases; zeros for phases without taps."""
     shape = list(sizes_of(next(iter(parts.values()))))
-    split = [size for place, size in enumerate(shape) for size in ((size, 1) if place in of.places else (size,))]
-    found = {place: of.emit(ReshapeOp, part, shape=split) for place, part in parts.items()}
+    split = [size for tap, size in enumerate(shape) for size in ((size, 1) if tap in of.positions else (size,))]
+    found = {tap: of.emit(ReshapeOp, part, shape=split) for tap, part in parts.items()}
     for number in reversed(range(len(of.axes))):
         zeros: SSAValue | None = None
-        if len({place[number] for place in found}) < of.axes[number].stride:
+        if len({tap[number] for tap in found}) < of.axes[number].stride:
             one = next(iter(found.values()))
             zeros = of.emit.splat(0.0, one, sizes_of(one))
-        axis, joined = of.places[number] + number + 1, dict[tuple[int, ...], SSAValue]()
-        for place in {place[:number]: None for place in found}:
-            values = [found.get((*place, phase), zeros) for phase in range(of.axes[number].stride)]
-            joined[place] = of.emit(ConcatOp, [value for value in values if value is not None], axis=axis)
+        axis, joined = of.positions[number] + number + 1, dict[tuple[int, ...], SSAValue]()
+        for tap in {tap[:number]: None for tap in found}:
+            values = [found.get((*tap, phase), zeros) for phase in range(of.axes[number].stride)]
+            joined[tap] = of.emit(ConcatOp, [value for value in values if value is not None], axis=axis)
         found = joined
-    for place, axis in zip(of.places, of.axes, strict=True):
-        shape[place] = shape[place] * axis.stride
+    for tap, axis in zip(of.positions, of.axes, strict=True):
+        shape[tap] = shape[tap] * axis.stride
     return of.emit(ReshapeOp, found[()], shape=shape)
 
 
@@ -336,8 +336,8 @@ def _joined_filter(of: TransposedConvolution) -> SSAValue:
     """The taps of all phases: [groups, phases…, outputs] in front of the other filter axes."""
     emit, rank, last, filter_ = of.emit, len(of.axes) + 2, is_channels_last(of.op.layout), of.op.filter
     after = [0] * rank
-    for place, axis in zip(of.places, of.axes, strict=True):
-        after[place] = axis.stride * axis.taps - axis.kernel
+    for tap, axis in zip(of.positions, of.axes, strict=True):
+        after[tap] = axis.stride * axis.taps - axis.kernel
     padded = emit(PadOp, filter_, pads=(*[0] * rank, *after)) if any(after) else filter_
     depth, outputs = shape_of(filter_)[0] // of.groups, shape_of(filter_)[-1 if last else 1]
     windows = [size for axis in of.axes for size in (axis.taps, axis.stride)]
@@ -346,11 +346,11 @@ def _joined_filter(of: TransposedConvolution) -> SSAValue:
     windows_at = range(first, first + len(windows), 2)
     reshaped = _reversed(emit(ReshapeOp, padded, shape=split), windows_at, emit)
     inner = (*windows_at, 1) if last else (1, *windows_at)
-    phases_at = (place + 1 for place in windows_at)
+    phases_at = (tap + 1 for tap in windows_at)
     order = (0, *phases_at, len(split) - 1 if last else 2, *inner)
     ordered = emit(TransposeOp, reshaped, permutation=order)
     strides = prod(axis.stride for axis in of.axes)
-    return emit(ReshapeOp, ordered, shape=(of.groups * strides * outputs, *(split[place] for place in inner)))
+    return emit(ReshapeOp, ordered, shape=(of.groups * strides * outputs, *(split[tap] for tap in inner)))
 
 
 def _joined_bias(of: TransposedConvolution) -> SSAValue | None:
@@ -374,12 +374,12 @@ def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
     sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
     if is_channels_last(of.op.layout):
         split = (batch, *counts, of.groups, *strides, outputs)
-        places = [place for axis in range(rank) for place in (1 + axis, 2 + rank + axis)]
-        order, shape = (0, *places, 1 + rank, 2 + 2 * rank), (batch, *sizes, of.groups * outputs)
+        positions = [tap for axis in range(rank) for tap in (1 + axis, 2 + rank + axis)]
+        order, shape = (0, *positions, 1 + rank, 2 + 2 * rank), (batch, *sizes, of.groups * outputs)
     else:
         split = (batch, of.groups, *strides, outputs, *counts)
-        places = [place for axis in range(rank) for place in (3 + rank + axis, 2 + axis)]
-        order, shape = (0, 1, 2 + rank, *places), (batch, of.groups * outputs, *sizes)
+        positions = [tap for axis in range(rank) for tap in (3 + rank + axis, 2 + axis)]
+        order, shape = (0, 1, 2 + rank, *positions), (batch, of.groups * outputs, *sizes)
     ordered = emit(TransposeOp, emit(ReshapeOp, value, shape=split), permutation=order)
     return emit(ReshapeOp, ordered, shape=shape)
 

@@ -23,7 +23,7 @@ from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import place_of, short_location_names
+from glow_mlir.ir.locations import short_location_names, source_location
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.shared_constants import PAGE, is_shared
@@ -90,14 +90,14 @@ def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequ
     lives: list[Life] = [*lifetimes(function), *binding_lifetimes(function, exchanged)]
     alignment = alignment_of(function)
     offsets = place([Request(life.begin, life.end, aligned_size(life.size, alignment)) for life in lives])
-    places = [-1] * len(function.binding_names)
+    positions = [-1] * len(function.binding_names)
     for life, offset in zip(lives, offsets, strict=True):
         if isinstance(life, Lifetime):
             life.allocation.offset = whole_number(offset)
         else:
-            places[life.binding] = offset
+            positions[life.binding] = offset
     if exchanged:
-        function.binding_offsets = DenseArrayBase.from_list(i64, places)
+        function.binding_offsets = DenseArrayBase.from_list(i64, positions)
     ends = (offset + aligned_size(life.size, alignment) for life, offset in zip(lives, offsets, strict=True))
     size = max(ends, default=0)
     function.activations = whole_number(size)
@@ -111,7 +111,7 @@ def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
     """Raise `OutOfMemoryError` if the activations of a function exceed the memory limit of its target."""
     assert function.activations is not None
     size = function.activations.value.data
-    if function.assigned is not None and function.target.limits.ram_bytes and size > room_of(function):
+    if function.assigned is not None and function.target.limits.ram_bytes and size > capacity_of(function):
         raise _beyond_limit(function, lives, size)
 
 
@@ -143,7 +143,7 @@ def _bytes_of(op: PlaceholderOp) -> int:
     return prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type)
 
 
-def room_of(function: FuncOp) -> int:
+def capacity_of(function: FuncOp) -> int:
     """The bytes that the target's limit leaves for the activations of a function."""
     return max(0, function.target.limits.ram_bytes - bound_bytes(function))
 
@@ -167,7 +167,7 @@ def check_span(function: FuncOp) -> None:
             largest = max(values, key=byte_size).owner
             raise OutOfMemoryError(
                 f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
-                file=place_of(largest),
+                file=source_location(largest),
                 node=_short_name(function, largest),
                 hint="smaller inputs, or a target with pointers of 64 bits",
             )
@@ -190,7 +190,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
         hint = "smaller inputs and outputs, or of fewer bits"
     return OutOfMemoryError(
         f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
-        file=place_of(declared),
+        file=source_location(declared),
         node=_short_name(function, declared),
         hint=hint,
     )
@@ -201,18 +201,18 @@ class Constants:
     """The constants region, shared by the functions of a module: one offset per constant."""
 
     alignment: int = ALIGNMENT
-    places: dict[str, int] = field(default_factory=dict[str, int])
+    positions: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
 
     def place(self, weight: WeightOp) -> int:
         """The offset of a constant, assigned at its first declaration."""
-        if weight.storage_name not in self.places:
+        if weight.storage_name not in self.positions:
             size = byte_size(weight.result)
             if is_shared(size):
                 self.size = aligned_size(self.size, PAGE)
-            self.places[weight.storage_name] = self.size
+            self.positions[weight.storage_name] = self.size
             self.size += aligned_size(size, self.alignment)
-        return self.places[weight.storage_name]
+        return self.positions[weight.storage_name]
 
 
 _CONSTANTS, _BINDINGS = StringAttr("constants"), StringAttr("bindings")

@@ -47,7 +47,7 @@ class Part:
     def at(of: SSAValue, start: Sequence[int], shape: Sizes, strides: Sequence[int] | None = None) -> Part:
         """The slice of `of` from an index on, with other strides if given."""
         own = strides_of(of)
-        offset = offset_of(of) + sum(place * stride for place, stride in zip(start, own, strict=False))
+        offset = offset_of(of) + sum(position * stride for position, stride in zip(start, own, strict=False))
         return Part(of, buffer_type(shape, element_of(of), tuple(own if strides is None else strides), offset))
 
     @staticmethod
@@ -86,10 +86,10 @@ def _concat(it: Decomposition) -> bool:
     result = it.op.result
     axis = normalize_axis(integer(it.op.axis), rank_of(result))
     lengths = static(tuple(sizes_of(part)[axis] for part in it.op.parts))
-    place = [0] * rank_of(result)
+    position = [0] * rank_of(result)
     for part, length in zip(it.op.parts, lengths, strict=True):
-        it.copy(Part.at(result, place, sizes_of(part)), Part.whole(part))
-        place[axis] += length
+        it.copy(Part.at(result, position, sizes_of(part)), Part.whole(part))
+        position[axis] += length
     return True
 
 
@@ -162,7 +162,7 @@ def border(sizes: Sizes, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Sh
         for start, count in ((0, before), (length - after, after)):
             parts = [*inner, (start, count), *outer]
             if all(size != 0 for _, size in parts):
-                yield tuple(place for place, _ in parts), tuple(size for _, size in parts)
+                yield tuple(position for position, _ in parts), tuple(size for _, size in parts)
 
 
 def _accesses(function: FunctionOp, storage: Storage) -> Accesses:

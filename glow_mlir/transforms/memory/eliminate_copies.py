@@ -98,13 +98,13 @@ class CopyElimination:
         moved, now = self._others(source, copy), self.accesses.positions[copy]
         if not moved or any(access.writes and access.position > now for access in moved):
             return False
-        place, in_place = region_of(copy.target), list[Access]()
-        for access in self.accesses.near(target, place):
+        offset, in_place = region_of(copy.target), list[Access]()
+        for access in self.accesses.near(target, offset):
             if access.op is copy:
                 continue
             fills_early = moved[0].position <= access.position <= now
             spoils = now < access.position <= moved[-1].position and access.writes
-            if (fills_early or spoils) and regions_overlap(access.region, place):
+            if (fills_early or spoils) and regions_overlap(access.region, offset):
                 if access.op is not moved[0].op or access.writes:
                     return False
                 in_place.append(access)
@@ -124,10 +124,10 @@ class CopyElimination:
         moved, now = self._others(target, copy), self.accesses.positions[copy]
         if not moved or any(access.writes or access.position <= now for access in moved):
             return False
-        place = region_of(copy.source)
-        for access in self.accesses.near(source, place):
+        offset = region_of(copy.source)
+        for access in self.accesses.near(source, offset):
             spoils = now < access.position <= moved[-1].position and access.writes
-            if spoils and regions_overlap(access.region, place):
+            if spoils and regions_overlap(access.region, offset):
                 return False
         views = self._views(moved, copy.target, copy.source)
         if views is None:
@@ -168,10 +168,10 @@ class CopyElimination:
         return {source: target}
 
     def _views(
-        self, moved: Sequence[Access], whole: SSAValue, place: SSAValue, in_place: Sequence[Access] = ()
+        self, moved: Sequence[Access], whole: SSAValue, offset: SSAValue, in_place: Sequence[Access] = ()
     ) -> dict[SSAValue, SSAValue] | None:
         """
-        Map the buffers of `moved` to views for `whole` at `place`, with the instructions already changed to use them.
+        Map the buffers of `moved` to views for `whole` at `offset`, with the instructions already changed to use them.
 
         `None`, without changes, if strides cannot express a view, the backend does not execute an instruction on it, or
         the first instruction may not update the accesses `in_place`.
@@ -179,11 +179,11 @@ class CopyElimination:
         own = all(access.op in self.accesses.positions for access in moved)  # Accesses inside loops may use windows.
         if not own or not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
             return None
-        types = types_after(Relocation.between(whole, place), moved)
+        types = types_after(Relocation.between(whole, offset), moved)
         if types is None:
             return None
         slow = {access.op for access in moved if not keeps_unit_stride(access.value, types[access.value])}
-        views = {old: view_of(place, type_, old) for old, type_ in types.items()}
+        views = {old: view_of(offset, type_, old) for old, type_ in types.items()}
         before = [access.value for access in moved]
         for access in moved:
             access.op.operands[access.index] = views[access.value]

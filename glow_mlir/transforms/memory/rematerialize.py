@@ -84,8 +84,8 @@ def _run(block: Block, ops: list[Operation], copies: list[Copy]) -> None:
     for copy in copies:
         op = ops[copy.step]
         values: dict[SSAValue, SSAValue] = {}
-        for number, place in copy.reads.items():
-            values.update(zip(ops[number].results, found[place].results, strict=True))
+        for number, position in copy.reads.items():
+            values.update(zip(ops[number].results, found[position].results, strict=True))
         if copy.run:
             op = op.clone(values)
             statistics.count("operators computed again")

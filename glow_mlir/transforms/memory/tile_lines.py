@@ -40,7 +40,7 @@ from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.rewriting.line_blocks import Link, write_chain
 from glow_mlir.rewriting.line_limits import LinePlan, Piece, spans_of
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.memory.allocate import room_of
+from glow_mlir.transforms.memory.allocate import capacity_of
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class ChainSearch:
         The chains to tile so that a function, whose body is the block, respects its memory limit; none if it does
         already.
         """
-        plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), room_of(function))
+        plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), capacity_of(function))
         if plan.peak <= plan.limit:
             return []
         pieces = [

@@ -134,7 +134,7 @@ def channel_line(op: Product) -> Shape:
     shape = shape_of(op.operands[1])
     is_transposed = isinstance(op, MatMulOp) and flag(op.transpose_right)
     axis = 0 if isinstance(op, ConvOp) else len(shape) - 2 if is_transposed else len(shape) - 1
-    return tuple(size if place == axis else 1 for place, size in enumerate(shape))
+    return tuple(size if position == axis else 1 for position, size in enumerate(shape))
 
 
 @dataclass(frozen=True)

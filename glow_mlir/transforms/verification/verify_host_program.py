@@ -13,7 +13,7 @@ from glow_mlir.ir.checks import require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.partitioning.clocks import Clocks
-from glow_mlir.partitioning.device_memories import Places
+from glow_mlir.partitioning.device_memories import BufferMemories
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.devices.insert_events import Work, earlier, note
 
@@ -29,25 +29,25 @@ class VerifyHostProgramPass(ModulePass):
     name = "verify-host-program"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        places = Places(op)
+        memories = BufferMemories(op)
         for function in low_functions(op):
-            _verify_places(function, places)
+            _verify_memories(function, memories)
             _verify_order(function)
 
 
-def _verify_places(function: FuncOp, places: Places) -> None:
+def _verify_memories(function: FuncOp, memories: BufferMemories) -> None:
     for op in own_operations(function):
         if isinstance(op, CallOp):
             for value in op.operands:
-                place = places.of(value)
-                usable = places.is_usable(place, op.queue_name)
-                require_at(op, usable, f"{op.queue_name} cannot use a buffer in the memory of {place or 'the host'}")
+                held_in = memories.of(value)
+                usable = memories.is_usable(held_in, op.queue_name)
+                require_at(op, usable, f"{op.queue_name} cannot use a buffer in the memory of {held_in or 'the host'}")
         elif isinstance(op, TransferOp):
-            ends = [places.of(value) for value in op.operands]
-            own = [end for end in ends if places.is_usable(end, op.queue_name)]
+            ends = [memories.of(value) for value in op.operands]
+            own = [end for end in ends if memories.is_usable(end, op.queue_name)]
             require_at(op, bool(own), f"the queue of {op.queue_name} is at neither end of the transfer")
             others = [end for end in ends if end not in own]
-            require_at(op, all(map(places.is_host, others)), "a transfer goes from a device to the host, or back")
+            require_at(op, all(map(memories.is_host, others)), "a transfer goes from a device to the host, or back")
 
 
 def _verify_order(function: FuncOp) -> None:

@@ -11,7 +11,7 @@ from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.ir.locations import described, place_of
+from glow_mlir.ir.locations import described, source_location
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.run_time_sizes import hint_at
 from glow_mlir.ir.traversal import operations
@@ -30,9 +30,9 @@ class VerifyLoweredPass(ModulePass):
             asked = (item for item in operations(function) if isinstance(item, HighOp | ControlFlowOp))
             refused = [item for item in asked if not backend.supports(item)]
             listed = [(f"{item.name} : {', '.join(map(str, item.result_types))}", described(item)) for item in refused]
-            by, place = f"the backend '{backend.name}'", place_of(refused[0]) if refused else ""
+            by, location = f"the backend '{backend.name}'", source_location(refused[0]) if refused else ""
             if any(map(used_symbols, refused)):
                 by, hint = f"{by} with these sizes", hint_at(refused[0])
-                raise UnsupportedOperatorsError(listed, file=place, by=by, hint=hint)
+                raise UnsupportedOperatorsError(listed, file=location, by=by, hint=hint)
             if refused:
-                raise UnsupportedOperatorsError(listed, file=place, by=by)
+                raise UnsupportedOperatorsError(listed, file=location, by=by)

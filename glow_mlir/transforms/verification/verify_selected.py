@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.dialects.scalar_parameters import may_be_parameter, parameter_number, parameters
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.checks import require_at
-from glow_mlir.ir.locations import described, place_of
+from glow_mlir.ir.locations import described, source_location
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.dataclass import dataclass
@@ -35,7 +35,7 @@ class VerifySelectedPass(ModulePass):
         ]
         if missing:
             listed = [(inner.name, described(inner)) for inner in missing]
-            raise UnsupportedOperatorsError(listed, file=place_of(missing[0]), by="kernel selection")
+            raise UnsupportedOperatorsError(listed, file=source_location(missing[0]), by="kernel selection")
         for function, instructions in programs:
             backend = backend_of(function)
             for inner in instructions:

@@ -21,7 +21,7 @@
 // CHECK: glow.devices = [#glow.device<"cpu:0", #glow.target<backend = "cpu", {{.*}}threads = 2>, memory_bytes = 4096>, #glow.device<"interpreter:0", {{.*}}>, #glow.device<"interpreter:1", {{.*}}, own_memory>]
 // TWICE: glow.devices = [#glow.device<"interpreter:0", #glow.target<backend = "interpreter">>]
 // OTHER: the module has other devices than 'cpu' (hint: it has interpreter:0)
-// NONE: nobody says on what devices the module is to run
+// NONE: the module has no devices to run on
 // LISTED: the device cpu:1 is listed twice
 // NAME: 'cpu:x' is no device
 // BACKEND: no backend 'abacus'

@@ -66,11 +66,11 @@ def _take_rows(writer: Writer, op: LoopOp) -> None:
     """Name the rows that a trip reads, from the front or from the back."""
     for rows, row in zip(op.over, op.rows, strict=True):
         writer.names[row] = writer.moved(
-            "Gather", [rows.value], element_of(rows.value), _place(writer, op, rows), axis=0
+            "Gather", [rows.value], element_of(rows.value), _trip_index(writer, op, rows), axis=0
         )
 
 
-def _place(writer: Writer, op: LoopOp, rows: Rows) -> str:
+def _trip_index(writer: Writer, op: LoopOp, rows: Rows) -> str:
     """The number of the row that a trip has of a tensor."""
     if not rows.reversed:
         return writer.name(op.index)

@@ -96,8 +96,10 @@ def save_model(
     cannot be written, or is one that was `read` for the model, and for a name of no file beside the model, which ONNX's
     readers take alone; then files are as they were.
     """
-    beside = PurePath(constants)
-    if constants and (beside.is_absolute() or ".." in beside.parts or beside == PurePath(path.name)):
+    constants_path = PurePath(constants)
+    if constants and (
+        constants_path.is_absolute() or ".." in constants_path.parts or constants_path == PurePath(path.name)
+    ):
         raise OptionError(f"'{constants}' is not a valid file for the model's constants", hint=f"{path.name}.data")
     if constants or sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
         _save_with(model, path, constants or f"{path.name}.data", least_bytes, read)
@@ -108,32 +110,32 @@ def save_model(
 
 def _save_with(model: onnx.ModelProto, path: Path, location: str, least_bytes: int, read: Iterable[Path]) -> None:
     """Write a model and the file of its constants at that place beside it, as `save_model`: both or none."""
-    beside = PurePath(location)
+    constants_path = PurePath(location)
     try:
-        _check_place(path, beside)
+        _check_constants_path(path, constants_path)
     except OSError as error:
         raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
     # Where no constant is as large as that, those of an earlier model go.
-    with placed_files(path.parent, read, {str(beside)}) as place:
-        (place / beside.parent).mkdir(exist_ok=True, parents=True)
+    with placed_files(path.parent, read, {str(constants_path)}) as target_folder:
+        (target_folder / constants_path.parent).mkdir(exist_ok=True, parents=True)
         # ONNX's own way asks whether the file is there already, in whatever folder the process is.
         for tensor in (tensor for graph in all_graphs(model.graph) for tensor in graph.initializer):
             if tensor.HasField("raw_data") and len(tensor.raw_data) >= least_bytes:
                 set_external_data(tensor, location)
-        onnx.save(model, place / path.name)
+        onnx.save(model, target_folder / path.name)
 
 
-def _check_place(path: Path, beside: PurePath) -> None:
+def _check_constants_path(path: Path, constants_path: PurePath) -> None:
     """Raise `OptionError` or `OSError` where a model and the file beside it cannot take the places of files."""
     folder = path.parent
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    for file in (path, folder / beside):
+    for file in (path, folder / constants_path):
         if is_node(file):  # To take its place would be to take a device, a pipe or a folder away.
             raise OptionError("cannot be written: it is not a regular file", file=str(file), hint="name another file")
-    within = beside.parent
+    within = constants_path.parent
     if not (folder / within).is_dir() or (folder / within).resolve() != folder.resolve() / within:
-        reason = f"'{beside}' has no folder beside the model"
+        reason = f"'{constants_path}' has no folder beside the model"
         raise OptionError(reason, hint=f"make the folder '{within}', or name a file without one")
 
 

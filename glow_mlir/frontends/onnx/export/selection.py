@@ -39,10 +39,10 @@ def _filled(writer: Writer, op: HighOp, names: Mapping[SSAValue, str], axis: int
 
 def _bound_symbols(op: HighOp, axis: int) -> list[Symbol]:
     """The symbols that are the number of what was found, whatever it is."""
-    room = shape_of(op.results[0])[axis]
+    capacity = shape_of(op.results[0])[axis]
     users = (use.operation for use in op.results[-1].uses)
     bound = [user.bound for user in users if isinstance(user, BindSymbolOp) and isinstance(user.parent_op(), FuncOp)]
-    return [symbol for symbol in bound if symbol.least == 0 and symbol.most >= room]
+    return [symbol for symbol in bound if symbol.least == 0 and symbol.most >= capacity]
 
 
 def _cuts(result: SSAValue, axis: int, symbol: Symbol) -> list[SSAValue]:
@@ -64,8 +64,8 @@ def unique(writer: Writer, op: selection.UniqueOp) -> Sequence[str]:
     """The different rows, where they are, and how often."""
     found, indices, inverse, often = writer.emit_all("Unique", 4, op.input, axis=0, sorted=int(flag(op.sorted)))
     names: dict[SSAValue, str] = {op.result: found, op.indices: indices, op.occurrences: often}
-    rows, places, counts, count = _filled(writer, op, names)
-    return [rows, places, inverse, counts, count]
+    rows, positions, counts, count = _filled(writer, op, names)
+    return [rows, positions, inverse, counts, count]
 
 
 @onnx_export(selection.NonMaxSuppressionOp)

@@ -144,10 +144,10 @@ def _over_channels(
 ) -> str:
     """An operator on channels along an axis, which ONNX has in front."""
     rank = rank_of(op.operands[0])
-    place = normalize_axis(axis, rank)
-    if place == 0:
+    position = normalize_axis(axis, rank)
+    if position == 0:
         raise writer.unsupported("channels along the first axis cannot be exported")
-    order = _to_front(rank, place)
+    order = _to_front(rank, position)
     result = writer.emit(kind, writer.transposed(op.operands[0], order), *operands, **attributes)
     return writer.transposed(result, _inverse(order))
 
@@ -202,7 +202,7 @@ def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> s
 def resize(writer: Writer, op: ResizeOp) -> str:
     """By sizes unless the operator has scales; channels that stay as they are in front."""
     shape, ratios = shape_of(op.input), op.ratios()
-    by_sizes = all(said or ratio == 1.0 for said, ratio in zip(op.by_sizes(), ratios, strict=True))
+    by_sizes = all(is_by_size or ratio == 1.0 for is_by_size, ratio in zip(op.by_sizes(), ratios, strict=True))
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
     if not by_sizes and by_scales != list(ints(op.shape)):
         raise writer.unsupported("scales that say another shape cannot be exported")

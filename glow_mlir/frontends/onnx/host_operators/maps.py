@@ -43,7 +43,7 @@ def cast_map(attributes: Attributes, given: object) -> np.ndarray:
         width = attributes.int("max_map", 1)
         if any(not 0 <= key < width for key, _ in items):
             raise attributes.failed(f"a key is not below max_map, {width}")
-        row = [dict(items).get(place, missing) for place in range(width)]
+        row = [dict(items).get(position, missing) for position in range(width)]
     if to == "TO_STRING":
         return strings_of(row, (1, len(row)))
     return np.array([row], np.float32 if to == "TO_FLOAT" else np.int64)

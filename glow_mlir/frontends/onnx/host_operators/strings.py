@@ -83,7 +83,7 @@ def unique(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, ...]:
         words.ravel().astype(str), return_index=True, return_inverse=True, return_counts=True
     )
     order = np.arange(len(values)) if attributes.int("sorted", 1) else np.argsort(first)
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order))
     made = strings_of(values[order].tolist(), (len(values),))
-    return made, first[order].astype(np.int64), places[inverse].astype(np.int64), counts[order].astype(np.int64)
+    return made, first[order].astype(np.int64), positions[inverse].astype(np.int64), counts[order].astype(np.int64)

@@ -75,7 +75,7 @@ def activated(node: Node, value: SSAValue) -> SSAValue:
         raise node.unsupported(f"the activation '{name}' is not supported, only {', '.join([*_BUILT_IN, CLIP])}")
     operator, defaults = _BUILT_IN[name]
     parameters = dict(defaults)
-    for place, (parameter, default) in enumerate(defaults.items()):
-        found = given[place] if place < len(given) else default
+    for position, (parameter, default) in enumerate(defaults.items()):
+        found = given[position] if position < len(given) else default
         parameters[parameter] = node.float(f"activation_{parameter}", found)
     return node.emit(operator, value, **parameters)

@@ -28,9 +28,9 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 
-def size_told(node: Node, position: int, role: str) -> Size:
+def known_size(node: Node, position: int, role: str) -> Size:
     """The size that the operand at a position tells; raises `ModelError` where it tells several."""
-    sizes = node.told_sizes(position, role)
+    sizes = node.known_sizes(position, role)
     if len(sizes) != 1:
         raise ModelError(f"{role} of {node.kind} is {list(sizes)}", node=node.name, hint="it is one number")
     return sizes[0]
@@ -42,7 +42,7 @@ class Lengths:
 
     ends: SSAValue
     """[batch, 1]: the keys of each sequence."""
-    places: SSAValue
+    positions: SSAValue
     """[batch, length]: the places of the new ones, filled up behind those that are none."""
     total: Size
     """The keys of the longest sequence at most."""
@@ -94,14 +94,14 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
         return new
     batch, heads, length, _ = sizes_of(new)
     before = sizes_of(past)[2]
-    room = _room(node, before, length, lengths.total, result)
+    capacity = _capacity(node, before, length, lengths.total, result)
     table = past
-    if room != before:
-        table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, room)
-    return node.emit(ScatterNDOp, table, indices_of(node, batch, heads, lengths.places), new)
+    if capacity != before:
+        table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, capacity)
+    return node.emit(ScatterNDOp, table, indices_of(node, batch, heads, lengths.positions), new)
 
 
-def _room(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
+def _capacity(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
     """For how many keys there is room: as before, where that is enough."""
     if isinstance(before, int) and isinstance(total, int):
         return max(before, total)
@@ -129,40 +129,40 @@ class Window:
     As many stay as there is room for, but where there is none for a further one, as many go as leave `reach` of them.
     """
 
-    room: int
+    capacity: int
     reach: int
     lengths: Lengths
 
     def seen(self, node: Node) -> tuple[SSAValue, SSAValue]:
         """The places [batch, keys] of the keys of a call, those of the table and the new ones, and which are keys."""
-        batch, _ = sizes_of(self.lengths.places)
-        rows = node.emit(ReshapeOp, iota(node, self.room), shape=(1, self.room))
+        batch, _ = sizes_of(self.lengths.positions)
+        rows = node.emit(ReshapeOp, iota(node, self.capacity), shape=(1, self.capacity))
         held = self._held(node, self.lengths.starts)
         earlier = node.emit(AddOp, node.emit(SubOp, self.lengths.starts, held), rows)
         is_there = node.emit(LessOp, rows, held)
-        is_new = node.emit(LessOp, self.lengths.places, self.lengths.ends)
-        places = [
-            node.emit(ExpandOp, part, shape=(batch, sizes_of(part)[1])) for part in (earlier, self.lengths.places)
+        is_new = node.emit(LessOp, self.lengths.positions, self.lengths.ends)
+        positions = [
+            node.emit(ExpandOp, part, shape=(batch, sizes_of(part)[1])) for part in (earlier, self.lengths.positions)
         ]
-        return node.emit(ConcatOp, places, axis=1), node.emit(ConcatOp, [is_there, is_new], axis=1)
+        return node.emit(ConcatOp, positions, axis=1), node.emit(ConcatOp, [is_there, is_new], axis=1)
 
     def moved(self, node: Node, both: SSAValue) -> SSAValue:
         """The table after a call, of the rows of the table before it and of new ones behind these."""
         batch, heads, _, _ = sizes_of(both)
-        starts, ends, room = self.lengths.starts, self.lengths.ends, self.room
+        starts, ends, capacity = self.lengths.starts, self.lengths.ends, self.capacity
         first = node.emit(SubOp, ends, self._held(node, ends))
-        places = node.emit(AddOp, first, node.emit(ReshapeOp, iota(node, room), shape=(1, room)))
+        positions = node.emit(AddOp, first, node.emit(ReshapeOp, iota(node, capacity), shape=(1, capacity)))
         begin = node.emit(SubOp, starts, self._held(node, starts))
-        behind = node.emit(SubOp, starts, node.constant(np.array(room, np.int64)))
-        rows = node.emit(SubOp, places, node.emit(WhereOp, node.emit(LessOp, places, starts), begin, behind))
+        behind = node.emit(SubOp, starts, node.constant(np.array(capacity, np.int64)))
+        rows = node.emit(SubOp, positions, node.emit(WhereOp, node.emit(LessOp, positions, starts), begin, behind))
         # Rows behind the last key hold what nobody reads.
         rows = node.emit(MinOp, rows, scalar(node, sizes_of(both)[2] - 1))
         return node.emit(GatherNDOp, both, indices_of(node, batch, heads, rows))
 
     def _held(self, node: Node, count: SSAValue) -> SSAValue:
         """How many of so many keys the table holds."""
-        step = self.room - self.reach + 1
-        over = node.emit(SubOp, count, node.constant(np.array(self.room - step + 1, np.int64)))
+        step = self.capacity - self.reach + 1
+        over = node.emit(SubOp, count, node.constant(np.array(self.capacity - step + 1, np.int64)))
         parts = node.emit(DivOp, node.emit(MaxOp, over, scalar(node, 0)), scalar(node, step))
         return node.emit(SubOp, count, node.emit(MulOp, parts, scalar(node, step)))
 

@@ -98,20 +98,20 @@ def _in_buffer(node: Node, heads: Heads) -> Sequence[SSAValue]:
     query, key, value = heads
     if not has_one_element(node.input(PAST_LENGTH)):
         raise ModelError(f"{node.kind}: the past has {node.sizes(PAST_LENGTH)} lengths", node=node.name)
-    batch, room = sizes_of(query)[0], node.sizes(PAST_KEY)[2]
-    place = node.emit(ReshapeOp, node.cast(node.input(PAST_LENGTH), i64), shape=(1, 1))
-    places = node.emit(ExpandOp, place, shape=(batch, 1))
-    ends = node.emit(AddOp, places, node.constant(np.array(1, np.int64)))
-    lengths = Lengths(ends, places, room, False, places)
+    batch, capacity = sizes_of(query)[0], node.sizes(PAST_KEY)[2]
+    index = node.emit(ReshapeOp, node.cast(node.input(PAST_LENGTH), i64), shape=(1, 1))
+    positions = node.emit(ExpandOp, index, shape=(batch, 1))
+    ends = node.emit(AddOp, positions, node.constant(np.array(1, np.int64)))
+    lengths = Lengths(ends, positions, capacity, False, positions)
     new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
     present = [kept(node, node.input(position), rows, lengths, result) for position, rows, result in new]
-    keys = room if node.optional(MASK) is None else node.sizes(MASK)[1]
+    keys = capacity if node.optional(MASK) is None else node.sizes(MASK)[1]
     if node.optional(ADDEND) is not None:
         keys = node.sizes(ADDEND)[3]
     tables = [cut(node, table, {2: (0, keys)}) for table in present]
     if node.optional(BEAMS) is not None:
-        tables = [_of_beams(node, table, keys, place) for table in tables]
-    is_key = node.emit(LessOrEqualOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, 1, 1, keys)), place)
+        tables = [_of_beams(node, table, keys, index) for table in tables]
+    is_key = node.emit(LessOrEqualOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, 1, 1, keys)), index)
     rows = node.emit(ReshapeOp, is_key, shape=(1, 1, keys, 1))
     # Rows behind the last key may hold what is no number.
     tables = [node.emit(WhereOp, rows, table, node.splat(0.0, table)) for table in tables]
@@ -119,7 +119,7 @@ def _in_buffer(node: Node, heads: Heads) -> Sequence[SSAValue]:
     return _attended(node, (query, tables[0], tables[1]), keys, hidden), *present
 
 
-def _of_beams(node: Node, table: SSAValue, keys: Size, place: SSAValue) -> SSAValue:
+def _of_beams(node: Node, table: SSAValue, keys: Size, index: SSAValue) -> SSAValue:
     """A table [batch · beams, heads, keys, elements], each of whose keys but the new one is that of a beam."""
     (batch, heads, _, _), beams = sizes_of(table), size_along(node.input(BEAMS), 1)
     groups = node.sizes(BEAMS)[0]
@@ -130,7 +130,7 @@ def _of_beams(node: Node, table: SSAValue, keys: Size, place: SSAValue) -> SSAVa
     first = node.emit(ReshapeOp, iota(node, groups, beams), shape=(groups, 1, 1))
     chosen = node.emit(AddOp, node.cast(cut(node, node.input(BEAMS), {2: (0, keys)}), i64), first)
     chosen = node.emit(ReshapeOp, chosen, shape=(batch, keys))
-    is_past = node.emit(LessOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, keys)), place)
+    is_past = node.emit(LessOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, keys)), index)
     sequences = node.emit(WhereOp, is_past, chosen, own)
     rows = node.emit(ExpandOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, keys)), shape=(batch, keys))
     return node.emit(GatherNDOp, table, indices_of(node, sequences, heads, rows))

@@ -24,13 +24,13 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
 from glow_mlir.frontends.builder.slices import iota, part_of, scalar
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, read, size_told
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, known_size, read
 from glow_mlir.frontends.onnx.microsoft.key_masks import added
 from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, Heads, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
-PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(3, 12)
+PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, POSITIONS, ADDEND, SINK = range(3, 12)
 KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
 """Positions of the operands behind queries, keys and values."""
 
@@ -43,7 +43,7 @@ _AXES = {
     LAST: ((1,), "there is a number for each sequence"),
     COSINES: ((2,), "tables have a row for each position"),
     SINES: ((2,), "tables have a row for each position"),
-    PLACES: ((2,), "positions are [batch, length]"),
+    POSITIONS: ((2,), "positions are [batch, length]"),
     ADDEND: ((4,), "the score bias is [batch, heads, queries, keys]"),
     SINK: ((1,), "there is a number for each head"),
     VALID: ((1,), "there is a number for each sequence"),
@@ -56,7 +56,7 @@ def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
     _check(node)
     groups = groups_of(node)
-    total = size_told(node, TOTAL, "the number of keys")
+    total = known_size(node, TOTAL, "the number of keys")
     lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
     query, key, value = (
         node.emit(TransposeOp, heads, permutation=(0, 2, 1, 3))
@@ -102,15 +102,15 @@ def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
         key = node.emit(RmsNormalizationOp, key, node.input(KEY_NORM), epsilon=node.float("k_norm_epsilon", epsilon))
     if not node.flag("do_rotary"):
         return query, key, value
-    places = _places(node, lengths)
-    return (*turned(node, (query, key), places, (COSINES, SINES)), value)
+    positions = _positions(node, lengths)
+    return (*turned(node, (query, key), positions, (COSINES, SINES)), value)
 
 
-def _places(node: Node, lengths: Lengths) -> SSAValue:
+def _positions(node: Node, lengths: Lengths) -> SSAValue:
     """The rows of the tables: those given, of a first call from the first on, or else the places of the new keys."""
-    given = node.optional(PLACES)
+    given = node.optional(POSITIONS)
     if given is None:
-        return lengths.places
+        return lengths.positions
     if lengths.is_first is False:
         return given
     length = node.sizes()[1]
@@ -130,30 +130,30 @@ def _tables(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
     new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
     present = [kept(node, node.optional(position), rows, lengths, result) for position, rows, result in new]
     keys, values = (read(node, table, lengths.total) for table in present)
-    places = node.emit(ReshapeOp, iota(node, lengths.total), shape=(1, 1, 1, lengths.total))
+    positions = node.emit(ReshapeOp, iota(node, lengths.total), shape=(1, 1, 1, lengths.total))
     batch, _ = sizes_of(lengths.ends)
     if batch != 1 or node.optional(VALID) is not None:
         # Some sequences may be shorter than the longest.
-        is_key = node.emit(LessOp, places, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
+        is_key = node.emit(LessOp, positions, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
         keys, values = (_without_others(node, table, is_key) for table in (keys, values))
-    return keys, values, _seen(node, lengths, places), present
+    return keys, values, _seen(node, lengths, positions), present
 
 
 def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
     """Those of tables of the last keys only."""
     past = [node.input(position) for position in (PAST_KEY, PAST_VALUE)]
-    room, reach = size_along(past[0], 2), node.int("local_window_size", -1)
-    if not 0 < reach <= room or not node.flag("causal", True):
+    capacity, reach = size_along(past[0], 2), node.int("local_window_size", -1)
+    if not 0 < reach <= capacity or not node.flag("causal", True):
         hint = "local_window_size is at least 1, and there is room for so many keys"
-        raise ModelError(f"{node.kind}: a window of {reach} does not fit {room} keys", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: a window of {reach} does not fit {capacity} keys", node=node.name, hint=hint)
     if node.optional(ADDEND) is not None:
         raise node.unsupported("a score bias with a sliding past is not supported")
-    window = Window(room, reach, lengths)
+    window = Window(capacity, reach, lengths)
     both = [node.emit(ConcatOp, list(pair), axis=2) for pair in zip(past, (key, value), strict=True)]
-    places, is_key = window.seen(node)
-    batch, count = sizes_of(places)
-    places, is_key = (node.emit(ReshapeOp, item, shape=(batch, 1, 1, count)) for item in (places, is_key))
-    seen = node.emit(AndOp, _seen(node, lengths, places), is_key)
+    positions, is_key = window.seen(node)
+    batch, count = sizes_of(positions)
+    positions, is_key = (node.emit(ReshapeOp, item, shape=(batch, 1, 1, count)) for item in (positions, is_key))
+    seen = node.emit(AndOp, _seen(node, lengths, positions), is_key)
     keys, values = (_without_others(node, table, is_key) for table in both)
     return keys, values, seen, [window.moved(node, table) for table in both]
 
@@ -165,18 +165,21 @@ def _without_others(node: Node, table: SSAValue, is_key: SSAValue) -> SSAValue:
     return node.emit(WhereOp, rows, table, node.splat(0.0, table))
 
 
-def _seen(node: Node, lengths: Lengths, places: SSAValue) -> SSAValue:
+def _seen(node: Node, lengths: Lengths, positions: SSAValue) -> SSAValue:
     """Which keys at those places each query sees."""
-    batch, length = sizes_of(lengths.places)
-    own, window = node.emit(ReshapeOp, lengths.places, shape=(batch, 1, length, 1)), node.int("local_window_size", -1)
+    batch, length = sizes_of(lengths.positions)
+    own, window = (
+        node.emit(ReshapeOp, lengths.positions, shape=(batch, 1, length, 1)),
+        node.int("local_window_size", -1),
+    )
     if not node.flag("causal", True):
         ends = node.emit(ReshapeOp, lengths.ends, shape=(sizes_of(lengths.ends)[0], 1, 1, 1))
-        return node.emit(LessOp, node.emit(AddOp, places, node.emit(SubOp, own, own)), ends)
-    seen = node.emit(LessOrEqualOp, places, own)
+        return node.emit(LessOp, node.emit(AddOp, positions, node.emit(SubOp, own, own)), ends)
+    seen = node.emit(LessOrEqualOp, positions, own)
     if window < 0:
         return seen
     before = node.emit(SubOp, own, node.constant(np.array(window, np.int64)))
-    return node.emit(AndOp, seen, node.emit(GreaterOp, places, before))
+    return node.emit(AndOp, seen, node.emit(GreaterOp, positions, before))
 
 
 def _shown(node: Node, query: SSAValue) -> tuple[SSAValue, SSAValue]:

@@ -48,13 +48,13 @@ def _between(node: Node, bounds: SSAValue, batch: Size, keys: Size) -> SSAValue:
     (count,) = sizes_of(bounds)
     if count not in (batch, 2 * batch, 3 * batch + 2):
         raise node.unsupported(f"a mask of the shape {sizes_of(bounds)} is not supported for {batch} sequences")
-    places = iota(node, keys, dtype=numpy_dtype(element_of(bounds)))
+    positions = iota(node, keys, dtype=numpy_dtype(element_of(bounds)))
     ends = node.emit(ReshapeOp, cut(node, bounds, {0: (0, batch)}), shape=(batch, 1, 1, 1))
-    seen = node.emit(LessOp, places, ends)
+    seen = node.emit(LessOp, positions, ends)
     if count != 2 * batch:
         return seen
     begins = node.emit(ReshapeOp, cut(node, bounds, {0: (batch, 2 * batch)}), shape=(batch, 1, 1, 1))
-    return node.emit(AndOp, seen, node.emit(GreaterOrEqualOp, places, begins))
+    return node.emit(AndOp, seen, node.emit(GreaterOrEqualOp, positions, begins))
 
 
 def added(node: Node, *masks: SSAValue | None) -> SSAValue | None:

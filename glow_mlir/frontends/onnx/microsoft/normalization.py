@@ -83,10 +83,10 @@ for _domain in ("", ONNXRUNTIME):
     onnx_operator("SimplifiedLayerNormalization", domain=_domain)(_simplified_layer_normalization)
 
 
-WORDS, SEGMENTS, MASK, PLACES = 0, 1, 7, 8
+WORDS, SEGMENTS, MASK, POSITIONS = 0, 1, 7, 8
 """Positions of the operands of an embedding that are integers."""
 
-_TABLES = {2: 2, 3: 2, 4: 2, 5: 1, 6: 1, WORDS: 2, SEGMENTS: 2, MASK: 2, PLACES: 2}
+_TABLES = {2: 2, 3: 2, 4: 2, 5: 1, 6: 1, WORDS: 2, SEGMENTS: 2, MASK: 2, POSITIONS: 2}
 """Position → the number of axes."""
 
 
@@ -95,7 +95,7 @@ def embed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
     """The sum of rows of the tables of words, places and segments; how many words each sequence has; that sum."""
     for position, rank in _TABLES.items():
         node.check_rank(position, (rank,), "words, segments, places and mask are [batch, length], tables have rows")
-    total = node.emit(AddOp, node.emit(GatherOp, node.input(2), node.input(WORDS), axis=0), _places(node))
+    total = node.emit(AddOp, node.emit(GatherOp, node.input(2), node.input(WORDS), axis=0), _positions(node))
     if (segments := node.optional(SEGMENTS)) is not None:
         total = node.emit(AddOp, total, node.emit(GatherOp, node.input(4), segments, axis=0))
     epsilon = node.float("epsilon", 1e-12)
@@ -103,9 +103,9 @@ def embed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
     return result, shown_words(node, MASK) if node.wants(1) else None, total
 
 
-def _places(node: Node) -> SSAValue:
+def _positions(node: Node) -> SSAValue:
     """The rows of the table of places: those at given places, else the first, one for each word."""
-    table, places = node.input(3), node.optional(PLACES)
-    if places is not None:
-        return node.emit(GatherOp, table, places, axis=0)
+    table, positions = node.input(3), node.optional(POSITIONS)
+    if positions is not None:
+        return node.emit(GatherOp, table, positions, axis=0)
     return cut(node, table, {0: (0, sizes_of(node.input(WORDS))[1])})

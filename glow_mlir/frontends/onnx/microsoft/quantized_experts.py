@@ -83,8 +83,8 @@ class _Product:
     def of(node: Node, position: int) -> _Product:
         """Those of the quantized values at a position."""
         bits = node.int(BITS[position], node.int("expert_weight_bits", 4))
-        for place, ranks in ((position, (3,)), (position + 1, (2, 3)), (position + 2, (2,))):
-            node.check_rank(place, ranks, "weights are [experts, columns, bytes], scales [experts, columns, blocks]")
+        for index, ranks in ((position, (3,)), (position + 1, (2, 3)), (position + 2, (2,))):
+            node.check_rank(index, ranks, "weights are [experts, columns, bytes], scales [experts, columns, blocks]")
         quantized, scales = node.content(position, "the weights"), node.content(position + 1, "the scales")
         experts, columns, width = quantized.shape
         depth, given = width * 8 // max(bits, 1), node.int("block_size", 0)

@@ -25,15 +25,15 @@ def rotary_embedding(node: Node) -> SSAValue:
     """Of the places that are given, or, from one that is given on, one after the other."""
     _check(node)
     heads, length = _heads(node), _length(node)
-    tables = [node.emit(GatherOp, node.input(table), _places(node, length), axis=0) for table in (COSINES, SINES)]
+    tables = [node.emit(GatherOp, node.input(table), _positions(node, length), axis=0) for table in (COSINES, SINES)]
     return _rotated(node, heads, *tables)
 
 
-def _check(node: Node, places: int = 2) -> None:
+def _check(node: Node, positions: int = 2) -> None:
     """Raise `ModelError` for operands of other ranks, and for tables that differ."""
     node.check_rank(0, (3, 4), "values are [batch, length, heads * elements] or [batch, heads, length, elements]")
-    hint = "positions are one, or [batch, length]" if places == 2 else "positions are [3, batch, length]"
-    node.check_rank(1, (0, 1, 2) if places == 2 else (places,), hint)
+    hint = "positions are one, or [batch, length]" if positions == 2 else "positions are [3, batch, length]"
+    node.check_rank(1, (0, 1, 2) if positions == 2 else (positions,), hint)
     for table in (COSINES, SINES):
         node.check_rank(table, (2,), "tables have a row for each position")
     if node.sizes(COSINES) != node.sizes(SINES):
@@ -67,7 +67,7 @@ def _length(node: Node) -> Size:
     return node.sizes()[1 if node.rank() == 3 else 2]
 
 
-def _places(node: Node, length: Size) -> SSAValue:
+def _positions(node: Node, length: Size) -> SSAValue:
     """The rows of the tables to take: [batch, length], or [1, length] where only the first is given."""
     given = node.input(1)
     if rank_of(given) < 2:

@@ -55,12 +55,12 @@ def parts_of(node: Node, groups: Groups) -> Heads:
 
 
 def turned(
-    node: Node, parts: Sequence[SSAValue], places: SSAValue, positions: Sequence[int]
+    node: Node, parts: Sequence[SSAValue], indices: SSAValue, positions: Sequence[int]
 ) -> tuple[SSAValue, SSAValue]:
     """Queries and keys turned by the rows [batch, length] of the tables that the operands at those positions are."""
     tables: list[SSAValue] = []
     for position in positions:
-        rows = node.emit(GatherOp, node.input(position), places, axis=0)
+        rows = node.emit(GatherOp, node.input(position), indices, axis=0)
         batch, length, pairs = sizes_of(rows)
         tables.append(node.emit(ReshapeOp, rows, shape=(batch, length, 1, pairs)))
     is_interleaved = node.flag("rotary_interleaved")

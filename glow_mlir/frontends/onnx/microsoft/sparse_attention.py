@@ -16,7 +16,7 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
 from glow_mlir.frontends.builder.slices import cut, iota
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, read, size_told
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, known_size, read
 from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
@@ -40,13 +40,13 @@ def sparse_attention(node: Node) -> Sequence[SSAValue]:
     for position, (rank, hint) in _AXES.items():
         node.check_rank(position, (rank,), hint)
     groups = groups_of(node)
-    total = size_told(node, TOTAL, "the number of keys")
+    total = known_size(node, TOTAL, "the number of keys")
     ends = node.cast(node.input(ENDS), i64)
     last = node.emit(SubOp, ends, node.constant(np.array(1, np.int64)))
     lengths = Lengths.of(node, last, total, node.sizes()[1], None)
     query, key, value = parts_of(node, groups)
     if node.flag("do_rotary"):
-        query, key = turned(node, (query, key), lengths.places, (COSINES, SINES))
+        query, key = turned(node, (query, key), lengths.positions, (COSINES, SINES))
     query, key, value = (node.emit(TransposeOp, part, permutation=(0, 2, 1, 3)) for part in (query, key, value))
     new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
     present = [kept(node, node.input(position), rows, lengths, result) for position, rows, result in new]
@@ -65,17 +65,17 @@ def _seen(node: Node, lengths: Lengths, groups: Groups) -> SSAValue:
     if groups.queries % layouts:
         hint = "num_heads is a multiple of the layouts"
         raise ModelError(f"{node.kind}: {layouts} layouts of {groups.queries} heads", node=node.name, hint=hint)
-    batch, length = sizes_of(lengths.places)
+    batch, length = sizes_of(lengths.positions)
     total = lengths.total
     columns = node.constant(np.repeat(blocks, size, 2))
-    own = node.emit(DivOp, lengths.places, node.constant(np.array(size, np.int64)))
+    own = node.emit(DivOp, lengths.positions, node.constant(np.array(size, np.int64)))
     rows = cut(node, node.emit(GatherOp, columns, own, axis=1), {3: (0, total)})
     of_heads = node.emit(TransposeOp, rows, permutation=(1, 0, 2, 3))
     apart = node.emit(ReshapeOp, of_heads, shape=(batch, 1, layouts, length, total))
     repeated = node.emit(ExpandOp, apart, shape=(batch, groups.queries // layouts, layouts, length, total))
     allowed = node.emit(ReshapeOp, repeated, shape=(batch, groups.queries, length, total))
-    places = node.emit(ReshapeOp, lengths.places, shape=(batch, 1, length, 1))
-    return node.emit(AndOp, allowed, node.emit(LessOrEqualOp, iota(node, total), places))
+    positions = node.emit(ReshapeOp, lengths.positions, shape=(batch, 1, length, 1))
+    return node.emit(AndOp, allowed, node.emit(LessOrEqualOp, iota(node, total), positions))
 
 
 def _blocks(node: Node, size: int) -> np.ndarray:

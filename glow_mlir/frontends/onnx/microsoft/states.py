@@ -96,8 +96,8 @@ def _check(node: Node) -> None:
         reason = f"{node.kind}: weights {node.sizes(1)} do not fit an input {node.sizes()}"
         raise ModelError(reason, node=node.name, hint="there is a kernel for each channel")
     reach = (node.shape(1)[-1] - 1) * node.int("dilation", 1)
-    place = 1 if is_last else node.rank() - 1
-    if node.int("dilation", 1) < 1 or (node.optional(3) is not None and node.sizes(3)[place] != reach):
+    position = 1 if is_last else node.rank() - 1
+    if node.int("dilation", 1) < 1 or (node.optional(3) is not None and node.sizes(3)[position] != reach):
         reason = f"{node.kind}: a state of shape {node.sizes(3)} does not have {reach} positions"
         raise ModelError(reason, node=node.name, hint="it has (kernel - 1) * dilation of them")
 
