@@ -37,6 +37,8 @@ class FoldKind:
     """The fold that integers have in its place."""
     better: str = ""
     """The comparison by which an element goes before another one, for a fold that has a position."""
+    is_idempotent: bool = False
+    """Whether an element together with itself is that element."""
     is_running: bool = False
     """Whether there are running totals; the reference folds floats in f64, rounded once."""
     adjoint: Adjoint | None = None

@@ -52,6 +52,7 @@ reduce_max = _Kind(
     ("maximumf", "maxsi", "maxui"),
     (_FLOAT, _SIGNED, _UNSIGNED),
     better="gt",
+    is_idempotent=True,
     adjoint=_shared,
 )
 reduce_min = _Kind(
@@ -61,6 +62,7 @@ reduce_min = _Kind(
     ("minimumf", "minsi", "minui"),
     (_FLOAT, _SIGNED, _UNSIGNED),
     better="lt",
+    is_idempotent=True,
     adjoint=_shared,
 )
 reduce_fmax = _Kind(
@@ -71,6 +73,7 @@ reduce_fmax = _Kind(
     (_FLOAT,),
     _arith.MaxnumfOp,
     of_integers="max",
+    is_idempotent=True,
     adjoint=_shared,
 )
 reduce_fmin = _Kind(
@@ -81,8 +84,9 @@ reduce_fmin = _Kind(
     (_FLOAT,),
     _arith.MinnumfOp,
     of_integers="min",
+    is_idempotent=True,
     adjoint=_shared,
 )
-_and = _Kind("and", "All bits that each element has.", -1, variants=(_SIGNED,))
-_or = _Kind("or", "All bits that an element has.", 0, variants=(_SIGNED,))
+_and = _Kind("and", "All bits that each element has.", -1, variants=(_SIGNED,), is_idempotent=True)
+_or = _Kind("or", "All bits that an element has.", 0, variants=(_SIGNED,), is_idempotent=True)
 _xor = _Kind("xor", "The parity of each bit.", 0, variants=(_SIGNED,))

@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.access import STAR, AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import MAX_AXES, element_of, rank_of, sizes_of, tensor
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Sizes, numbers_in
 
 
 class Expressed(HighOp):
@@ -112,7 +112,7 @@ def broadcast_access(name: str, value: SSAValue, sizes: Sizes) -> Access:
 def mean_along(x: Tensor, names: Sequence[str], sizes: Sizes) -> Tensor:
     """The mean of `x` along dimensions of these names, which have those sizes; of nothing, 0."""
     share: Number | Tensor = 1.0 / size_along(x, names)
-    known = [size for size in sizes if isinstance(size, int)]
+    known = numbers_in(sizes)
     if len(known) == len(sizes):
         share = 1.0 / max(math.prod(known), 1)
     return reduce_sum(x, names) * share

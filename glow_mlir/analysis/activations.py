@@ -4,7 +4,7 @@ Memory model of schedules: predicts which operators of a graph will share a buff
 It predicts the low-level passes as far as the order of operators depends on them:
 
 - Constants, inputs, outputs and state lie outside of the activations. A saved tensor lies in its output.
-- A reshape, and a slice with positive steps, is a view of its operand.
+- An operator that is a view (`IS_VIEW`), and a slice with positive steps, lies in its operand.
 - Operands of a concatenation, and the input of a constant pad, lie in its result; each tensor in at most one.
 - An operator computes in place if it declares so (`INPLACE`; all elementwise ones), sizes are equal and the operand
   dies there. If nothing else uses the operand, both share a buffer in every order.
@@ -23,7 +23,7 @@ from xdsl.traits import IsTerminator
 from glow_mlir.analysis.program import Program, ScheduledStep
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp, operand_spans
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, SliceOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_body import is_elementwise
@@ -139,7 +139,11 @@ class _Model:
 
 
 def _is_view(op: Operation) -> bool:
-    return isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and op.is_view)
+    return _is_same_memory(op) or (isinstance(op, SliceOp) and op.is_view)
+
+
+def _is_same_memory(op: Operation) -> bool:
+    return isinstance(op, HighOp) and op.IS_VIEW
 
 
 def _users(value: SSAValue) -> Iterator[Operation]:
@@ -147,12 +151,12 @@ def _users(value: SSAValue) -> Iterator[Operation]:
 
 
 def _views_of(value: SSAValue) -> Iterator[SSAValue]:
-    """A tensor and all its reshaped forms."""
+    """A tensor and all that are its memory under another type."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
         yield value
-        waiting += [user.result for user in _users(value) if isinstance(user, ReshapeOp)]
+        waiting += [user.results[0] for user in _users(value) if _is_same_memory(user)]
 
 
 def _takes_number(user: Operation) -> bool:

@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Sizes, are_numbers
 
 QUALIFIERS = (Qualifier.IN, Qualifier.OUT, Qualifier.INOUT, Qualifier.SCRATCH)
 """How an instruction uses a buffer, by its number."""
@@ -76,7 +76,7 @@ class Instrumentation:
 
     def _extents(self, b: Builder, sizes: Sizes) -> Value:
         """The address of the sizes of all axes; null where the record has them."""
-        if all(isinstance(size, int) for size in sizes):
+        if are_numbers(sizes):
             return b.null()
         for position, extent in enumerate(extents_at(sizes, self.symbols)):
             self.extents.at(position, i64).store(b.cast(b.index(extent), i64))

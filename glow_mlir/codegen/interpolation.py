@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, raw, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.nests import Index, most, vector_loop
 from glow_mlir.codegen.builder.types import i32, i64, integer_of_width, type_info
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
@@ -62,7 +62,7 @@ def clamped(b: Builder, index: Value, size: Index) -> Value:
 def mirrored(b: Builder, index: Value, size: Index, aligned: bool) -> Value:
     """The element that an index means where the axis is mirrored: at its last elements, or at their outer borders."""
     length = 2 * (size - 1) if aligned else 2 * size
-    period = size_as(b, max(length, 1) if isinstance(length, int) else b.max(length, 1), index)
+    period = size_as(b, most(b, length, 1), index)
     index = (index + _BEYOND * period) % period
     back = (period if aligned else period - 1) - index
     return clamped(b, b.select(index < size_as(b, size, index), index, back), size)

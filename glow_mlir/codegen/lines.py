@@ -27,6 +27,7 @@ from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import numbers_in
 
 BLOCK = 128
 """How many steps are accumulated one by one where sums are to be exact."""
@@ -203,7 +204,7 @@ class Line:
         ]
         if not start:
             return [self.b.constant(number, vector(element, self.count)) for number, element in initial]
-        counts = [size for size in self.lines.along if isinstance(size, int)]
+        counts = numbers_in(self.lines.along)
         is_long = len(counts) == len(self.lines.along) and math.prod(counts) > BLOCK
         blocks = _Blocks(start, combine) if in_blocks and is_long else None
         parts = self._walk(0, self.starts, pieces, start, step, blocks)

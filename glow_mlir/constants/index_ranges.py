@@ -20,6 +20,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp, has_default_layout
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.support.symbols import are_numbers
 
 
 def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool | None:
@@ -86,7 +87,7 @@ def _verdict(value: SSAValue, allowed: IndexRange, storage: Storage | None) -> b
     """Whether the numbers of an operand are in range; `None` if that is unknown before the call."""
     owner = value.owner
     if isinstance(owner, SplatOp):
-        return is_in_range(splat_array(owner), allowed) if all(isinstance(n, int) for n in sizes_of(value)) else None
+        return is_in_range(splat_array(owner), allowed) if are_numbers(sizes_of(value)) else None
     constant = _constant_behind(value, storage)
     if constant is None:
         return None

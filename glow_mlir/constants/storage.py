@@ -31,6 +31,7 @@ from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.identity import number_of, subclasses_of
+from glow_mlir.support.symbols import are_numbers
 
 
 def constant_array(op: ContentOp) -> np.ndarray:
@@ -58,7 +59,7 @@ def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -
 def _known_splat(value: SSAValue) -> SplatOp | None:
     """The splat behind a value, if all its sizes are numbers."""
     owner = value.owner
-    return owner if isinstance(owner, SplatOp) and all(isinstance(size, int) for size in sizes_of(value)) else None
+    return owner if isinstance(owner, SplatOp) and are_numbers(sizes_of(value)) else None
 
 
 def splat_array(op: SplatOp) -> np.ndarray:

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from glow_mlir.dialects.element_types import is_integer, number_width
+from glow_mlir.dialects.element_types import is_float, is_integer, number_width
 from glow_mlir.dialects.expressions import Number, Tensor, converted
+from glow_mlir.dialects.folds import FOLDS
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.scalar_builder import BINARY, FUNCTIONS
@@ -143,11 +144,12 @@ def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) ->
         raise UnsupportedError(f"'{word}' has no derivative")
     own = part.dimensions if isinstance(part, Tensor) else frozenset[str]()
     if missing := along - own:
-        if word == "mul":
-            raise UnsupportedError("a product of equal factors has no derivative")
+        fold = FOLDS.get((word, not is_float(element)))
         if word == "add":
             count = Tensor(element, frozenset(), "size", counted=missing)
             part = Tensor(element, own, "mul", (count, part))
+        elif fold is None or not fold.kind.is_idempotent:
+            raise UnsupportedError(f"'{word}' of equal elements has no derivative")
     if not along & own:
         return part
     return Tensor(element, own - along, word, (part,), along=along & own)

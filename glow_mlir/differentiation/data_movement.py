@@ -27,7 +27,7 @@ from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, Sizes
+from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, Sizes, are_numbers
 
 
 @gradient(ReshapeOp)
@@ -125,7 +125,7 @@ def placed(value: SSAValue, starts: Sequence[Size], sizes: Sizes, emit: Emitter)
     pads = [width if isinstance(width, int) else 0 for width in (*starts, *ends)]
     result = emit(PadOp, value, pads=pads) if any(pads) else value
     for axis, widths in enumerate(zip(starts, ends, strict=True)):
-        if all(isinstance(width, int) for width in widths):
+        if are_numbers(widths):
             continue
         around = sizes_of(result)
         before, after = (

@@ -15,7 +15,7 @@ from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, named_dtype
-from glow_mlir.support.symbols import size_from_label
+from glow_mlir.support.symbols import are_numbers, labels_of, size_from_label
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Argument:
     @staticmethod
     def of(binding: Binding) -> Argument:
         """The argument that a binding of an entry is."""
-        shape = tuple(size if isinstance(size, int) else str(size) for size in binding.declared)
-        return Argument(binding.name, binding.dtype, shape)
+        return Argument(binding.name, binding.dtype, labels_of(binding.declared))
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -82,7 +81,7 @@ class Argument:
     @cached_property
     def is_static(self) -> bool:
         """Whether all sizes are numbers."""
-        return self.shape is not None and all(isinstance(size, int) for size in self.shape)
+        return self.shape is not None and are_numbers(self.shape)
 
     @property
     def named_shape(self) -> tuple[int | str | None, ...]:

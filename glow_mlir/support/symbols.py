@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dataclass import dataclass
@@ -359,6 +359,21 @@ Size = int | SymbolicSize
 
 Sizes = tuple[Size, ...]
 """The sizes of all axes."""
+
+
+def are_numbers(sizes: Sequence[object]) -> TypeGuard[Sequence[int]]:
+    """Whether all sizes, or numbers of machine code, are known when a model is compiled."""
+    return all(isinstance(size, int) for size in sizes)
+
+
+def numbers_in(sizes: Iterable[object]) -> list[int]:
+    """The sizes, or numbers of machine code, that are known when a model is compiled."""
+    return [size for size in sizes if isinstance(size, int)]
+
+
+def labels_of(sizes: Iterable[Size]) -> tuple[int | str, ...]:
+    """The sizes as models declare them: numbers, and the text of others."""
+    return tuple(size if isinstance(size, int) else str(size) for size in sizes)
 
 
 def size_from_label(label: str, known: Mapping[str, Size]) -> Size | None:

@@ -150,6 +150,6 @@ def test_a_function_of_one_float_is_an_edit_of_two_files(tmp_path: Path) -> None
 
 def test_a_fold_is_an_edit_of_one_file(tmp_path: Path) -> None:
     edits = blocks("reduce_fmax =")
-    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (1, 10)
+    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (1, 11)
     copy_with(edits, lambda text: re.sub('(reduce_fmax|"maxnumf?)', r"\g<1>2", text), tmp_path)
     run_in(tmp_path, FOLD)

@@ -148,8 +148,12 @@ class Builder(Atomics):
     # ---- branches
 
     @contextmanager
-    def when(self, condition: Value) -> Generator[None]:
-        """Run the block only where the i1 `condition` holds."""
+    def when(self, condition: Value | bool) -> Generator[None]:
+        """Run the block only where the i1 `condition` holds; Python knows of no block that never runs."""
+        if isinstance(condition, bool):
+            assert condition, "a block that never runs is not emitted"
+            yield
+            return
         inside = Block()
         with self.into(inside):
             yield

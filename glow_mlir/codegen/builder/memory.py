@@ -50,7 +50,7 @@ class Memory(Lanes):
     def offset(self, pointer: Value, index: Number, element: Attribute) -> Value:
         if isinstance(index, float):
             raise TypeError("an address needs an integer index")
-        if isinstance(index, int) and index == 0:
+        if index == 0:
             return pointer
         properties: dict[str, Attribute] = {
             "rawConstantIndices": _DYNAMIC_INDEX,

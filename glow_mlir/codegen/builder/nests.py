@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TypeVar, cast
+from typing import TypeVar, cast, overload
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes, are_numbers, numbers_in
 
 Index = Value | int
 
@@ -68,7 +68,7 @@ def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], shar
 
 def known_steps(extents: Extents) -> int:
     """How many steps there are along some axes for sure: a size that is known at run time only may be one."""
-    return math.prod(extent for extent in extents if isinstance(extent, int))
+    return math.prod(numbers_in(extents))
 
 
 def unraveled(step: Index, extents: Extents) -> list[Index]:
@@ -82,20 +82,28 @@ def unraveled(step: Index, extents: Extents) -> list[Index]:
 
 def numbers(extents: Extents) -> Shape:
     """Extents that are all numbers of Python."""
-    known = tuple(extent for extent in extents if isinstance(extent, int))
+    known = tuple(numbers_in(extents))
     assert len(known) == len(extents), "work is not shared along extents that are known at run time only"
     return known
 
 
+@overload
+def steps_of(extent: int, width: int) -> int: ...
+@overload
+def steps_of(extent: Index, width: Index) -> Index: ...
 def steps_of(extent: Index, width: Index) -> Index:
     """How many steps of `width` cover an extent."""
-    known = isinstance(extent, int) and isinstance(width, int)
-    return -(-extent // width) if known else (extent + (width - 1)) // width
+    return (extent + (width - 1)) // width
 
 
 def least(b: Builder, one: Index, other: Index) -> Index:
     """The smaller of two numbers."""
     return min(one, other) if isinstance(one, int) and isinstance(other, int) else b.min(one, other)
+
+
+def most(b: Builder, one: Index, other: Index) -> Index:
+    """The larger of two numbers."""
+    return max(one, other) if isinstance(one, int) and isinstance(other, int) else b.max(one, other)
 
 
 def product(extents: Iterable[Index]) -> Index:
@@ -116,9 +124,9 @@ def chunks(extent: Extent, width: int, rest: int | None = None) -> list[tuple[Ex
     pieces: list[tuple[Index, Index, int]] = []
     position: Index = 0
     lanes = width
-    while lanes and not (isinstance(extent, int) and position == extent):
+    while lanes and position != extent:
         count = (extent - position) // lanes * lanes
-        if not isinstance(count, int) or count:
+        if count != 0:
             pieces.append((position, position + count, lanes))
             position += count
         lanes = rest if lanes == width and rest is not None and rest < width else lanes // 2
@@ -172,7 +180,7 @@ def vector_nest(
     by_lines = share.is_all
     if not share.is_all:
         *outermost, innermost = extents
-        if not all(isinstance(size, int) for size in outermost):
+        if not are_numbers(outermost):
             _shared_lines(b, extents, width, body, share, rest)
             return
         lines, vectors = known_steps(outermost), steps_of(innermost, width)

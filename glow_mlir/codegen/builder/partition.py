@@ -17,7 +17,7 @@ class Partition:
         """The first of `count` steps, and the one behind the last; as `count` is where it is all of them."""
         if self.part is None:
             return 0, count
-        if isinstance(count, int) and count == self.parts:
+        if count == self.parts:
             return self.part, self.part + 1
         return self.part * count // self.parts, (self.part + 1) * count // self.parts
 

@@ -175,9 +175,9 @@ def _place(position: Value, sizes: Extents) -> list[Index]:
     rest: Index = position
     for axis in range(len(sizes) - 1, -1, -1):
         size = sizes[axis]
-        if isinstance(size, int) and size == 1:
+        if size == 1:
             place.append(0)
-        elif all(isinstance(other, int) and other == 1 for other in sizes[:axis]):
+        elif all(other == 1 for other in sizes[:axis]):
             place.append(rest)
         else:
             place.append(rest % size)

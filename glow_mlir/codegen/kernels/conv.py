@@ -47,7 +47,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of, size_along, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, numbers_in
 
 MAX_UNROLLED = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
@@ -289,7 +289,7 @@ class ConvKernel(Kernel[ConvOp]):
             return found
         # Among all lines of an image, some are computed as they would be among others.
         shape = form.shape.of_whole_images
-        pixels = math.prod(number for number in shape.outputs if isinstance(number, int))
+        pixels = math.prod(numbers_in(shape.outputs))
         return with_tile_products(found, product, conv_strips(shape).count, pixels, *sizes[1:], target)
 
     def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:

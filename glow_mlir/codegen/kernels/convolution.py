@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import steps_of
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -39,6 +40,7 @@ from glow_mlir.codegen.kernels.tiles import Columns, Tile
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import numbers_in
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
         sizes=shape.sum_sizes(dot, tile, b.target),
         prefetch=options.prefetch,
     )
-    panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
-    if panels is None:
-        panels = (shape.filters + (tile.panel - 1)) // tile.panel
-    group_size = panels * product.panel_rows * tile.panel
+    group_size = steps_of(shape.filters, tile.panel) * product.panel_rows * tile.panel
     images = options.images.of(shape.batch)
     by_tiles = _by_tiles(b, operands, shape, options) if options.tile_products else nullcontext()
     with by_tiles as tiles, b.loop(*images) as image, b.loop(0, shape.groups) as group:
@@ -250,7 +249,7 @@ def conv_cut(shape: ConvShape, tile: Tile, target: Target, by_tiles: bool = Fals
     """
     pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
     numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
-    height, width, filters, batch = (number for number in numbers if isinstance(number, int))
+    height, width, filters, batch = numbers_in(numbers)
     if batch >= kernel_costs(target).parts_per_thread * target.policy.threads or batch % target.policy.threads == 0:
         return "images", batch
     if by_tiles:

@@ -23,6 +23,7 @@ from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import are_numbers
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class ConvolutionForm:
         Whether it is in one group with sums in f32, with filters of `taps` x `taps` and dense pixels, of images whose
         sizes are numbers.
         """
-        known = all(isinstance(size, int) for size in sizes_of(self.result)[1:])
+        known = are_numbers(sizes_of(self.result)[1:])
         sums = self.element == f32 or is_half(self.element)
         return self.group == 1 and self.has_dense_pixels and known and sums and self.window.kernel == (taps, taps)
 

@@ -208,7 +208,7 @@ def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[EvenStep
         EvenSteps(before, size, 0, 1),
         EvenSteps(size + before, after, back, step),
     ]
-    return [run for run in found if not isinstance(run.count, int) or run.count]
+    return [run for run in found if run.count != 0]
 
 
 def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:

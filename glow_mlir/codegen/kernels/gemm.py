@@ -51,24 +51,19 @@ def emit_panels(
         # A panel holds `panel` columns of `depth` elements: the column number times the depth.
         return weights.at(start * depth, element)
 
-    if isinstance(columns, int):
-        panels, whole = -(-columns // panel), columns - columns % panel
-        if whole:
-            begin, end = share.within(panels, 0, whole // panel)
-            with b.loop(begin * panel, end * panel, panel) as start:
-                body(Columns(start, at(start), tile.vectors, False, panel))
-        if rest := columns - whole:
-            with b.loop(*share.within(panels, panels - 1, 1)):
-                body(Columns(whole, at(whole), -(-rest // tile.lanes), rest % tile.lanes != 0, rest))
-        return
     panels, count = steps_of(columns, panel), columns // panel
-    begin, end = share.within(panels, 0, count)
-    with b.loop(begin * panel, end * panel, panel) as start:
-        body(Columns(start, at(start), tile.vectors, False, panel))
+    if count != 0:
+        begin, end = share.within(panels, 0, count)
+        with b.loop(begin * panel, end * panel, panel) as start:
+            body(Columns(start, at(start), tile.vectors, False, panel))
     whole = count * panel
     rest = columns - whole
-    with b.loop(*share.within(panels, count, 1)), b.when(b.index(rest) > 0):
-        body(Columns(whole, at(whole), tile.vectors, True, rest))
+    if rest != 0:
+        vectors, is_masked = tile.vectors, True
+        if isinstance(rest, int):
+            vectors, is_masked = steps_of(rest, tile.lanes), rest % tile.lanes != 0
+        with b.loop(*share.within(panels, count, 1)), b.when(rest > 0):
+            body(Columns(whole, at(whole), vectors, is_masked, rest))
 
 
 def emit_row_tiles(

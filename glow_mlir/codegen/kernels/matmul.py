@@ -66,7 +66,7 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, are_numbers
 from glow_mlir.support.symbols import Sizes as AllSizes
 
 
@@ -211,7 +211,7 @@ class ProductKernel(Kernel[ProductT]):
         steps = row_strips(rows).count if by_tiles else -(-rows // tile.rows)
         cut = product_cut(rows, steps, columns, tile, target)
         panels = -(-columns // tile.panel)
-        if not all(isinstance(size, int) for size in sizes[:-1]) and panels >= target.policy.threads:
+        if not are_numbers(sizes[:-1]) and panels >= target.policy.threads:
             cut = ("columns", panels)  # There may be one row.
         fewest = math.prod(map(smallest, sizes[: len(batch)]))
         if fewest >= kernel_costs(target).parts_per_thread * target.policy.threads:

@@ -7,6 +7,7 @@ import dataclasses
 from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels.tiles import Tile, balanced
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import are_numbers
 
 Places = tuple[Index, ...]
 """An offset in the output, then one in each plane of the epilogue."""
@@ -29,7 +30,7 @@ class Pixels:
         numbers = (self.width, self.height, self.step_in, *self.step_out, self.line_in, *self.line_out)
         if self.height == 1:
             return True
-        if not all(isinstance(number, int) for number in numbers):
+        if not are_numbers(numbers):
             return False
         lines = zip((self.line_in, *self.line_out), (self.step_in, *self.step_out), strict=True)
         return all(line == self.width * step for line, step in lines)

@@ -93,17 +93,10 @@ def emit_pack_transposed(
         source = replace(matrix, offset=matrix.offset + number * (panel * pitch))
         copy_box(b, (columns, k), target, source)
 
-    if not isinstance(whole, int) or not isinstance(rest, int):
-        panels = steps_of(n, panel)
+    panels = steps_of(n, panel)
+    if whole != 0:
         with b.loop(*share.within(panels, 0, whole)) as number:
             pack(number, panel)
-        with b.loop(*share.within(panels, whole, 1)), b.when(b.index(rest) > 0):
-            pack(whole, rest)
-        return
-    panels = whole + (rest > 0)
-    if whole:
-        with b.loop(*share.within(panels, 0, whole)) as number:
-            pack(number, panel)
-    if rest:
-        with b.loop(*share.within(panels, whole, 1)):
+    if rest != 0:
+        with b.loop(*share.within(panels, whole, 1)), b.when(rest > 0):
             pack(whole, rest)

@@ -237,7 +237,7 @@ class RecurrentStep:
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
         output = operands[SUMS].pointer.at(place * width, element)
-        if isinstance(self.batch, int) and self.batch == 1 and not self.call.target.is_strict:
+        if self.batch == 1 and not self.call.target.is_strict:
             with nullcontext() if self.order is None else self.b.when(self.b.index(self.rows) > 0):
                 self._row(output, source, weights, units.backwards)
         else:

@@ -13,6 +13,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Lines
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import are_numbers, numbers_in
 
 
 class Alone(NamedTuple):
@@ -49,7 +50,7 @@ def side_by_side(lines: Lines, element: Attribute, target: Target, alone: Alone)
     count = 1
     if lanes_for(target, element, (0,)) > 1 and not stands_alone(lines, element, alone):
         # A line is read in several passes, and is to stay in the cache together with its result.
-        length = math.prod(extent for extent in lines.along if isinstance(extent, int))
+        length = math.prod(numbers_in(lines.along))
         room = target.l1_bytes // 2 // max(1, 2 * length * byte_width(element))
         count = lines.side_by_side(min(vectors, 1 << max(room.bit_length() - 1, 0)))
     return count
@@ -61,9 +62,9 @@ def stands_alone(lines: Lines, element: Attribute, alone: Alone) -> bool:
 
     Alone, it is read and written in one stream each, which counts where memory is beyond the caches.
     """
-    if lines.across or not all(isinstance(extent, int) for extent in lines.along):
+    if lines.across or not are_numbers(lines.along):
         return False
     length = math.prod(numbers(lines.along))
-    outer = math.prod(extent for extent in lines.outer if isinstance(extent, int))
+    outer = math.prod(numbers_in(lines.outer))
     is_far = 2 * outer * length * byte_width(element) > alone.near_bytes
     return length >= (alone.far if is_far else alone.near)

@@ -15,6 +15,7 @@ from glow_mlir.codegen.kernels.dot_products import DotProduct, Parts
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import numbers_in
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SumSizes:
         It is for machines that do one instruction at a time: no partial sums, and no vectors.
         """
         numbers = (*(number for loop in loops for number in loop), *tap, run, *steps)
-        known = [number for number in numbers if isinstance(number, int)]
+        known = numbers_in(numbers)
         if len(known) < len(numbers) or tile.lanes > 1 or tile.sums > 1 or dot.group > 1 or dot.start:
             return None
         *outer, taps, tap_step, length, input_step, output_step = known

@@ -139,7 +139,7 @@ class TiledKernel(Kernel):
         whole = last // tile.rows
         Emission(self, call, tile).run((*outer, whole))
         rest = last - whole * tile.rows
-        if not isinstance(rest, int) or rest:
+        if rest != 0:
             Emission(self, call, replace(tile, rows=1), whole * tile.rows).run((*outer, rest))
 
     def _chosen(self, op: Operation) -> Choosing:

@@ -121,7 +121,7 @@ def computed_part(node: NodeBuilder, value: SSAValue, axis: int, start: Bound, e
     between = node.emit(SubOp, last, first) if step > 0 else node.emit(SubOp, first, last)
     count = node.emit(MaxOp, _steps(node, between, abs(step)), zero)
     number = bound_number(node, count, _most(start, end, abs(step), largest(size)))
-    if step == 1 and isinstance(start, int) and start == 0:
+    if step == 1 and start == 0:
         return leading(node, value, axis, number)
     return gathered(node, value, axis, first, number, step)
 

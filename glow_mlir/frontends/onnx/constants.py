@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.builder.slices import iota
+from glow_mlir.frontends.builder.slices import iota, scalar
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.frontends.onnx.values import Strings, Value
@@ -77,10 +77,7 @@ def numbers_of(node: Node, sizes: Sizes) -> SSAValue:
 @onnx_operator("Size")
 def size(node: Node) -> SSAValue:
     """The number of elements."""
-    count = product_of(node.sizes())
-    if isinstance(count, int):
-        return node.constant(np.array(count, np.int64))
-    return node.emit(ReshapeOp, node.emit(ShapeOp, sizes=(count,)), shape=())
+    return scalar(node, product_of(node.sizes()))
 
 
 @onnx_operator("Range")

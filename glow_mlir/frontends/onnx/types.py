@@ -18,7 +18,7 @@ from glow_mlir.frontends.builder.inputs import input_shapes
 from glow_mlir.runtime.signature import rank_label
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.identity import kept_by_identity
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import Dimension, labels_of
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -53,9 +53,7 @@ def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     """The ONNX type of a value; an absent one has none."""
     if value is None:
         return onnx.TypeProto()
-    return helper.make_tensor_type_proto(
-        onnx_kind(value), [size if isinstance(size, int) else str(size) for size in sizes_of(value)]
-    )
+    return helper.make_tensor_type_proto(onnx_kind(value), labels_of(sizes_of(value)))
 
 
 def tensor_type(kind: int) -> onnx.TypeProto:

@@ -16,7 +16,7 @@ from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, Scalar, TorchNode
 from glow_mlir.frontends.torch.traced_graph import CONSTANT, SIZE
-from glow_mlir.support.symbols import Size, SymbolicSize
+from glow_mlir.support.symbols import Size, SymbolicSize, numbers_in
 
 
 @torch_operator("full.default", "full_like.default", "fill.Scalar", "fill.Tensor")
@@ -115,7 +115,7 @@ def constant(node: TorchNode, content: str) -> SSAValue:
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     numbers = np.frombuffer(bytes.fromhex(content), numpy_dtype(node.element))
-    return node.constant(numbers.reshape(tuple(size for size in node.sizes if isinstance(size, int))))
+    return node.constant(numbers.reshape(tuple(numbers_in(node.sizes))))
 
 
 @torch_operator(SIZE)

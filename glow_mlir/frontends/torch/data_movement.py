@@ -17,7 +17,7 @@ from glow_mlir.frontends.builder.slices import cut, part_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.frontends.torch.traced_graph import Word
-from glow_mlir.support.symbols import Size, product_of
+from glow_mlir.support.symbols import Size, are_numbers, product_of
 
 
 @torch_operator(
@@ -197,7 +197,7 @@ def repeat(node: TorchNode, value: SSAValue, counts: Sequence[Size]) -> SSAValue
     """The whole value, side by side along each axis."""
     sizes = (*(1,) * (len(counts) - rank_of(value)), *sizes_of(value))
     found = node.reshaped(value, sizes)
-    if all(isinstance(count, int) for count in counts):
+    if are_numbers(counts):
         return found if set(counts) <= {1} else node.emit(TileOp, found, repeats=counts)
     split = node.reshaped(found, tuple(part for size in sizes for part in (1, size)))
     pairs = tuple(part for count, size in zip(counts, sizes, strict=True) for part in (count, size))

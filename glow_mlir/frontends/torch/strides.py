@@ -19,7 +19,7 @@ from glow_mlir.frontends.torch.index_operators import flat, restored, scatter_sl
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, are_numbers, product_of
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def strided_offsets(
     if offset is not None and traced.view is not None:
         raise node.unsupported("a place that counts from the beginning of the memory of an input")
     first = traced.offset if offset is None else offset
-    if not all(isinstance(number, int) for number in (traced.offset, first, *sizes, *strides)):
+    if not are_numbers((traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")
     begin = _number(traced.offset)
     wanted = offsets_in_memory([_number(size) for size in sizes], [_number(step) for step in strides], _number(first))
@@ -152,7 +152,7 @@ def strided_offsets(
 def _own_positions(node: TorchNode, value: SSAValue, begin: int) -> np.ndarray:
     """Where in memory the elements of the first operand lie that there are for all sizes of it."""
     traced = node.traced_operand(0)
-    if all(isinstance(number, int) for number in (*traced.sizes, *traced.strides)):
+    if are_numbers((*traced.sizes, *traced.strides)):
         return offsets_in_memory(*traced.hint, begin)
     if memory_order(*traced.hint) != tuple(range(rank_of(value))):
         raise node.unsupported("strides that are known at run time only are not supported")

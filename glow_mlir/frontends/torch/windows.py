@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.torch.node import TorchNode
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, numbers_in
 
 
 def for_each(numbers: Sequence[int], count: int) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ def spatial_axes(node: TorchNode) -> int:
 
 def fixed(node: TorchNode, sizes: Sequence[Size]) -> list[int]:
     """Sizes that windows depend on as numbers; raises `UnsupportedError` for one that is known at run time only."""
-    found = [size for size in sizes if isinstance(size, int)]
+    found = numbers_in(sizes)
     if len(found) != len(sizes):
         raise node.unsupported("windows that depend on sizes known at run time only")
     return found

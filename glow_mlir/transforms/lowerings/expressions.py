@@ -32,7 +32,7 @@ from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.frontends.builder.emission import KNOWN, emitted_operation
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes, are_numbers, numbers_in
 
 FOLDS: Mapping[str, type[Reduction]] = {
     "add": ReduceSumOp,
@@ -121,8 +121,8 @@ class Lowering:
         """The number of indices of some dimensions."""
         sizes = [self.sizes[name] for name in part.counted]
         ones = (1,) * len(self.order)
-        if all(isinstance(size, int) for size in sizes):
-            return self.emit.splat(math.prod(size for size in sizes if isinstance(size, int)), part.element, ones)
+        if are_numbers(sizes):
+            return self.emit.splat(math.prod(numbers_in(sizes)), part.element, ones)
         counted = self.emit(ReduceProdOp, self.emit(ShapeOp, sizes=tuple(sizes)), axes=(0,))
         return _shaped(self.emit(unary.CastOp, counted, to=part.element), ones, self.emit)
 

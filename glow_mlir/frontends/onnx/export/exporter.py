@@ -28,7 +28,7 @@ from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
 from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.support.files import is_node, placed_files, replaced
-from glow_mlir.support.symbols import SymbolicSize
+from glow_mlir.support.symbols import SymbolicSize, symbols_of
 
 IR_VERSION = 10
 
@@ -210,6 +210,6 @@ def _find_symbols(inputs: Sequence[PlaceholderOp], writer: Writer) -> None:
     """Note what symbols are that the sizes of inputs say."""
     for op in inputs:
         for axis, size in enumerate(sizes_of(op.tensor_type)):
-            for symbol in () if isinstance(size, int) else size.symbols:
+            for symbol in symbols_of((size,)):
                 if SymbolicSize.of(symbol) == size and symbol.name not in writer.counts:
                     writer.counts[symbol.name] = writer.emit("Shape", op.public_name, start=axis, end=axis + 1)

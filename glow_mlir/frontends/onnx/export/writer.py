@@ -22,7 +22,7 @@ from glow_mlir.frontends.onnx.order import used_names
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes
+from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes, are_numbers, labels_of
 
 OPSET = 21
 """The version of ONNX's operators that are written."""
@@ -48,8 +48,7 @@ def _wide(element: Attribute) -> np.dtype | None:
 def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
     """What ONNX says of a tensor of a type."""
     kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(type_.element_type)))
-    shape = [size if isinstance(size, int) else str(size) for size in sizes_of(type_)]
-    return helper.make_tensor_value_info(name, kind, shape)
+    return helper.make_tensor_value_info(name, kind, labels_of(sizes_of(type_)))
 
 
 def fresh_name(wish: str, taken: Counter[str]) -> str:
@@ -189,7 +188,7 @@ class Writer:
 
     def sizes(self, sizes: Sizes) -> str:
         """Sizes as a vector: a constant where they are numbers, else what is computed of symbols."""
-        if all(isinstance(size, int) for size in sizes):
+        if are_numbers(sizes):
             return self.constant(sizes)
         if sizes not in self._sizes:
             parts = [self._size(size) for size in sizes]
