@@ -261,7 +261,7 @@ def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
 def place_parameters(place: Place, array: np.ndarray) -> dict[str, Any]:
     """What a response says of an output that is in shared memory."""
     return {
-        PLACE: place.region,
+        PLACE: place.region.name,
         "shared_memory_offset": place.offset,
         "shared_memory_byte_size": array.nbytes,
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -25,32 +26,55 @@ RESERVED = "glow-"
 """How keys begin of memory that belongs to this program itself, and is no client's."""
 
 MAX_REGIONS = 1024
-"""The regions that may be registered at once: each takes a descriptor of a file."""
+"""The regions that may be registered at once."""
 
 MOST = (1 << 63) - 1
 
 
-class Place(NamedTuple):
-    """A part of a region, in bytes."""
+class OpenFile:
+    """A descriptor that is closed when `close` was called and nobody uses it any more."""
 
-    region: str
-    offset: int
-    size: int
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._users = 1
+
+    @contextmanager
+    def used(self) -> Generator[int]:
+        """The descriptor, which stays open meanwhile."""
+        self._users += 1
+        try:
+            yield self._descriptor
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """One user less."""
+        self._users -= 1
+        if not self._users:
+            os.close(self._descriptor)
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of shared memory that a client has registered under a name, in bytes, and the descriptor of its file."""
+    """A part of shared memory that a client has registered under a name, in bytes, and its file."""
 
     name: str
     key: str
     offset: int
     size: int
-    descriptor: int
+    file: OpenFile
 
     def data(self) -> dict[str, Any]:
         """What clients are told of it."""
         return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
+
+
+class Place(NamedTuple):
+    """A part of a region, in bytes."""
+
+    region: Region
+    offset: int
+    size: int
 
 
 class Regions:
@@ -58,7 +82,8 @@ class Regions:
     The regions that clients have registered, for one thread.
 
     They are read and written by calls of the system, and not mapped: a client may cut a region short at any time, and
-    to touch a page that is gone would end this process.
+    to touch a page that is gone would end this process. A region that is unregistered while it is read or written stays
+    open until that ends: the system gives the number of a closed descriptor to the next file.
     """
 
     def __init__(self, folder: str = FOLDER) -> None:
@@ -80,7 +105,7 @@ class Regions:
         if os.fstat(descriptor).st_size < begin + length:
             os.close(descriptor)
             raise InputError(f"the shared memory '{key}' has less than {begin} + {length} bytes")
-        self._regions[name] = Region(name, key, begin, length, descriptor)
+        self._regions[name] = Region(name, key, begin, length, OpenFile(descriptor))
 
     def _opened(self, file: str, key: str) -> int:
         """The descriptor of a regular file of the folder; raises `InputError` for anything else."""
@@ -100,7 +125,7 @@ class Regions:
         for known in names:
             region = self._regions.pop(known, None)
             if region is not None:
-                os.close(region.descriptor)
+                region.file.close()
 
     def status(self, name: str = "") -> list[dict[str, Any]]:
         """The region of that name, or all of them; raises `InputError` for an unknown one."""
@@ -116,39 +141,46 @@ class Regions:
         size = _bytes(parameters.get("shared_memory_byte_size"), "size", 0)
         if not isinstance(name, str):
             raise InputError("the name of the shared memory must be a string")
-        if offset + size > self._known(name).size:
+        region = self._known(name)
+        if offset + size > region.size:
             raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
-        return Place(name, offset, size)
+        return Place(region, offset, size)
 
     def read(self, place: Place) -> Steps[np.ndarray]:
-        """The bytes of a place; raises `InputError` where its memory has become smaller."""
-        region, data, done = self._known(place.region), np.empty(place.size, np.uint8), 0
-        view = memoryview(data.data)
-        while done < place.size:
-            if done:
-                yield
-            part = view[done : done + COPIED]
-            count = os.preadv(region.descriptor, [part], region.offset + place.offset + done)
-            if not count:
-                raise InputError(f"the shared memory '{place.region}' has become smaller")
-            done += count
+        """The bytes of a place; raises `InputError` where its memory has become smaller, or was unregistered before."""
+        data, done = np.empty(place.size, np.uint8), 0
+        view, begin = memoryview(data.data), place.region.offset + place.offset
+        with self._file(place) as descriptor:
+            while done < place.size:
+                if done:
+                    yield
+                count = os.preadv(descriptor, [view[done : done + COPIED]], begin + done)
+                if not count:
+                    raise InputError(f"the shared memory '{place.region.name}' has become smaller")
+                done += count
         return data
 
     def write(self, place: Place, name: str, array: np.ndarray) -> Steps[None]:
-        """Write an output into a place; raises `InputError` where it does not fit."""
+        """Write an output into a place; raises `InputError` where it does not fit, or memory was unregistered."""
         if array.nbytes > place.size:
-            given = f"{place.size} bytes of the shared memory '{place.region}'"
+            given = f"{place.size} bytes of the shared memory '{place.region.name}'"
             raise InputError(f"output '{name}' takes {array.nbytes} bytes, more than {given}")
-        region, done = self._known(place.region), 0
-        begin = region.offset + place.offset
-        # What is written behind the end of a file makes it longer.
-        if os.fstat(region.descriptor).st_size < begin + array.nbytes:
-            raise InputError(f"the shared memory '{place.region}' has become smaller")
+        begin, done = place.region.offset + place.offset, 0
         view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        while done < array.nbytes:
-            if done:
-                yield
-            done += os.pwrite(region.descriptor, view[done : done + COPIED], begin + done)
+        with self._file(place) as descriptor:
+            # What is written behind the end of a file makes it longer.
+            if os.fstat(descriptor).st_size < begin + array.nbytes:
+                raise InputError(f"the shared memory '{place.region.name}' has become smaller")
+            while done < array.nbytes:
+                if done:
+                    yield
+                done += os.pwrite(descriptor, view[done : done + COPIED], begin + done)
+
+    def _file(self, place: Place) -> AbstractContextManager[int]:
+        """The file of a place; raises `InputError` where its region is registered no more, or another by its name."""
+        if self._regions.get(place.region.name) is not place.region:
+            raise _unknown(place.region.name)
+        return place.region.file.used()
 
     def _known(self, name: str) -> Region:
         region = self._regions.get(name)
