@@ -130,8 +130,8 @@ class InputReader:
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
         charge.add(count * self.dtype.itemsize)
         found, done = np.empty(count, self.dtype), 0
-        for piece in contents.numbers(NUMBERS[self.datatype], count):
-            if done:
+        for number, piece in enumerate(contents.numbers(NUMBERS[self.datatype], count)):
+            if number:
                 yield
             if done + len(piece) > count:
                 done += len(piece)

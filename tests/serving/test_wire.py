@@ -19,7 +19,7 @@ from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest
 from glow_mlir.serving.packed_numbers import packed_varints, unpacked_varints, varint_pieces
 from glow_mlir.serving.shared_memory import Regions
-from glow_mlir.serving.steps import PIECE, finished
+from glow_mlir.serving.steps import PIECE, Result, Steps, finished
 from glow_mlir.serving.wire import MAX_FIELDS, WireReader, sized, varint
 from glow_mlir.support.dtypes import STRING
 
@@ -47,6 +47,17 @@ def asked(network: FakeNetwork, data: bytes) -> InferenceRequest:
     """What a message asks a network for."""
     parts = finished(WireReader(data).read())
     return finished(read_message(network, data, parts, Regions(), Charge()))
+
+
+def counted(steps: Steps[Result]) -> tuple[Result, int]:
+    """The result of work, and after how many steps it is there."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
 
 
 def refusal(data: bytes, *, is_whole: bool = True) -> str:
@@ -208,9 +219,26 @@ def test_more_fields_than_a_request_may_have() -> None:
     many = sized(5, 2 * MAX_FIELDS + 2) + b"\x0a\0" * (MAX_FIELDS + 1)
     with pytest.raises(InputError, match="fields"):
         finished(WireReader(many).read())
-    contents = Contents(b"\x10\1" * 20_000, [(0, 40_000)])
+
+
+@pytest.mark.parametrize("field", [b"\x10\1", b"\x12\0", b"\x12\1\1", b"\x18\1", b"\x1a\0"])
+def test_more_fields_than_numbers_may_have(field: bytes) -> None:
+    """With one number, none, some, and of another type."""
+    contents = Contents(field * 20_000, [(0, len(field) * 20_000)])
     with pytest.raises(InputError, match="pack the numbers of a tensor into one field"):
         list(contents.numbers(NUMBERS["INT8"], 20_000))
+
+
+def test_fields_without_numbers_are_read_in_steps() -> None:
+    item = sized(1, 1) + b"x" + sized(2, 5) + b"INT32" + b"\x18\1"
+    contents = b"\x12\0" * 16_000 + b"\x12\1\7"
+    item += sized(5, len(contents)) + contents
+    data = sized(1, 4) + b"echo" + sized(5, len(item)) + item
+    parts = finished(WireReader(data).read())
+    steps = read_message(NETWORKS["int32"], data, parts, Regions(), Charge())
+    request, count = counted(steps)
+    assert request.inputs["x"].tolist() == [7]
+    assert count >= 15
 
 
 def test_long_responses_in_pieces() -> None:
