@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import string
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
+from urllib.parse import quote
 
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.serving.charges import Charge
-from glow_mlir.serving.errors import BodyTooLargeError, OverloadError, UnauthorizedError, status_of, words_of
+from glow_mlir.serving.errors import (
+    MAX_WORDS,
+    BodyTooLargeError,
+    OverloadError,
+    UnauthorizedError,
+    shortened,
+    status_of,
+    words_of,
+)
 from glow_mlir.serving.grpc_arrivals import Arrivals
 from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
@@ -31,6 +41,9 @@ HEADERS_BYTES = 16 << 10
 
 GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 """How compressed messages begin."""
+
+AS_IT_IS = string.ascii_letters + string.digits + string.punctuation.replace("%", "") + " "
+"""The characters of a status that gRPC sends as they are, each in a byte."""
 
 HEALTH = ("ServerLive", "ServerReady")
 """What anybody may ask, as those do who start servers and end them."""
@@ -144,8 +157,16 @@ def refusal(context: Any, error: BaseException) -> bytes:
     if status.http == 500:
         logger.error("a request failed", exc_info=error)
     context.set_code(getattr(package("grpc").StatusCode, status.grpc))
-    context.set_details(words_of(error))
+    context.set_details(details_of(error))
     return b""
+
+
+def details_of(error: BaseException) -> str:
+    """What a client of gRPC is told of an error, in `MAX_WORDS` bytes at most: some characters take 12."""
+    words = words_of(error)
+    while (size := len(quote(words, AS_IT_IS))) > MAX_WORDS:
+        words = shortened(words, len(words) * MAX_WORDS // size)
+    return words
 
 
 async def plain(data: bytes, most: int, charge: Charge) -> Data:

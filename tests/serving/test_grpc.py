@@ -120,6 +120,24 @@ def test_errors_of_a_network(channel: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("char", ["a", "%", "é", "😀", "\n"])
+def test_long_names_keep_their_status(channel: Any, char: str) -> None:
+    """Details of more than 8 KiB would be refused by the client, with another status."""
+    name = char * (65_000 // len(char.encode()))
+    code, details = refused(channel, request(name, contents={"fp32_contents": [1, 2, 3]}))
+    assert (code, details[:20]) == ("NOT_FOUND", f"there is no model '{repr(char)[1:-1]}"[:20])
+
+
+def test_names_that_are_too_long(channel: Any) -> None:
+    """Also those of which no error would tell."""
+    long = "a" * 70_000
+    identified, sequence = request(), request()
+    identified.id = sequence.parameters["sequence_id"].string_param = long
+    for message in (request(long), request(datatype=long), request(parameters={long: {}}), identified, sequence):
+        code, details = refused(channel, message)
+        assert (code, "has 70000 bytes" in details) == ("INVALID_ARGUMENT", True)
+
+
 @pytest.mark.parametrize("name", ["CudaSharedMemoryRegister", "Nothing"])
 def test_methods_that_there_are_not(channel: Any, name: str) -> None:
     assert refused(channel, b"", name)[0] == "UNIMPLEMENTED"
