@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import string
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any
 from urllib.parse import quote
@@ -17,13 +18,12 @@ from glow_mlir.serving.errors import (
     OverloadError,
     UnauthorizedError,
     shortened,
-    status_of,
     words_of,
 )
 from glow_mlir.serving.grpc_arrivals import Arrivals
 from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
-from glow_mlir.serving.http_responses import logger
+from glow_mlir.serving.http_responses import logged, logger
 from glow_mlir.serving.inference import Completions, InferenceRequest, Outputs
 from glow_mlir.serving.inflation import DEFLATE, GZIP, inflated
 from glow_mlir.serving.models import Network
@@ -153,10 +153,7 @@ def refusal(context: Any, error: BaseException) -> bytes:
 
     `context.abort` would raise what gRPC keeps for ever, and with it the frames of the call, and its message.
     """
-    status = status_of(error)
-    if status.http == 500:
-        logger.error("a request failed", exc_info=error)
-    context.set_code(getattr(package("grpc").StatusCode, status.grpc))
+    context.set_code(getattr(package("grpc").StatusCode, logged(error).grpc))
     context.set_details(details_of(error))
     return b""
 
@@ -259,10 +256,14 @@ class GrpcInference:
     async def _take(
         self, messages: AsyncIterator[bytes], answers: asyncio.Queue[asyncio.Task[Any] | None], context: Any
     ) -> None:
-        """Begin to answer what comes: tasks start in the order in which they are made."""
+        """Begin to answer what comes, one behind the other."""
+        before = asyncio.Event()
+        before.set()
         try:
             async for data in messages:
-                task = asyncio.create_task(self._streamed(data, context.time_remaining()))
+                step = _Step(before)
+                before = step.is_passed
+                task = asyncio.create_task(self._streamed(data, context.time_remaining(), step))
                 try:
                     await answers.put(task)
                 except asyncio.CancelledError:
@@ -272,18 +273,18 @@ class GrpcInference:
             logger.warning("a stream of requests failed", exc_info=error)
         await answers.put(None)
 
-    async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
+    async def _streamed(self, data: bytes, remaining: float | None, step: _Step) -> bytes:
         """The response of a stream to a request, which tells of an error: the stream goes on."""
-        told = _Told()
         try:
-            return await self._answer(data, remaining, told, is_stream=True)
+            return await self._answer(data, remaining, step)
         except Exception as error:
+            logged(error)
             response = message_class("ModelStreamInferResponse")
-            return response(error_message=words_of(error), infer_response={"id": told.id}).SerializeToString()
+            return response(error_message=words_of(error), infer_response={"id": step.id}).SerializeToString()
+        finally:
+            step.is_passed.set()
 
-    async def _answer(
-        self, data: bytes, remaining: float | None, told: _Told | None = None, *, is_stream: bool = False
-    ) -> bytes:
+    async def _answer(self, data: bytes, remaining: float | None, step: _Step | None = None) -> bytes:
         """The response to a request that has so many seconds left; raises what is wrong with it."""
         service = self._service
         charge = Charge(service)
@@ -291,36 +292,56 @@ class GrpcInference:
         try:
             message: Data = await plain(data, service.limits.message_bytes, charge)
             parts = await taken(WireReader(message).read())
-            if told is not None:
-                told.id = parts.id
+            if step is not None:
+                step.id = parts.id
             network = service.find(parts.model_name, parts.model_version)
             most = tensors_of(network).most_packed
             if most is not None and len(message) > most:
                 raise BodyTooLargeError(f"the request has {len(message)} bytes, more than the {most} of its inputs")
             request = await taken(read_message(network, message, parts, service.regions, charge))
             del message, parts
-            outputs = await self._computed(network, request, remaining)
+            request.timeout = service.timeout(request.timeout)
+            if remaining is not None:
+                request.timeout = max(0.0, min(request.timeout, remaining))
+            future = request.submit(network) if step is None else await step.submitted(request, network)
+            outputs = await self._result(future)
             most = service.limits.message_bytes
             response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
-            return await taken(in_stream(response, charge)) if is_stream else response
+            return response if step is None else await taken(in_stream(response, charge))
         finally:
             service.leave()
             charge.release()
 
-    async def _computed(self, network: Network, request: InferenceRequest, remaining: float | None) -> Outputs:
-        request.timeout = self._service.timeout(request.timeout)
-        if remaining is not None:
-            request.timeout = max(0.0, min(request.timeout, remaining))
-        future = request.submit(network)
+    async def _result(self, future: Future[Outputs]) -> Outputs:
+        """What was computed."""
         if self._completions is None:
             self._completions = Completions(asyncio.get_running_loop())
         return await self._completions.result(future)
 
 
-class _Told:
-    """What is known of a request of a stream by now."""
+class _Step:
+    """
+    A request of a stream.
 
-    id = ""
+    Requests are read in steps, beside each other, and a short one is read before a long one that came earlier. Networks
+    get them in the order in which they came, as the requests of a sequence need it.
+    """
+
+    def __init__(self, before: asyncio.Event) -> None:
+        """`before` is that the network has the request in front of it, or never will."""
+        self._before = before
+        self.is_passed = asyncio.Event()
+        """That the network has this one, or never will."""
+        self.id = ""
+        """Its identifier, as far as it was read."""
+
+    async def submitted(self, request: InferenceRequest, network: Network) -> Future[Outputs]:
+        """Submit it when its turn comes."""
+        await self._before.wait()
+        try:
+            return request.submit(network)
+        finally:
+            self.is_passed.set()
 
 
 class _Control:
