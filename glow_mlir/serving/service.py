@@ -68,8 +68,14 @@ class Limits:
     """Bytes of all requests that are there at once, with what they become while they are read, and their responses."""
     body_seconds: float = 30.0
     """How long the body of a request may take to come."""
+    response_seconds: float = 30.0
+    """How long a client of gRPC may take to read a response, beside the time for its bytes."""
+    response_rate: int = 1 << 17
+    """The bytes a second that a client of gRPC reads at least."""
+    stream_seconds: float = 300.0
+    """How long a stream of gRPC is kept that has no request."""
     requests: int = 1024
-    """Requests that are there at once."""
+    """Requests that are there at once, and calls of gRPC, also those whose messages are not there yet."""
     request_seconds: float = 60.0
     """How long a request is computed that says no time itself, and at most."""
 

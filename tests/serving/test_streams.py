@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from running_servers import Running, needed, running
+from served_models import FakeModels
 
-from glow_mlir.serving import grpc_service
+from glow_mlir.serving import grpc_streams
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.errors import SlowBodyError
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
-from glow_mlir.serving.grpc_service import GrpcInference
+from glow_mlir.serving.grpc_streams import Answer, Step, Stream
+from glow_mlir.serving.service import Service
 
 UNLIMITED = [("grpc.max_receive_message_length", -1)]
 
@@ -30,27 +35,27 @@ class Call:
         return None
 
 
+async def numbered(count: int) -> AsyncIterator[bytes]:
+    for number in range(count):
+        yield bytes([number])
+
+
 def test_requests_end_with_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the one that is taken, and waits for a place among those that are computed at once."""
-    monkeypatch.setattr(grpc_service, "DEPTH", 1)
+    monkeypatch.setattr(grpc_streams, "DEPTH", 1)
     asked: list[bytes] = []
     ended: list[bytes] = []
 
-    async def computed(self: GrpcInference, data: bytes, remaining: float | None, step: Any) -> bytes:
+    async def answered(data: bytes, remaining: float | None, step: Step) -> Answer:
         asked.append(data)
         try:
             await asyncio.Event().wait()
         finally:
             ended.append(data)
-        return data
-
-    async def requests() -> AsyncIterator[bytes]:
-        for number in range(9):
-            yield bytes([number])
+        return Answer(data, Charge())
 
     async def leave() -> None:
-        given: Any = None  # Requests that are not computed ask for nothing.
-        answers = GrpcInference(given, given)._answers(requests(), Call())  # pyright: ignore[reportPrivateUsage]
+        answers = Stream(answered, Call(), 60).answers(numbered(9))
         first = asyncio.ensure_future(anext(answers))
         await asyncio.sleep(0.05)
         first.cancel()
@@ -59,8 +64,55 @@ def test_requests_end_with_their_stream(monkeypatch: pytest.MonkeyPatch) -> None
         assert len(asked) == 3  # One is awaited, one is in the queue, and one waits in front of it.
         assert sorted(ended) == asked
 
-    monkeypatch.setattr(GrpcInference, "_streamed", computed)
     asyncio.run(asyncio.wait_for(leave(), 10))
+
+
+def test_answers_that_nobody_asks_for_give_their_memory_back() -> None:
+    service = Service(FakeModels([]))
+
+    async def answered(data: bytes, remaining: float | None, step: Step) -> Answer:
+        charge = Charge(service)
+        charge.add(100)
+        return Answer(data, charge)
+
+    async def leave() -> None:
+        answers = Stream(answered, Call(), 60).answers(numbered(100))
+        first = await anext(answers)
+        await asyncio.sleep(0.05)
+        assert service.held_bytes == 100 * (grpc_streams.DEPTH + 2)  # One is asked for, and one waits for its place.
+        await answers.aclose()
+        await asyncio.sleep(0.05)
+        assert service.held_bytes == 100
+        first.charge.release()
+
+    asyncio.run(asyncio.wait_for(leave(), 10))
+
+
+def test_a_stream_ends_when_nothing_goes_on_in_it() -> None:
+    """Not while a request is computed, or its answer is sent."""
+
+    async def answered(data: bytes, remaining: float | None, step: Step) -> Answer:
+        await asyncio.sleep(0.4)
+        return Answer(data, Charge())
+
+    async def messages() -> AsyncIterator[bytes]:
+        yield b"a"
+        await asyncio.sleep(0.3)
+        yield b"b"
+        await asyncio.sleep(60)
+        yield b"c"
+
+    async def read() -> None:
+        answers = Stream(answered, Call(), 0.2).answers(messages())
+        begin = time.monotonic()
+        for expected in (b"a", b"b"):
+            assert (await anext(answers)).data == expected
+            await asyncio.sleep(0.3)
+        with pytest.raises(SlowBodyError, match=r"the stream had no request for 0\.2 seconds"):
+            await anext(answers)
+        assert 1.0 < time.monotonic() - begin < 10
+
+    asyncio.run(asyncio.wait_for(read(), 20))
 
 
 def step(rows: int, id: str, *, says: str = "", is_wrong: bool = False, **said: Any) -> bytes:
