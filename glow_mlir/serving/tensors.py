@@ -144,11 +144,9 @@ class InputReader:
         return self._shaped(found, shape)
 
     def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
-        """Place numbers in an array of the type of this input, which has to have all of them."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            target[:] = numbers
-        is_whole = self.dtype.kind in "biu"
-        if not (np.array_equal(target, numbers) if is_whole else np.isfinite(target).all()):
+        """Place numbers in an array of the type of this input, which has to have them; floats stay as they are."""
+        target[:] = numbers
+        if self.dtype.kind in "biu" and not np.array_equal(target, numbers):
             raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
 
     def _flat(self, shape: Sequence[int], data: list[Any]) -> list[Any]:

@@ -180,11 +180,21 @@ def test_numbers_that_have_a_field_each() -> None:
     assert asked(NETWORKS["int32"], data).inputs["x"].tolist() == [1, -2, 300]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_infinities_and_nan_go_through(dtype: str) -> None:
+    """As they do in bytes."""
+    numbers = [float("inf"), 1.5, float("nan"), -float("inf")]
+    request = asked(NETWORKS[dtype], message_of(DTYPES[dtype], field_of(DTYPES[dtype]), numbers).SerializeToString())
+    assert np.array_equal(request.inputs["x"], np.array(numbers, dtype), equal_nan=True)
+    data = finished(message_steps(NETWORKS[dtype], request, {"y": request.inputs["x"]}, Regions(), Charge()))
+    contents = message_class("ModelInferResponse").FromString(data).outputs[0].contents
+    assert np.array_equal(getattr(contents, field_of(DTYPES[dtype])), numbers, equal_nan=True)
+
+
 WRONG = {
     "too few": message_of("INT8", "int_contents", [1, 2]),
     "too many": message_of("INT8", "int_contents", [1, 2, 3, 4]),
     "too large": message_of("INT8", "int_contents", [1, 2, 300]),
-    "no number": message_of("FP32", "fp32_contents", [1, 2, float("nan")]),
     "another field": message_of("INT8", "uint_contents", [1, 2, 3]),
     "no UTF-8": message_of("BYTES", "bytes_contents", [b"\xff", b"", b""]),
 }
@@ -194,7 +204,7 @@ WRONG = {
 def test_elements_that_do_not_fit(case: str) -> None:
     message = WRONG[case]
     message.inputs[0].shape[:] = [3]
-    network = {"FP32": NETWORKS["float32"], "INT8": NETWORKS["int8"], "BYTES": WORDS}[message.inputs[0].datatype]
+    network = {"INT8": NETWORKS["int8"], "BYTES": WORDS}[message.inputs[0].datatype]
     with pytest.raises(InputError):
         asked(network, message.SerializeToString())
 
