@@ -24,11 +24,13 @@ from glow_mlir.serving.strings import (
     STRING_BYTES,
     STRING_KINDS,
     STRINGS_A_STEP,
+    Bytes,
     decoded,
     encoded,
     packed,
     packed_parts,
     string_array,
+    text,
     unpacked,
 )
 from glow_mlir.support.dtypes import STRING, is_float_dtype, name_of
@@ -44,8 +46,6 @@ MAX_AXES = 64
 
 MAX_ELEMENTS = (1 << 47) - 1
 """The elements that an axis may have: no processor has an address for more."""
-
-Bytes = bytes | bytearray | memoryview
 
 
 class InputReader:
@@ -197,7 +197,7 @@ class StringReader(InputReader):
             raise InputError(f"the request ends within input '{self.name}'")
         charge.add(size + count * STRING_BYTES)
         try:
-            strings = yield from unpacked(memoryview(data)[begin : begin + size], count)
+            strings = yield from unpacked(memoryview(data)[begin : begin + size], count, charge)
         except ValueError as error:
             wanted = f"{count} length-prefixed UTF-8 strings"
             raise InputError(f"the bytes of input '{self.name}' are not {wanted}: {error}") from None
@@ -234,11 +234,11 @@ class StringReader(InputReader):
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
         charge.add(size + count * STRING_BYTES)
         strings: list[str] = []
-        for text in contents.texts():
+        for data in contents.texts():
             if len(strings) >= count:
                 break
             try:
-                strings.append(str(text, "utf-8"))
+                strings.append(text(data, charge))
             except UnicodeError as error:
                 raise InputError(f"the data of input '{self.name}' are not valid UTF-8: {error}") from None
             if not len(strings) % STRINGS_A_STEP:
