@@ -21,16 +21,16 @@ from glow_mlir.serving.errors import (
 )
 from glow_mlir.serving.grpc_arrivals import Arrivals
 from glow_mlir.serving.grpc_calls import Calls
-from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
+from glow_mlir.serving.grpc_codec import MAX_MESSAGE, in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.grpc_streams import Answer, Step, Stream
 from glow_mlir.serving.http_responses import logged
 from glow_mlir.serving.inference import Completions, Outputs
 from glow_mlir.serving.inflation import DEFLATE, GZIP, inflated
 from glow_mlir.serving.packages import package
-from glow_mlir.serving.service import Service
+from glow_mlir.serving.service import Limits, Service
 from glow_mlir.serving.steps import taken
-from glow_mlir.serving.tensors import tensors_of
+from glow_mlir.serving.tensors import HEAD_TEXT, tensors_of
 from glow_mlir.serving.wire import Data, WireReader
 
 HEADERS_BYTES = 16 << 10
@@ -67,7 +67,7 @@ class GrpcServer:
 
     async def start(self) -> int:
         """Take requests: the port; raises `OptionError` where the address cannot be had."""
-        message_bytes, requests = self._service.limits.message_bytes, self._service.limits.requests
+        message_bytes, requests = most_bytes(self._service.limits), self._service.limits.requests
         options = [
             ("grpc.max_receive_message_length", message_bytes),
             # What is compressed is inflated by us, within limits.
@@ -103,6 +103,11 @@ class GrpcServer:
         """Take no more requests, and end those after `grace` seconds that are not done."""
         if self._server is not None:
             await self._server.stop(grace)
+
+
+def most_bytes(limits: Limits) -> int:
+    """The bytes that messages of requests and of responses may have, which are no more than gRPC sends."""
+    return min(limits.message_bytes, MAX_MESSAGE)
 
 
 def _guard(service: Service) -> Any:
@@ -284,7 +289,7 @@ class GrpcInference:
 
     async def _response(self, data: bytes, remaining: float | None, step: Step | None, charge: Charge) -> bytes:
         service = self._service
-        message: Data = await plain(data, service.limits.message_bytes, charge)
+        message: Data = await plain(data, most_bytes(service.limits), charge)
         parts = await taken(WireReader(message).read())
         if step is not None:
             step.id = parts.id
@@ -299,7 +304,7 @@ class GrpcInference:
             request.timeout = max(0.0, min(request.timeout, remaining))
         future = request.submit(network) if step is None else await step.submitted(request, network)
         outputs = await self._result(future)
-        most = service.limits.message_bytes
+        most = min(most_bytes(service.limits), MAX_MESSAGE - 2 * HEAD_TEXT)
         response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
         return response if step is None else await taken(in_stream(response, charge))
 

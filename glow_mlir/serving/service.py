@@ -61,7 +61,10 @@ class Limits:
     json_bytes: int = 32 << 20
     """Bytes of JSON in a request, whose values take up to 60 times as much while they are read."""
     message_bytes: int = 32 << 20
-    """Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go."""
+    """
+    Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go. It takes less
+    than 2 GiB.
+    """
     control_bytes: int = 256 << 10
     """Bytes of a request that is no inference."""
     memory_bytes: int = 2 << 30

@@ -203,6 +203,12 @@ def test_messages_come_in_turns(narrow: Running) -> None:
         assert method.future(iter([]), timeout=20).exception().code().name == "INVALID_ARGUMENT"
 
 
+def test_messages_may_be_as_large_as_any() -> None:
+    with running(limits=Limits(message_bytes=2 << 30)) as server:
+        with needed("grpc").insecure_channel(f"127.0.0.1:{server.grpc}") as channel:
+            assert response(channel, request(contents={"fp32_contents": [1, 2, 3]})).outputs
+
+
 def test_messages_leave_no_memory_behind() -> None:
     message = request("nothing")
     message.raw_input_contents.append(bytes(12 << 20))
