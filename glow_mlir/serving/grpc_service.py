@@ -42,6 +42,8 @@ GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c"
 COPIES = 2
 """The copies that there are of a response which is sent: gRPC makes one of its own."""
 
+MAX_PORT = (1 << 16) - 1
+
 AS_IT_IS = string.ascii_letters + string.digits + string.punctuation.replace("%", "") + " "
 """The characters of a status that gRPC sends as they are, each in a byte."""
 
@@ -67,6 +69,7 @@ class GrpcServer:
 
     async def start(self) -> int:
         """Take requests: the port; raises `OptionError` where the address cannot be had."""
+        _check_port(self._address)
         message_bytes, requests = most_bytes(self._service.limits), self._service.limits.requests
         options = [
             ("grpc.max_receive_message_length", message_bytes),
@@ -103,6 +106,13 @@ class GrpcServer:
         """Take no more requests, and end those after `grace` seconds that are not done."""
         if self._server is not None:
             await self._server.stop(grace)
+
+
+def _check_port(address: str) -> None:
+    """Raise `OptionError` for a port that there is not, of which gRPC takes the lower 16 bits, or a free one."""
+    port = address.rpartition(":")[2]
+    if port.lstrip("-").isdecimal() and not 0 <= int(port) <= MAX_PORT:
+        raise OptionError(f"cannot listen on {address}: the port must be from 0 to {MAX_PORT}")
 
 
 def most_bytes(limits: Limits) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -14,9 +15,12 @@ from checkout import ROOT
 from request_mutants import peak
 from request_server import LIMITS
 from running_servers import Running, needed, running
+from served_models import FakeModels
 
+from glow_mlir.errors import OptionError
 from glow_mlir.serving.grpc_messages import MESSAGES, SERVICE, message_class
-from glow_mlir.serving.service import Limits
+from glow_mlir.serving.grpc_service import GrpcServer
+from glow_mlir.serving.service import Limits, Service
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 
@@ -207,6 +211,12 @@ def test_messages_may_be_as_large_as_any() -> None:
     with running(limits=Limits(message_bytes=2 << 30)) as server:
         with needed("grpc").insecure_channel(f"127.0.0.1:{server.grpc}") as channel:
             assert response(channel, request(contents={"fp32_contents": [1, 2, 3]})).outputs
+
+
+@pytest.mark.parametrize("port", [99999, 65536, -1])
+def test_ports_that_there_are_not(port: int) -> None:
+    with pytest.raises(OptionError, match=f"cannot listen on 127.0.0.1:{port}"):
+        asyncio.run(GrpcServer(Service(FakeModels([])), f"127.0.0.1:{port}").start())
 
 
 def test_messages_leave_no_memory_behind() -> None:
