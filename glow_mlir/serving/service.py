@@ -16,7 +16,7 @@ from glow_mlir.serving.access import local_names
 from glow_mlir.serving.datatypes import datatype_of
 from glow_mlir.serving.errors import ForbiddenError, NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_decoders import JsonDecoders
-from glow_mlir.serving.json_text import read_json
+from glow_mlir.serving.json_text import is_list, read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import DeviceRegions, Regions
 from glow_mlir.support.dataclass import dataclass
@@ -297,9 +297,14 @@ def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any]
     for word, value in wanted.items():
         if word not in settings:
             raise InputError(f"{what} of this server has no setting '{word}'", hint=f"there are {', '.join(settings)}")
-        if value is not None and value != settings[word] and [value] != settings[word]:
+        if value is not None and _one(value) != _one(settings[word]):
             raise ForbiddenError(f"clients may not change settings of {what}, such as {word}", hint=hint)
     return settings
+
+
+def _one(value: Any) -> Any:
+    """The one element of a list: over gRPC all settings of traces are lists, over HTTP some."""
+    return value[0] if is_list(value) and len(value) == 1 else value
 
 
 def _own_version() -> str:

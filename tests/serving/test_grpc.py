@@ -20,7 +20,7 @@ from served_models import FakeModels
 from glow_mlir.errors import OptionError
 from glow_mlir.serving.grpc_messages import MESSAGES, SERVICE, message_class
 from glow_mlir.serving.grpc_service import GrpcServer
-from glow_mlir.serving.service import Limits, Service
+from glow_mlir.serving.service import TRACE, Limits, Service
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 
@@ -145,6 +145,15 @@ def test_names_that_are_too_long(channel: Any) -> None:
 @pytest.mark.parametrize("name", ["CudaSharedMemoryRegister", "Nothing"])
 def test_methods_that_there_are_not(channel: Any, name: str) -> None:
     assert refused(channel, b"", name)[0] == "UNIMPLEMENTED"
+
+
+def test_settings_may_be_set_to_what_they_are(channel: Any) -> None:
+    settings = {word: {"value": [value] if isinstance(value, str) else value} for word, value in TRACE.items()}
+    message = message_class("TraceSettingRequest")(settings=settings)
+    found = message_class("TraceSettingResponse").FromString(call(channel, "TraceSetting", message))
+    assert {word: {"value": list(item.value)} for word, item in found.settings.items()} == settings
+    message.settings["trace_rate"].value[:] = ["7"]
+    assert refused(channel, message, "TraceSetting")[0] == "PERMISSION_DENIED"
 
 
 def test_bytes_that_are_no_message(server: Running, channel: Any) -> None:
