@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import stat
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +27,7 @@ RESERVED = "glow-"
 """How keys begin of memory that belongs to this program itself, and is no client's."""
 
 MAX_REGIONS = 1024
-"""The regions that may be registered at once."""
+"""The regions that may be registered at once where the system opens files enough."""
 
 MOST = (1 << 63) - 1
 
@@ -89,13 +90,14 @@ class Regions:
     def __init__(self, folder: str = FOLDER) -> None:
         self._folder = folder
         self._regions: dict[str, Region] = {}
+        self._most = most_regions()
 
     def register(self, name: str, key: object, offset: object, size: object) -> None:
         """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
         if name in self._regions:
             raise InputError(f"the shared memory '{name}' is already registered", hint="unregister it first")
-        if len(self._regions) >= MAX_REGIONS:
-            raise InputError(f"the server already has {MAX_REGIONS} regions of shared memory", hint="unregister some")
+        if len(self._regions) >= self._most:
+            raise InputError(f"the server already has {self._most} regions of shared memory", hint="unregister some")
         begin, length = _bytes(offset, "offset", 0), _bytes(size, "size", 1)
         if not isinstance(key, str) or not (match := KEY.fullmatch(key)) or match[1] in (".", ".."):
             raise InputError("the key must be a name of POSIX shared memory", hint="such as '/inputs'")
@@ -187,6 +189,12 @@ class Regions:
         if region is None:
             raise _unknown(name)
         return region
+
+
+def most_regions() -> int:
+    """The regions that may be registered at once: each has a file open, and other clients need files as well."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_REGIONS if files == resource.RLIM_INFINITY else min(MAX_REGIONS, files // 2)
 
 
 class DeviceRegions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.errors import InputError
-from glow_mlir.serving.shared_memory import Place, Regions
+from glow_mlir.serving.shared_memory import Place, Regions, most_regions
 from glow_mlir.serving.steps import COPIED, finished
 
 
@@ -175,3 +176,23 @@ def test_a_read_that_is_given_up_closes_its_file(regions: Regions, tmp_path: Pat
     assert len(os.listdir("/proc/self/fd")) == before + 1
     steps.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(("files", "most"), [(16, 8), (1024, 512), (1 << 20, 1024), (resource.RLIM_INFINITY, 1024)])
+def test_regions_leave_files_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, most: int) -> None:
+    def limit(_: int) -> tuple[int, int]:
+        return files, files
+
+    monkeypatch.setattr(resource, "getrlimit", limit)
+    assert most_regions() == most
+    if most > 8:
+        return
+    (tmp_path / "memory").write_bytes(bytes(64))
+    regions = Regions(str(tmp_path))
+    for number in range(most):
+        regions.register(f"r{number}", "memory", 0, 64)
+    with pytest.raises(InputError, match="the server already has 8 regions of shared memory"):
+        regions.register("more", "memory", 0, 64)
+    regions.unregister("r0")
+    regions.register("more", "memory", 0, 64)
+    regions.unregister()
