@@ -34,11 +34,15 @@ class GlowError(Exception):
         return _again, (type(self), self.args), self.__dict__
 
     def __str__(self) -> str:
+        return printable(self.line)
+
+    @property
+    def line(self) -> str:
+        """The line that tells of it, with any characters that its names have."""
         where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
         line = f"{where}: {self.reason}" if where else self.reason
         line = f"{line} (hint: {self.hint})" if self.hint else line
-        line = f"{line} (and {len(self.others)} more)" if self.others else line
-        return printable(line)
+        return f"{line} (and {len(self.others)} more)" if self.others else line
 
 
 def _again(kind: type[GlowError], args: tuple[Any, ...]) -> GlowError:
@@ -52,6 +56,8 @@ class GlowWarning(UserWarning):
 
 def printable(text: str) -> str:
     """A text in one line: a damaged model may have any character in its names."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 

@@ -45,7 +45,12 @@ def _bytes(text: str) -> int:
     return int(text) if unit is None else int(text[:-1]) * unit
 
 
-byte_count = ranged(_bytes, 1, MAX_BYTES, f"bytes from 1 to {MAX_BYTES >> 30}G, such as 4096, 256K or 1M")
+def byte_count_to(most: int) -> Callable[[str], int]:
+    """A parser of numbers of bytes up to `most`, which are whole GiB."""
+    return ranged(_bytes, 1, most, f"bytes from 1 to {most >> 30}G, such as 4096, 256K or 1M")
+
+
+byte_count = byte_count_to(MAX_BYTES)
 count = ranged(int, 1, MOST, f"a whole number from 1 to {MOST}")
 natural = ranged(int, 0, MOST, f"a whole number from 0 to {MOST}")
 finite = ranged(float, -math.nextafter(math.inf, 0), math.nextafter(math.inf, 0), "a finite number")

@@ -16,7 +16,7 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Policy
 from glow_mlir.support.activity import warn
-from glow_mlir.tools.bounded_numbers import byte_count, count, natural, ranged, seconds
+from glow_mlir.tools.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
 from glow_mlir.tools.command_line import EXIT_OK, STDOUT, abandon, new_parser, run_tool
 from glow_mlir.tools.option_arguments import add_options, given_options
 from glow_mlir.tools.run_arguments import add_model_arguments, model_options
@@ -41,6 +41,7 @@ glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certif
 TOKEN = "GLOW_SERVE_TOKEN"
 """The environment variable that has the token, where no file does."""
 
+message_bytes = byte_count_to(2 << 30)
 port = ranged(int, 0, 65535, "a port from 0, which is a free one, to 65535")
 
 
@@ -67,7 +68,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     limits = parser.add_argument_group("what is refused")
     limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256M)")
     limits.add_argument(
-        "--max-message", type=byte_count, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32M)"
+        "--max-message", type=message_bytes, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32M)"
     )
     limits.add_argument(
         "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="of all requests (default: 2G)"

@@ -14,7 +14,7 @@ from glow_mlir.serving.errors import ResponseTooLargeError
 from glow_mlir.serving.packed_numbers import LONGEST, MORE, packed_varints, varint_pieces
 from glow_mlir.serving.steps import PIECE, Steps
 from glow_mlir.serving.strings import STRINGS_A_STEP
-from glow_mlir.serving.wire import SIZED, VARINT, Data, Part, fields, no_message, sized, varint
+from glow_mlir.serving.wire import FIELDS_A_STEP, SIZED, VARINT, Data, Part, fields, no_message, sized, varint
 
 
 class NumberField(NamedTuple):
@@ -55,8 +55,8 @@ TEXTS = 8
 FIELD_TYPES = {STRINGS: TEXTS, **{word: field.number for word, field in NUMBERS.items()}}
 """Element types → the number of the field that has elements of it."""
 
-MAX_UNPACKED = 1 << 14
-"""The numbers that may have a field each: nobody writes them so, and each takes time."""
+MAX_NUMBER_FIELDS = 1 << 14
+"""The fields that the numbers of a tensor may have, of one number, many or none each: each takes time."""
 
 
 class Contents:
@@ -81,18 +81,19 @@ class Contents:
         Raises `InputError` for too many bytes, and for what are no numbers.
         """
         most = count * (wanted.dtype.itemsize if wanted.is_fixed else LONGEST)
-        others = 0
+        known = 0
         for number, kind, begin, end in self._fields():
+            known += 1
+            if known > MAX_NUMBER_FIELDS:
+                reason = f"a tensor has more than {MAX_NUMBER_FIELDS} fields"
+                raise InputError(reason, hint="pack the numbers of a tensor into one field")
+            if not known % FIELDS_A_STEP:
+                yield np.empty(0, wanted.dtype)
             if number == wanted.number and kind == SIZED:
                 if end - begin > most:
                     raise InputError(f"a tensor of {count} elements has {end - begin} bytes of numbers")
                 yield from self._packed(wanted, begin, end)
-                continue
-            others += 1
-            if others > MAX_UNPACKED:
-                reason = f"a tensor has more than {MAX_UNPACKED} fields"
-                raise InputError(reason, hint="pack the numbers of a tensor into one field")
-            if number == wanted.number:
+            elif number == wanted.number:
                 yield self._single(wanted, kind, begin, end)
 
     def _packed(self, wanted: NumberField, begin: int, end: int) -> Iterator[np.ndarray]:

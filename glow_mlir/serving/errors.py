@@ -15,7 +15,14 @@ from glow_mlir.errors import (
     QueueFullError,
     TimeLimitError,
     UnknownNetworkError,
+    printable,
 )
+
+MAX_WORDS = 1 << 12
+"""The characters that a client is told of an error: gRPC's clients take no longer ones, and lose the status then."""
+
+OMITTED = " ... "
+"""What stands for the middle of a longer text."""
 
 
 class UnknownModelError(UnknownNetworkError):
@@ -111,9 +118,18 @@ def _status_of_kind(kind: type[BaseException]) -> Status:
     return next((STATUSES[base] for base in kind.__mro__ if base in STATUSES), INTERNAL)
 
 
+def shortened(text: str, most: int) -> str:
+    """The first and the last part of a text that has more characters than `most`."""
+    if len(text) <= most:
+        return text
+    half = (most - len(OMITTED)) // 2
+    return f"{text[:half]}{OMITTED}{text[len(text) - half :]}"
+
+
 def words_of(error: BaseException) -> str:
-    """The message of an error for a client: the text of a `GlowError`, and nothing of any other error."""
+    """What a client is told of an error: the line of one of ours, of bounded length, and nothing of any other."""
     if isinstance(error, GlowError):
-        return str(error)
+        # Names of a request may be as long as that is, and take long to print.
+        return shortened(printable(shortened(error.line, MAX_WORDS)), MAX_WORDS)
     status = status_of(error)
     return "the server failed" if status is INTERNAL else f"the request ended: {status.grpc}"

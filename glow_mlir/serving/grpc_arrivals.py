@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import cast
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.errors import OverloadError, SlowBodyError
@@ -52,8 +53,12 @@ class Arrivals:
             hint = "try again later, raise --max-memory, or lower --max-message"
             raise OverloadError(reason, hint=hint) from None
         try:
-            async with asyncio.timeout(self._seconds):
-                found = await anext(messages, None)
+            async with (
+                asyncio.timeout(self._seconds),
+                aclosing(cast("AsyncGenerator[bytes]", aiter(messages))) as parts,
+            ):
+                # What is closed does not keep the message until the client has read the response.
+                found = await anext(parts, None)
         except TimeoutError:
             raise SlowBodyError(f"the message did not arrive within {self._seconds:g} seconds") from None
         finally:
@@ -69,13 +74,14 @@ class Arrivals:
             gc.collect()
             self._kept_bytes = size  # This call still holds its message.
 
-    def enter_stream(self) -> None:
-        """One more stream; raises `OverloadError` where there are as many as may be."""
+    @contextmanager
+    def stream(self) -> Generator[None]:
+        """The time of a stream; raises `OverloadError` where there are as many as may be."""
         if self._streams >= self._most:
             hint = "send several requests in one stream, raise --max-memory, or lower --max-message"
             raise OverloadError(f"the server already has {self._streams} streams", hint=hint)
         self._streams += 1
-
-    def leave_stream(self) -> None:
-        """A stream has ended."""
-        self._streams -= 1
+        try:
+            yield
+        finally:
+            self._streams -= 1

@@ -70,6 +70,8 @@ def _inputs(
     found: dict[str, np.ndarray] = {}
     raw, used = message.raw, 0
     for item in message.inputs:
+        if found:
+            yield
         reader = tensors.reader(item.name)
         if reader.name in found:
             raise InputError(f"the request has two inputs '{reader.name}'")

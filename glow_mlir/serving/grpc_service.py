@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import string
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import nullcontext
+from concurrent.futures import Future
+from contextlib import aclosing, nullcontext
 from typing import Any
+from urllib.parse import quote
 
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import GlowError, InputError, OptionError
 from glow_mlir.serving.charges import Charge
-from glow_mlir.serving.errors import BodyTooLargeError, OverloadError, UnauthorizedError, status_of, words_of
+from glow_mlir.serving.errors import (
+    MAX_WORDS,
+    BodyTooLargeError,
+    UnauthorizedError,
+    shortened,
+    words_of,
+)
 from glow_mlir.serving.grpc_arrivals import Arrivals
-from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
+from glow_mlir.serving.grpc_calls import Calls
+from glow_mlir.serving.grpc_codec import MAX_MESSAGE, in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
-from glow_mlir.serving.http_responses import logger
-from glow_mlir.serving.inference import Completions, InferenceRequest, Outputs
+from glow_mlir.serving.grpc_streams import Answer, Step, Stream
+from glow_mlir.serving.http_responses import logged
+from glow_mlir.serving.inference import Completions, Outputs
 from glow_mlir.serving.inflation import DEFLATE, GZIP, inflated
-from glow_mlir.serving.models import Network
 from glow_mlir.serving.packages import package
-from glow_mlir.serving.service import Service
+from glow_mlir.serving.service import Limits, Service
 from glow_mlir.serving.steps import taken
-from glow_mlir.serving.tensors import tensors_of
+from glow_mlir.serving.tensors import HEAD_TEXT, tensors_of
 from glow_mlir.serving.wire import Data, WireReader
-
-DEPTH = 32
-"""How many requests of one stream are computed at once."""
 
 HEADERS_BYTES = 16 << 10
 """How long the metadata of a request may be."""
@@ -32,10 +39,22 @@ HEADERS_BYTES = 16 << 10
 GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 """How compressed messages begin."""
 
+COPIES = 2
+"""The copies that there are of a response which is sent: gRPC makes one of its own."""
+
+MAX_PORT = (1 << 16) - 1
+
+AS_IT_IS = string.ascii_letters + string.digits + string.punctuation.replace("%", "") + " "
+"""The characters of a status that gRPC sends as they are, each in a byte."""
+
 HEALTH = ("ServerLive", "ServerReady")
 """Methods without access control, for supervisors that start and stop servers."""
 
+KEEPALIVE_SECONDS, ANSWER_SECONDS = 60, 20
+"""After so long without a word a client is asked whether it is there, and gone if it does not say so in that time."""
+
 Method = Callable[[Any], Awaitable[Any]]
+Answering = Callable[[AsyncIterator[bytes], Any], Awaitable[bytes]]
 
 
 class GrpcServer:
@@ -50,21 +69,27 @@ class GrpcServer:
 
     async def start(self) -> int:
         """Take requests: the port; raises `OptionError` where the address cannot be had."""
-        message_bytes, requests = self._service.limits.message_bytes, self._service.limits.requests
+        _check_port(self._address)
+        message_bytes, requests = most_bytes(self._service.limits), self._service.limits.requests
         options = [
             ("grpc.max_receive_message_length", message_bytes),
             # What is compressed is inflated by us, within limits.
             ("grpc.per_message_decompression", 0),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_metadata_size", HEADERS_BYTES),
-            ("grpc.max_concurrent_streams", requests),
+            # Health is asked for beside as many others as may be.
+            ("grpc.max_concurrent_streams", 2 * requests),
+            ("grpc.keepalive_time_ms", 1000 * KEEPALIVE_SECONDS),
+            ("grpc.keepalive_timeout_ms", 1000 * ANSWER_SECONDS),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.max_pings_without_data", 0),
             ("grpc.so_reuseport", 0),
             ("grpc.http2.bdp_probe", 0),
             ("grpc.http2.lookahead_bytes", 1 << 16),
         ]
         guards = (_guard(self._service),) if self._service.has_token else ()
         server = self._server = package("grpc.aio").server(
-            options=options, maximum_concurrent_rpcs=requests, interceptors=guards
+            options=options, maximum_concurrent_rpcs=2 * requests, interceptors=guards
         )
         server.add_generic_rpc_handlers((method_handlers(self._service),))
         try:
@@ -81,6 +106,18 @@ class GrpcServer:
         """Take no more requests, and end those after `grace` seconds that are not done."""
         if self._server is not None:
             await self._server.stop(grace)
+
+
+def _check_port(address: str) -> None:
+    """Raise `OptionError` for a port that there is not, of which gRPC takes the lower 16 bits, or a free one."""
+    port = address.rpartition(":")[2]
+    if port.lstrip("-").isdecimal() and not 0 <= int(port) <= MAX_PORT:
+        raise OptionError(f"cannot listen on {address}: the port must be from 0 to {MAX_PORT}")
+
+
+def most_bytes(limits: Limits) -> int:
+    """The bytes that messages of requests and of responses may have, which are no more than gRPC sends."""
+    return min(limits.message_bytes, MAX_MESSAGE)
 
 
 def _guard(service: Service) -> Any:
@@ -120,17 +157,14 @@ def method_handlers(service: Service) -> Any:
     Those that take one message read it as a stream of one: gRPC puts it together when it is asked for it, not before.
     """
     grpc = package("grpc")
-    arrivals = Arrivals(service.limits)
-    inference = GrpcInference(service, arrivals)
+    calls, arrivals = Calls(service.limits), Arrivals(service.limits)
+    inference = GrpcInference(service, calls, arrivals)
     handlers = {
         "ModelInfer": grpc.stream_unary_rpc_method_handler(inference.infer),
         "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.stream),
     }
     for name, method in _Control(service).methods().items():
-        handlers[name] = grpc.stream_unary_rpc_method_handler(
-            _answering(service, arrivals, name, method),
-            response_serializer=message_class(f"{name}Response").SerializeToString,
-        )
+        handlers[name] = grpc.stream_unary_rpc_method_handler(_answering(service, calls, arrivals, name, method))
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
@@ -140,12 +174,17 @@ def refusal(context: Any, error: BaseException) -> bytes:
 
     `context.abort` would raise what gRPC keeps for ever, and with it the frames of the call, and its message.
     """
-    status = status_of(error)
-    if status.http == 500:
-        logger.error("a request failed", exc_info=error)
-    context.set_code(getattr(package("grpc").StatusCode, status.grpc))
-    context.set_details(words_of(error))
+    context.set_code(getattr(package("grpc").StatusCode, logged(error).grpc))
+    context.set_details(details_of(error))
     return b""
+
+
+def details_of(error: BaseException) -> str:
+    """What a client of gRPC is told of an error, in `MAX_WORDS` bytes at most: some characters take 12."""
+    words = words_of(error)
+    while (size := len(quote(words, AS_IT_IS))) > MAX_WORDS:
+        words = shortened(words, len(words) * MAX_WORDS // size)
+    return words
 
 
 async def plain(data: bytes, most: int, charge: Charge) -> Data:
@@ -172,20 +211,28 @@ def parsed(name: str, data: Data) -> Any:
         raise InputError(f"the request is not a valid message: {error}") from None
 
 
-def _answering(service: Service, arrivals: Arrivals, name: str, method: Method) -> Callable[..., Awaitable[Any]]:
+def _answering(service: Service, calls: Calls, arrivals: Arrivals, name: str, method: Method) -> Answering:
     """A method of that name, whose errors become a status."""
 
-    async def answer(messages: AsyncIterator[bytes], context: Any) -> Any:
-        charge = Charge(service)
+    async def answer(messages: AsyncIterator[bytes], context: Any) -> bytes:
+        call, charge, is_health = calls.call(context), Charge(service), name in HEALTH
         try:
+            if not is_health:
+                call.enter()
             # Health never waits.
-            async with nullcontext(b"") if name in HEALTH else arrivals.message(messages) as data:
+            async with nullcontext(b"") if is_health else arrivals.message(messages) as data:
                 message = await plain(data, service.limits.control_bytes, charge)
-                return await method(parsed(f"{name}Request", message))
+                found = await method(parsed(f"{name}Request", message))
+            response = found.SerializeToString()
+            charge.give_back(charge.size - len(response))
         except Exception as error:
-            return refusal(context, error)
-        finally:
             charge.release()
+            response = refusal(context, error)
+        except BaseException:
+            charge.release()
+            raise
+        call.finish(len(response), charge)
+        return response
 
     return answer
 
@@ -193,113 +240,89 @@ def _answering(service: Service, arrivals: Arrivals, name: str, method: Method) 
 class GrpcInference:
     """Answers requests for inferences."""
 
-    def __init__(self, service: Service, arrivals: Arrivals) -> None:
+    def __init__(self, service: Service, calls: Calls, arrivals: Arrivals) -> None:
         self._service = service
+        self._calls = calls
         self._arrivals = arrivals
         self._completions: Completions | None = None
 
-    async def infer(self, messages: AsyncIterator[bytes], context: Any) -> Any:
+    async def infer(self, messages: AsyncIterator[bytes], context: Any) -> bytes:
         """Answer one request; who cancels the call cancels the request."""
+        call, response, charge = self._calls.call(context), b"", Charge()
         try:
+            call.enter()
             async with self._arrivals.message(messages) as data:
-                return await self._answer(data, context.time_remaining())
+                response, charge = await self._answer(data, context.time_remaining())
         except Exception as error:
-            return refusal(context, error)
-
-    async def stream(self, messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
-        """Answer requests as they come, in their order, several of which are computed at once."""
-        try:
-            self._arrivals.enter_stream()
-        except OverloadError as error:
             refusal(context, error)
-            return
-        try:
-            async for answer in self._answers(messages, context):
-                yield answer
-        finally:
-            self._arrivals.leave_stream()
+        call.finish(len(response), charge)
+        return response
 
-    async def _answers(self, messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
-        """The answers to the requests of a stream."""
-        answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(DEPTH)
-        reader = asyncio.create_task(self._take(messages, answers, context))
-        task = None
+    async def stream(self, messages: AsyncIterator[bytes], context: Any) -> None:
+        """Answer requests as they come, in their order, several of which are computed at once."""
+        call = self._calls.call(context)
         try:
-            while (task := await answers.get()) is not None:
-                yield await task
-        finally:
-            reader.cancel()
-            while not answers.empty():
-                if (left := answers.get_nowait()) is not None:
-                    left.cancel()
-            if task is not None:
-                task.cancel()
+            call.enter()
+            with self._arrivals.stream():
+                found = Stream(self._streamed, context, self._service.limits.stream_seconds)
+                async with aclosing(found.answers(messages)) as answers:
+                    async for response, charge in answers:
+                        await call.send(response, charge)
+        except GlowError as error:
+            refusal(context, error)
+        call.finish()
 
-    async def _take(
-        self, messages: AsyncIterator[bytes], answers: asyncio.Queue[asyncio.Task[Any] | None], context: Any
-    ) -> None:
-        """Start a task for each message, in order of arrival."""
+    async def _streamed(self, data: bytes, remaining: float | None, step: Step) -> Answer:
+        """The response of a stream to a request, which tells of an error: the stream goes on."""
         try:
-            async for data in messages:
-                task = asyncio.create_task(self._streamed(data, context.time_remaining()))
-                try:
-                    await answers.put(task)
-                except asyncio.CancelledError:
-                    task.cancel()  # Nobody else knows it.
-                    raise
-        except Exception as error:  # What was taken is still answered.
-            logger.warning("a stream of requests failed", exc_info=error)
-        await answers.put(None)
-
-    async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
-        """The response of a stream to a request; errors are responses as well, so that the stream continues."""
-        request_id = _RequestId()
-        try:
-            return await self._answer(data, remaining, request_id, is_stream=True)
+            return await self._answer(data, remaining, step)
         except Exception as error:
-            response = message_class("ModelStreamInferResponse")
-            return response(error_message=words_of(error), infer_response={"id": request_id.id}).SerializeToString()
+            logged(error)
+            found = message_class("ModelStreamInferResponse")
+            response = found(error_message=words_of(error), infer_response={"id": step.id}).SerializeToString()
+            return Answer(response, Charge())  # Which is short.
 
-    async def _answer(
-        self, data: bytes, remaining: float | None, request_id: _RequestId | None = None, *, is_stream: bool = False
-    ) -> bytes:
-        """The response to a request with a timeout in seconds; raises its error."""
+    async def _answer(self, data: bytes, remaining: float | None, step: Step | None = None) -> Answer:
+        """The response to a request that has so many seconds left; raises what is wrong with it."""
         service = self._service
         charge = Charge(service)
         service.enter()
         try:
-            message: Data = await plain(data, service.limits.message_bytes, charge)
-            parts = await taken(WireReader(message).read())
-            if request_id is not None:
-                request_id.id = parts.id
-            network = service.find(parts.model_name, parts.model_version)
-            most = tensors_of(network).most_packed
-            if most is not None and len(message) > most:
-                raise BodyTooLargeError(f"the request has {len(message)} bytes, more than the {most} of its inputs")
-            request = await taken(read_message(network, message, parts, service.regions, charge))
-            del message, parts
-            outputs = await self._computed(network, request, remaining)
-            most = service.limits.message_bytes
-            response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
-            return await taken(in_stream(response, charge)) if is_stream else response
+            response = await self._response(data, remaining, step, charge)
+        except BaseException:
+            charge.release()
+            raise
         finally:
             service.leave()
-            charge.release()
+        charge.give_back(max(0, charge.size - COPIES * len(response)))
+        return Answer(response, charge)
 
-    async def _computed(self, network: Network, request: InferenceRequest, remaining: float | None) -> Outputs:
-        request.timeout = self._service.timeout(request.timeout)
+    async def _response(self, data: bytes, remaining: float | None, step: Step | None, charge: Charge) -> bytes:
+        service = self._service
+        message: Data = await plain(data, most_bytes(service.limits), charge)
+        parts = await taken(WireReader(message).read())
+        if step is not None:
+            step.id = parts.id
+        network = service.find(parts.model_name, parts.model_version)
+        most = tensors_of(network).most_packed
+        if most is not None and len(message) > most:
+            raise BodyTooLargeError(f"the request has {len(message)} bytes, more than the {most} of its inputs")
+        request = await taken(read_message(network, message, parts, service.regions, charge))
+        del message, parts
+        request.timeout = service.timeout(request.timeout)
         if remaining is not None:
             request.timeout = max(0.0, min(request.timeout, remaining))
-        future = request.submit(network)
+        future = request.submit(network) if step is None else await step.submitted(request, network)
+        outputs = await self._result(future)
+        most = min(most_bytes(service.limits), MAX_MESSAGE - 2 * HEAD_TEXT)
+        response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
+        return response if step is None else await taken(in_stream(response, charge))
+
+    async def _result(self, future: Future[Outputs]) -> Outputs:
+        """What was computed."""
         if self._completions is None:
             self._completions = Completions(asyncio.get_running_loop())
         return await self._completions.result(future)
-
-
-class _RequestId:
-    """The identifier of a request of a stream, as far as it is parsed."""
-
-    id = ""
 
 
 class _Control:

@@ -7,7 +7,7 @@ import logging
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, status_of, words_of
+from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, Status, status_of, words_of
 from glow_mlir.serving.http_bodies import FORMATS, Receive, Send
 from glow_mlir.serving.json_text import write_json
 
@@ -85,11 +85,17 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
     await send({"type": "http.response.body", "body": b""})
 
 
-def error_response(error: BaseException) -> tuple[Headers, bytes]:
-    """The headers and the body of an error; internal errors are logged."""
-    status = status_of(error).http
-    if status == 500:
+def logged(error: BaseException) -> Status:
+    """The status that tells of an error, which is logged where it is a fault of the server's."""
+    status = status_of(error)
+    if status.http == 500:
         logger.error("a request failed", exc_info=error)
+    return status
+
+
+def error_response(error: BaseException) -> tuple[Headers, bytes]:
+    """The headers and the body that tell of an error; what is a fault of the server's is logged."""
+    status = logged(error).http
     headers: Headers = [JSON_TYPE]
     if status == 503:
         headers.append((b"retry-after", b"1"))

@@ -59,6 +59,8 @@ class InferenceRequest:
         name = parameters.get("sequence_id", 0)
         if type(name) not in (int, str):
             raise InputError("the parameter 'sequence_id' must be a number or a string")
+        if isinstance(name, str):
+            check_text("the parameter 'sequence_id'", name)
         if name not in (0, ""):
             is_start, is_end = (flag(parameters, word) for word in ("sequence_start", "sequence_end"))
             self.sequence = SequenceStep(name, is_start, is_end)
@@ -66,6 +68,15 @@ class InferenceRequest:
 
 MOST = (1 << 63) - 1
 """The largest number that a parameter may be."""
+
+MAX_TEXT = 1 << 16
+"""How long names and identifiers of requests may be."""
+
+
+def check_text(what: str, text: str) -> None:
+    """Raise `InputError` for an identifier of more characters than `MAX_TEXT`."""
+    if len(text) > MAX_TEXT:
+        raise InputError(f"{what} has {len(text)} characters, more than {MAX_TEXT}")
 
 
 def natural(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:

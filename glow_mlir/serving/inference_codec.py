@@ -9,7 +9,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.charges import Charge
-from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput, flag, natural
+from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput, check_text, flag, natural
 from glow_mlir.serving.json_text import is_list, is_object, read_json, write_json
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Regions, RegionSlice
@@ -86,6 +86,7 @@ def request_steps(
     if (name := data.get("id", "")) is not None:
         if type(name) is not str:
             raise InputError("the id of the request must be a string")
+        check_text("the id of the request", name)
         request.id = name
     if parameters:
         request.add_parameters(parameters)
@@ -261,7 +262,7 @@ def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
 def slice_parameters(region_slice: RegionSlice, array: np.ndarray) -> dict[str, Any]:
     """The description of an output that is in shared memory."""
     return {
-        PLACE: region_slice.region,
+        PLACE: region_slice.region.name,
         "shared_memory_offset": region_slice.offset,
         "shared_memory_byte_size": array.nbytes,
     }

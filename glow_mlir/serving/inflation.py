@@ -26,7 +26,7 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
     inflater, found = zlib.decompressobj(format), bytearray()
     for begin in range(0, len(data), READ):
         if inflater.eof:
-            break
+            raise _behind(what, len(data) - begin)
         part = bytes(data[begin : begin + READ])
         while True:
             capacity = min(WRITTEN, most + 1 - len(found))
@@ -43,7 +43,14 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
             part = inflater.unconsumed_tail
             if not part and len(piece) < capacity:
                 break
-    else:
-        if inflater.eof and not inflater.unused_data:
-            return found
-    raise InputError(f"{what} cannot be decompressed: the stream is truncated")
+        if inflater.unused_data:
+            raise _behind(what, len(inflater.unused_data) + max(0, len(data) - begin - READ))
+    if not inflater.eof:
+        raise InputError(f"{what} cannot be decompressed: the stream is truncated")
+    return found
+
+
+def _behind(what: str, size: int) -> InputError:
+    """The error for bytes behind the end of a stream, which may be another one."""
+    reason = f"{what} cannot be decompressed: {size} bytes follow the end of the compressed stream"
+    return InputError(reason, hint="compress all of it at once")

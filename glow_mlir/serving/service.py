@@ -16,7 +16,7 @@ from glow_mlir.serving.access import local_names
 from glow_mlir.serving.datatypes import datatype_of
 from glow_mlir.serving.errors import ForbiddenError, NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_decoders import JsonDecoders
-from glow_mlir.serving.json_text import read_json
+from glow_mlir.serving.json_text import is_list, read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import DeviceRegions, Regions
 from glow_mlir.support.dataclass import dataclass
@@ -61,15 +61,24 @@ class Limits:
     json_bytes: int = 32 << 20
     """Bytes of JSON in a request, whose values take up to 60 times as much while they are read."""
     message_bytes: int = 32 << 20
-    """Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go."""
+    """
+    Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go. It takes less
+    than 2 GiB.
+    """
     control_bytes: int = 256 << 10
     """Bytes of a request that is no inference."""
     memory_bytes: int = 2 << 30
     """The maximum memory of all requests at once, in bytes, with their decoded tensors and their responses."""
     body_seconds: float = 30.0
     """How long the body of a request may take to come."""
+    response_seconds: float = 30.0
+    """How long a client of gRPC may take to read a response, beside the time for its bytes."""
+    response_rate: int = 1 << 17
+    """The bytes a second that a client of gRPC reads at least."""
+    stream_seconds: float = 300.0
+    """How long a stream of gRPC is kept that has no request."""
     requests: int = 1024
-    """Requests that are there at once."""
+    """Requests that are there at once, and calls of gRPC, also those whose messages are not there yet."""
     request_seconds: float = 60.0
     """How long a request is computed that says no time itself, and at most."""
 
@@ -290,9 +299,14 @@ def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any]
     for word, value in wanted.items():
         if word not in settings:
             raise InputError(f"{what} of this server has no setting '{word}'", hint=f"there are {', '.join(settings)}")
-        if value is not None and value != settings[word] and [value] != settings[word]:
+        if value is not None and _one(value) != _one(settings[word]):
             raise ForbiddenError(f"clients may not change settings of {what}, such as {word}", hint=hint)
     return settings
+
+
+def _one(value: Any) -> Any:
+    """The one element of a list: over gRPC all settings of traces are lists, over HTTP some."""
+    return value[0] if is_list(value) and len(value) == 1 else value
 
 
 def _own_version() -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +18,7 @@ from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
 FOLDER = "/dev/shm"
-"""The folder with POSIX shared memory on Linux."""
+"""Where Linux has POSIX shared memory as files."""
 
 KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
 """The keys of shared memory: one name of a file."""
@@ -25,32 +27,55 @@ RESERVED = "glow-"
 """How keys begin of memory that belongs to this program itself, and is no client's."""
 
 MAX_REGIONS = 1024
-"""The regions that may be registered at once: each takes a descriptor of a file."""
+"""The regions that may be registered at once where the system opens files enough."""
 
 MOST = (1 << 63) - 1
 
 
-class RegionSlice(NamedTuple):
-    """A part of a region, in bytes."""
+class OpenFile:
+    """A descriptor that is closed when `close` was called and nobody uses it any more."""
 
-    region: str
-    offset: int
-    size: int
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._users = 1
+
+    @contextmanager
+    def used(self) -> Generator[int]:
+        """The descriptor, which stays open meanwhile."""
+        self._users += 1
+        try:
+            yield self._descriptor
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """One user less."""
+        self._users -= 1
+        if not self._users:
+            os.close(self._descriptor)
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of shared memory that a client has registered under a name, in bytes, and the descriptor of its file."""
+    """A part of shared memory that a client has registered under a name, in bytes, and its file."""
 
     name: str
     key: str
     offset: int
     size: int
-    descriptor: int
+    file: OpenFile
 
     def data(self) -> dict[str, Any]:
-        """The description of a region for clients."""
+        """What clients are told of it."""
         return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
+
+
+class RegionSlice(NamedTuple):
+    """A part of a region, in bytes."""
+
+    region: Region
+    offset: int
+    size: int
 
 
 class Regions:
@@ -58,19 +83,21 @@ class Regions:
     The regions that clients have registered, for one thread.
 
     They are read and written by calls of the system, and not mapped: a client may cut a region short at any time, and
-    to touch a page that is gone would end this process.
+    to touch a page that is gone would end this process. A region that is unregistered while it is read or written stays
+    open until that ends: the system gives the number of a closed descriptor to the next file.
     """
 
     def __init__(self, folder: str = FOLDER) -> None:
         self._folder = folder
         self._regions: dict[str, Region] = {}
+        self._most = most_regions()
 
     def register(self, name: str, key: object, offset: object, size: object) -> None:
         """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
         if name in self._regions:
             raise InputError(f"the shared memory '{name}' is already registered", hint="unregister it first")
-        if len(self._regions) >= MAX_REGIONS:
-            raise InputError(f"the server already has {MAX_REGIONS} regions of shared memory", hint="unregister some")
+        if len(self._regions) >= self._most:
+            raise InputError(f"the server already has {self._most} regions of shared memory", hint="unregister some")
         begin, length = _bytes(offset, "offset", 0), _bytes(size, "size", 1)
         if not isinstance(key, str) or not (match := KEY.fullmatch(key)) or match[1] in (".", ".."):
             raise InputError("the key must be a name of POSIX shared memory", hint="such as '/inputs'")
@@ -80,7 +107,7 @@ class Regions:
         if os.fstat(descriptor).st_size < begin + length:
             os.close(descriptor)
             raise InputError(f"the shared memory '{key}' has less than {begin} + {length} bytes")
-        self._regions[name] = Region(name, key, begin, length, descriptor)
+        self._regions[name] = Region(name, key, begin, length, OpenFile(descriptor))
 
     def _opened(self, file: str, key: str) -> int:
         """The descriptor of a regular file of the folder; raises `InputError` for anything else."""
@@ -100,7 +127,7 @@ class Regions:
         for known in names:
             region = self._regions.pop(known, None)
             if region is not None:
-                os.close(region.descriptor)
+                region.file.close()
 
     def status(self, name: str = "") -> list[dict[str, Any]]:
         """The region of that name, or all of them; raises `InputError` for an unknown one."""
@@ -116,45 +143,58 @@ class Regions:
         size = _bytes(parameters.get("shared_memory_byte_size"), "size", 0)
         if not isinstance(name, str):
             raise InputError("the name of the shared memory must be a string")
-        if offset + size > self._known(name).size:
+        region = self._known(name)
+        if offset + size > region.size:
             raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
-        return RegionSlice(name, offset, size)
+        return RegionSlice(region, offset, size)
 
     def read(self, region_slice: RegionSlice) -> Steps[np.ndarray]:
-        """The bytes of a place; raises `InputError` where its memory has become smaller."""
-        region, data, done = self._known(region_slice.region), np.empty(region_slice.size, np.uint8), 0
-        view = memoryview(data.data)
-        while done < region_slice.size:
-            if done:
-                yield
-            part = view[done : done + COPIED]
-            count = os.preadv(region.descriptor, [part], region.offset + region_slice.offset + done)
-            if not count:
-                raise InputError(f"the shared memory '{region_slice.region}' has become smaller")
-            done += count
+        """The bytes of a place; raises `InputError` where its memory has become smaller, or was unregistered before."""
+        data, done = np.empty(region_slice.size, np.uint8), 0
+        view, begin = memoryview(data.data), region_slice.region.offset + region_slice.offset
+        with self._file(region_slice) as descriptor:
+            while done < region_slice.size:
+                if done:
+                    yield
+                count = os.preadv(descriptor, [view[done : done + COPIED]], begin + done)
+                if not count:
+                    raise InputError(f"the shared memory '{region_slice.region.name}' has become smaller")
+                done += count
         return data
 
     def write(self, region_slice: RegionSlice, name: str, array: np.ndarray) -> Steps[None]:
-        """Write an output into a place; raises `InputError` where it does not fit."""
+        """Write an output into a place; raises `InputError` where it does not fit, or memory was unregistered."""
         if array.nbytes > region_slice.size:
-            given = f"{region_slice.size} bytes of the shared memory '{region_slice.region}'"
+            given = f"{region_slice.size} bytes of the shared memory '{region_slice.region.name}'"
             raise InputError(f"output '{name}' takes {array.nbytes} bytes, more than {given}")
-        region, done = self._known(region_slice.region), 0
-        begin = region.offset + region_slice.offset
-        # What is written behind the end of a file makes it longer.
-        if os.fstat(region.descriptor).st_size < begin + array.nbytes:
-            raise InputError(f"the shared memory '{region_slice.region}' has become smaller")
+        begin, done = region_slice.region.offset + region_slice.offset, 0
         view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        while done < array.nbytes:
-            if done:
-                yield
-            done += os.pwrite(region.descriptor, view[done : done + COPIED], begin + done)
+        with self._file(region_slice) as descriptor:
+            # What is written behind the end of a file makes it longer.
+            if os.fstat(descriptor).st_size < begin + array.nbytes:
+                raise InputError(f"the shared memory '{region_slice.region.name}' has become smaller")
+            while done < array.nbytes:
+                if done:
+                    yield
+                done += os.pwrite(descriptor, view[done : done + COPIED], begin + done)
+
+    def _file(self, region_slice: RegionSlice) -> AbstractContextManager[int]:
+        """The file of a place; raises `InputError` where its region is registered no more, or another by its name."""
+        if self._regions.get(region_slice.region.name) is not region_slice.region:
+            raise _unknown(region_slice.region.name)
+        return region_slice.region.file.used()
 
     def _known(self, name: str) -> Region:
         region = self._regions.get(name)
         if region is None:
             raise _unknown(name)
         return region
+
+
+def most_regions() -> int:
+    """The regions that may be registered at once: each has a file open, and other clients need files as well."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_REGIONS if files == resource.RLIM_INFINITY else min(MAX_REGIONS, files // 2)
 
 
 class DeviceRegions:

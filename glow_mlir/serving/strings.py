@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.steps import Steps
 
 LENGTH_BYTES = 4
@@ -17,12 +18,42 @@ STRINGS_A_STEP = 1 << 11
 STRING_BYTES = 128
 """The bytes that a string takes at most beside its characters, with its places in lists and arrays."""
 
+SHORT_BYTES = 1 << 10
+"""A string of so many bytes at most is looked at when it is there."""
+
+TWO_BYTES, FOUR_BYTES = 0xC4, 0xF0
+"""The least bytes of UTF-8 that begin a character which takes two bytes in a string, and four."""
+
+Bytes = bytes | bytearray | memoryview
+
 STRING_KINDS = frozenset("OSTU")
 """The kinds of numpy's dtypes that have strings."""
 
 
-def unpacked(data: memoryview, count: int) -> Steps[list[str]]:
-    """So many strings, which all of the bytes are; raises `ValueError` where they are not, or are no UTF-8."""
+def text(data: Bytes, charge: Charge) -> str:
+    """
+    A string of UTF-8, for each byte of which one is charged already; the others are before they are there.
+
+    All characters of a string take as many bytes as the widest one. Raises `UnicodeDecodeError` and `OverloadError`.
+    """
+    size = len(data)
+    if size <= SHORT_BYTES:
+        found = str(data, "utf-8")
+        if not found.isascii():
+            charge.add(max(0, found.__sizeof__() - size))
+        return found
+    widest = int(np.frombuffer(data, np.uint8).max())
+    if widest >= TWO_BYTES:
+        charge.add(size if widest < FOUR_BYTES else 3 * size)
+    return str(data, "utf-8")
+
+
+def unpacked(data: memoryview, count: int, charge: Charge) -> Steps[list[str]]:
+    """
+    So many strings, which all of the bytes are; `charge` takes what they need beside their bytes.
+
+    Raises `ValueError` where they are not, or are no UTF-8, and `OverloadError`.
+    """
     found: list[str] = []
     begin, whole = 0, len(data)
     for number in range(1, count + 1):
@@ -33,7 +64,7 @@ def unpacked(data: memoryview, count: int) -> Steps[list[str]]:
         end = begin + int.from_bytes(head, "little")
         if end > whole or len(head) < LENGTH_BYTES:
             raise ValueError("the data end within a string")
-        found.append(str(data[begin:end], "utf-8"))
+        found.append(text(data[begin:end], charge))
         begin = end
     if begin != whole:
         raise ValueError(f"{whole - begin} bytes are left")

@@ -24,11 +24,13 @@ from glow_mlir.serving.strings import (
     STRING_BYTES,
     STRING_KINDS,
     STRINGS_A_STEP,
+    Bytes,
     decoded,
     encoded,
     packed,
     packed_parts,
     string_array,
+    text,
     unpacked,
 )
 from glow_mlir.support.dtypes import STRING, is_float_dtype, name_of
@@ -44,8 +46,6 @@ MAX_AXES = 64
 
 MAX_ELEMENTS = (1 << 47) - 1
 """The elements that an axis may have: no processor has an address for more."""
-
-Bytes = bytes | bytearray | memoryview
 
 
 class InputReader:
@@ -130,8 +130,8 @@ class InputReader:
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
         charge.add(count * self.dtype.itemsize)
         found, done = np.empty(count, self.dtype), 0
-        for piece in contents.numbers(NUMBERS[self.datatype], count):
-            if done:
+        for number, piece in enumerate(contents.numbers(NUMBERS[self.datatype], count)):
+            if number:
                 yield
             if done + len(piece) > count:
                 done += len(piece)
@@ -144,11 +144,9 @@ class InputReader:
         return self._shaped(found, shape)
 
     def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
-        """Convert numbers to the type of this input; raises `InputError` for a number out of its range."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            target[:] = numbers
-        is_whole = self.dtype.kind in "biu"
-        if not (np.array_equal(target, numbers) if is_whole else np.isfinite(target).all()):
+        """Place numbers in an array of the type of this input, which has to have them; floats stay as they are."""
+        target[:] = numbers
+        if self.dtype.kind in "biu" and not np.array_equal(target, numbers):
             raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
 
     def _flat(self, shape: Sequence[int], data: list[Any]) -> list[Any]:
@@ -199,7 +197,7 @@ class StringReader(InputReader):
             raise InputError(f"the request ends within input '{self.name}'")
         charge.add(size + count * STRING_BYTES)
         try:
-            strings = yield from unpacked(memoryview(data)[begin : begin + size], count)
+            strings = yield from unpacked(memoryview(data)[begin : begin + size], count, charge)
         except ValueError as error:
             wanted = f"{count} length-prefixed UTF-8 strings"
             raise InputError(f"the bytes of input '{self.name}' are not {wanted}: {error}") from None
@@ -236,11 +234,11 @@ class StringReader(InputReader):
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
         charge.add(size + count * STRING_BYTES)
         strings: list[str] = []
-        for text in contents.texts():
+        for data in contents.texts():
             if len(strings) >= count:
                 break
             try:
-                strings.append(str(text, "utf-8"))
+                strings.append(text(data, charge))
             except UnicodeError as error:
                 raise InputError(f"the data of input '{self.name}' are not valid UTF-8: {error}") from None
             if not len(strings) % STRINGS_A_STEP:

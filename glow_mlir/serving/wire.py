@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.inference import MAX_TEXT
 from glow_mlir.serving.packed_numbers import LONGEST, MORE
 from glow_mlir.serving.steps import Steps
 
@@ -163,6 +164,9 @@ class WireReader:
             raise InputError(reason, hint="pack the numbers of a tensor into one field")
 
     def _text(self, begin: int, end: int) -> str:
+        """A name, a type or an identifier."""
+        if end - begin > MAX_TEXT:
+            raise InputError(f"a name or an identifier of the request has {end - begin} bytes, more than {MAX_TEXT}")
         try:
             return str(self._data[begin:end], "utf-8")
         except UnicodeDecodeError:

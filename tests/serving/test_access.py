@@ -18,7 +18,7 @@ from glow_mlir.serving.errors import ForbiddenError, status_of
 from glow_mlir.serving.http_app import HttpApp
 from glow_mlir.serving.models import READY
 from glow_mlir.serving.server import Addresses, Server
-from glow_mlir.serving.service import Service
+from glow_mlir.serving.service import TRACE, Service
 
 BODY = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}).encode()
 JSON = {"Content-Type": "application/json"}
@@ -148,3 +148,15 @@ def test_what_clients_of_other_machines_are_not_given(models: FakeModels, said: 
 
 def test_the_status_of_what_is_forbidden() -> None:
     assert status_of(ForbiddenError("no")) == (403, "PERMISSION_DENIED")
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_settings_may_be_set_to_what_they_are(models: FakeModels, is_listed: bool) -> None:
+    """In the form of HTTP and in that of gRPC, which has lists alone."""
+    service = Service(models)
+    for word, value in TRACE.items():
+        plain = value[0] if isinstance(value, list) else value
+        assert service.trace_settings("echo", {word: [plain] if is_listed else plain}) == TRACE
+        for other in ("8", ["8"], ["8", plain], []):
+            with pytest.raises(ForbiddenError, match=f"such as {word}"):
+                service.trace_settings("echo", {word: other})

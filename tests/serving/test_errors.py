@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import time
 
 import pytest
 
@@ -17,7 +18,7 @@ from glow_mlir.errors import (
     TimeLimitError,
     UnsupportedError,
 )
-from glow_mlir.serving.errors import OverloadError, Status, UnknownModelError, status_of, words_of
+from glow_mlir.serving.errors import MAX_WORDS, OverloadError, Status, UnknownModelError, status_of, words_of
 from glow_mlir.serving.packages import package
 
 
@@ -52,3 +53,15 @@ def test_nothing_is_told_of_errors_that_are_not_ours() -> None:
 def test_a_package_that_is_missing() -> None:
     with pytest.raises(OptionError, match=r"hint: pip install 'grpcio>="):
         package("nothing_of_that_name.inner")
+
+
+@pytest.mark.parametrize("char", ["a", "é", "%", "\n", "\x07", "\ud800", "😀"])
+def test_long_texts_are_shortened(char: str) -> None:
+    begin = time.perf_counter()
+    words = words_of(InputError(f"begin {char * (4 << 20)} end", hint="do this"))
+    assert time.perf_counter() - begin < 1.0  # To print all of it takes longer.
+    assert len(words) <= MAX_WORDS
+    assert words.startswith("begin ")
+    assert words.endswith(" end (hint: do this)")
+    assert " ... " in words
+    assert words.isprintable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -14,9 +15,12 @@ from checkout import ROOT
 from request_mutants import peak
 from request_server import LIMITS
 from running_servers import Running, needed, running
+from served_models import FakeModels
 
+from glow_mlir.errors import OptionError
 from glow_mlir.serving.grpc_messages import MESSAGES, SERVICE, message_class
-from glow_mlir.serving.service import Limits
+from glow_mlir.serving.grpc_service import GrpcServer
+from glow_mlir.serving.service import TRACE, Limits, Service
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 
@@ -120,9 +124,36 @@ def test_errors_of_a_network(channel: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("char", ["a", "%", "é", "😀", "\n"])
+def test_long_names_keep_their_status(channel: Any, char: str) -> None:
+    """Details of more than 8 KiB would be refused by the client, with another status."""
+    name = char * (65_000 // len(char.encode()))
+    code, details = refused(channel, request(name, contents={"fp32_contents": [1, 2, 3]}))
+    assert (code, details[:20]) == ("NOT_FOUND", f"there is no model '{repr(char)[1:-1]}"[:20])
+
+
+def test_names_that_are_too_long(channel: Any) -> None:
+    """Also those of which no error would tell."""
+    long = "a" * 70_000
+    identified, sequence = request(), request()
+    identified.id = sequence.parameters["sequence_id"].string_param = long
+    for message in (request(long), request(datatype=long), request(parameters={long: {}}), identified, sequence):
+        code, details = refused(channel, message)
+        assert (code, "has 70000 bytes" in details) == ("INVALID_ARGUMENT", True)
+
+
 @pytest.mark.parametrize("name", ["CudaSharedMemoryRegister", "Nothing"])
 def test_methods_that_there_are_not(channel: Any, name: str) -> None:
     assert refused(channel, b"", name)[0] == "UNIMPLEMENTED"
+
+
+def test_settings_may_be_set_to_what_they_are(channel: Any) -> None:
+    settings = {word: {"value": [value] if isinstance(value, str) else value} for word, value in TRACE.items()}
+    message = message_class("TraceSettingRequest")(settings=settings)
+    found = message_class("TraceSettingResponse").FromString(call(channel, "TraceSetting", message))
+    assert {word: {"value": list(item.value)} for word, item in found.settings.items()} == settings
+    message.settings["trace_rate"].value[:] = ["7"]
+    assert refused(channel, message, "TraceSetting")[0] == "PERMISSION_DENIED"
 
 
 def test_bytes_that_are_no_message(server: Running, channel: Any) -> None:
@@ -183,6 +214,18 @@ def test_messages_come_in_turns(narrow: Running) -> None:
         futures = [method.future(iter([good]), timeout=20) for _ in range(50)]
         assert all(future.result() for future in futures)
         assert method.future(iter([]), timeout=20).exception().code().name == "INVALID_ARGUMENT"
+
+
+def test_messages_may_be_as_large_as_any() -> None:
+    with running(limits=Limits(message_bytes=2 << 30)) as server:
+        with needed("grpc").insecure_channel(f"127.0.0.1:{server.grpc}") as channel:
+            assert response(channel, request(contents={"fp32_contents": [1, 2, 3]})).outputs
+
+
+@pytest.mark.parametrize("port", [99999, 65536, -1])
+def test_ports_that_there_are_not(port: int) -> None:
+    with pytest.raises(OptionError, match=f"cannot listen on 127.0.0.1:{port}"):
+        asyncio.run(GrpcServer(Service(FakeModels([])), f"127.0.0.1:{port}").start())
 
 
 def test_messages_leave_no_memory_behind() -> None:

@@ -239,3 +239,23 @@ def test_the_page_shows_what_the_models_do() -> None:
         found = json.loads(connection.getresponse().read())
         assert {"name", "version", "waiting", "succeeded"} <= found[0].keys()
         connection.close()
+
+
+def test_networks_get_requests_in_the_order_of_a_connection(server: Running) -> None:
+    """Also those that come before the ones in front of them are answered, and are shorter."""
+    network = server.models.find("words")
+    network.requests.clear()
+    sent = b""
+    for rows in (2000, 1, 1):
+        item = {"name": "x", "datatype": "BYTES", "shape": [rows, 2], "data": ["ab"] * (2 * rows)}
+        parameters = {"sequence_id": 7, "priority": rows}
+        body = json.dumps({"inputs": [item], "parameters": parameters}).encode()
+        sent += b"POST /v2/models/words/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    sent += b"GET /v2/health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.http), timeout=20) as client:
+        client.sendall(sent)
+        found = b""
+        while data := client.recv(1 << 16):
+            found += data
+    assert found.count(b"HTTP/1.1 200") == 4
+    assert [request["priority"] for request in network.requests] == [2000, 1, 1]

@@ -206,6 +206,8 @@ def test_wrong_inputs(network: FakeNetwork, name: str) -> None:
 
 
 WRONG_MEMBERS: dict[str, dict[str, Any]] = {
+    "an id that is too long": {"id": "a" * 70_000},
+    "a sequence whose name is too long": {"parameters": {"sequence_id": "a" * 70_000}},
     "an unknown output": {"outputs": [{"name": "z"}]},
     "an output twice": {"outputs": [{"name": "y"}, {"name": "y"}]},
     "outputs that are none": {"outputs": "y"},

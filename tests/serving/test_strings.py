@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Iterator
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any, cast
@@ -16,12 +17,16 @@ from running_servers import Running, needed, running
 from served_models import echo
 
 from glow_mlir.errors import InputError
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.serving import json_text
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.contents import Contents, written
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.inference_codec import read_request, write_response
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.serving.steps import finished
 from glow_mlir.serving.strings import encoded, packed, string_array, unpacked
+from glow_mlir.serving.tensors import reader_of
 from glow_mlir.support.dtypes import STRING
 
 WORDS = [["Straße", ""], ["a\0b", "日本"], ["x" * 300, '"\\']]
@@ -69,7 +74,8 @@ def test_what_goes_in_comes_out(is_binary: bool, words: list[list[str]]) -> None
     assert (output["datatype"], output["shape"]) == ("BYTES", [len(words), 2])
     if is_binary:
         assert output["parameters"] == {"binary_data_size": len(body.parts[1])}
-        assert finished(unpacked(memoryview(body.parts[1]), 2 * len(words))) == [word for row in words for word in row]
+        found = finished(unpacked(memoryview(body.parts[1]), 2 * len(words), Charge()))
+        assert found == [word for row in words for word in row]
     else:
         assert output["data"] == [word for row in words for word in row]
 
@@ -201,3 +207,20 @@ class TestClients:
         finally:
             memory.close()
             memory.unlink()
+
+
+@pytest.mark.parametrize("size", [1, 100, 5000])
+@pytest.mark.parametrize("char", ["a", "é", "日", "😀"])
+def test_strings_are_charged_by_their_widest_character(char: str, size: int) -> None:
+    """Which makes all of them as wide, in bytes and in lists alike."""
+    words = [char + "a" * size] * 20
+    reader, charge = reader_of(Argument("x", STRING, ("N",))), Charge()
+    data = packed(encoded(string_array(words)))
+    given = finished(reader.of_bytes([20], data, 0, len(data), charge))
+    contents = b"".join(finished(written("BYTES", words, 1 << 30, Charge())))
+    other = Charge()
+    listed = finished(reader.of_contents([20], Contents(contents, [(0, len(contents))]), other))
+    taken = sum(map(sys.getsizeof, words))
+    for strings, found in ((given, charge), (listed, other)):
+        assert strings.tolist() == words
+        assert taken <= found.size <= 2 * taken + 4000

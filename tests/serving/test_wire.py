@@ -19,7 +19,7 @@ from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest
 from glow_mlir.serving.packed_numbers import packed_varints, unpacked_varints, varint_pieces
 from glow_mlir.serving.shared_memory import Regions
-from glow_mlir.serving.steps import PIECE, finished
+from glow_mlir.serving.steps import PIECE, Result, Steps, finished
 from glow_mlir.serving.wire import MAX_FIELDS, WireReader, sized, varint
 from glow_mlir.support.dtypes import STRING
 
@@ -47,6 +47,17 @@ def asked(network: FakeNetwork, data: bytes) -> InferenceRequest:
     """What a message asks a network for."""
     parts = finished(WireReader(data).read())
     return finished(read_message(network, data, parts, Regions(), Charge()))
+
+
+def counted(steps: Steps[Result]) -> tuple[Result, int]:
+    """The result of work, and after how many steps it is there."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
 
 
 def refusal(data: bytes, *, is_whole: bool = True) -> str:
@@ -169,11 +180,21 @@ def test_numbers_that_have_a_field_each() -> None:
     assert asked(NETWORKS["int32"], data).inputs["x"].tolist() == [1, -2, 300]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_infinities_and_nan_go_through(dtype: str) -> None:
+    """As they do in bytes."""
+    numbers = [float("inf"), 1.5, float("nan"), -float("inf")]
+    request = asked(NETWORKS[dtype], message_of(DTYPES[dtype], field_of(DTYPES[dtype]), numbers).SerializeToString())
+    assert np.array_equal(request.inputs["x"], np.array(numbers, dtype), equal_nan=True)
+    data = finished(message_steps(NETWORKS[dtype], request, {"y": request.inputs["x"]}, Regions(), Charge()))
+    contents = message_class("ModelInferResponse").FromString(data).outputs[0].contents
+    assert np.array_equal(getattr(contents, field_of(DTYPES[dtype])), numbers, equal_nan=True)
+
+
 WRONG = {
     "too few": message_of("INT8", "int_contents", [1, 2]),
     "too many": message_of("INT8", "int_contents", [1, 2, 3, 4]),
     "too large": message_of("INT8", "int_contents", [1, 2, 300]),
-    "no number": message_of("FP32", "fp32_contents", [1, 2, float("nan")]),
     "another field": message_of("INT8", "uint_contents", [1, 2, 3]),
     "no UTF-8": message_of("BYTES", "bytes_contents", [b"\xff", b"", b""]),
 }
@@ -183,7 +204,7 @@ WRONG = {
 def test_elements_that_do_not_fit(case: str) -> None:
     message = WRONG[case]
     message.inputs[0].shape[:] = [3]
-    network = {"FP32": NETWORKS["float32"], "INT8": NETWORKS["int8"], "BYTES": WORDS}[message.inputs[0].datatype]
+    network = {"INT8": NETWORKS["int8"], "BYTES": WORDS}[message.inputs[0].datatype]
     with pytest.raises(InputError):
         asked(network, message.SerializeToString())
 
@@ -208,9 +229,26 @@ def test_more_fields_than_a_request_may_have() -> None:
     many = sized(5, 2 * MAX_FIELDS + 2) + b"\x0a\0" * (MAX_FIELDS + 1)
     with pytest.raises(InputError, match="fields"):
         finished(WireReader(many).read())
-    contents = Contents(b"\x10\1" * 20_000, [(0, 40_000)])
+
+
+@pytest.mark.parametrize("field", [b"\x10\1", b"\x12\0", b"\x12\1\1", b"\x18\1", b"\x1a\0"])
+def test_more_fields_than_numbers_may_have(field: bytes) -> None:
+    """With one number, none, some, and of another type."""
+    contents = Contents(field * 20_000, [(0, len(field) * 20_000)])
     with pytest.raises(InputError, match="pack the numbers of a tensor into one field"):
         list(contents.numbers(NUMBERS["INT8"], 20_000))
+
+
+def test_fields_without_numbers_are_read_in_steps() -> None:
+    item = sized(1, 1) + b"x" + sized(2, 5) + b"INT32" + b"\x18\1"
+    contents = b"\x12\0" * 16_000 + b"\x12\1\7"
+    item += sized(5, len(contents)) + contents
+    data = sized(1, 4) + b"echo" + sized(5, len(item)) + item
+    parts = finished(WireReader(data).read())
+    steps = read_message(NETWORKS["int32"], data, parts, Regions(), Charge())
+    request, count = counted(steps)
+    assert request.inputs["x"].tolist() == [7]
+    assert count >= 15
 
 
 def test_long_responses_in_pieces() -> None:
