@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -14,16 +15,21 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.expressions import Tensor, converted, reduce_max, reduce_mean, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high.access import AccessMap
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
+from glow_mlir.dialects.glow_high.reductions import real
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
     int_prop,
+    integer,
     ints,
     ints_prop,
     optional_ints_prop,
@@ -38,11 +44,12 @@ from glow_mlir.dialects.windows import (
     join_image,
     split_sizes,
 )
+from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 
-class Pool(Windowed):
-    """An operator that reduces each window of each channel to one element."""
+class Images(Windowed):
+    """An operator that computes one element of each window of each channel."""
 
     LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
         "kernel_shape": PerAxis.FACTOR,
@@ -77,11 +84,14 @@ class Pool(Windowed):
         return self.accessed(f"input[{axes}] -> result[{axes}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_sizes(self.input, self.layout)
-        window = self.window()
+        batch, _, channels = split_sizes(self.input, self.layout)
+        return (tensor(join_image(batch, self.windows(), channels, self.layout), element_of(self.input)),)
+
+    def windows(self) -> Sizes:
+        """How many windows there are along each spatial axis."""
+        spatial, window = split_sizes(self.input, self.layout)[1], self.window()
         require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements")
-        shape = join_image(batch, window.outputs(spatial), channels, self.layout)
-        return (tensor(shape, element_of(self.input)),)
+        return window.outputs(spatial)
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """Only to channels last: the spatial axes may change places, and channels that came first go back."""
@@ -96,6 +106,44 @@ def meets_input(window: Window) -> bool:
     rank = len(window.kernel)
     short = all(max(window.padding(axis)) < window.kernel[axis] for axis in range(rank))
     return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
+
+
+class Pool(Images, Expressed):
+    """An operator that folds the elements of each window of each channel."""
+
+    def border(self) -> Shape:
+        """How many zeros beside the image count, leading ones of all spatial axes, and then trailing ones."""
+        return (0,) * (2 * len(self.window().kernel))
+
+    def notation(self) -> Signature:
+        window = self.window()
+        rank, border = len(window.kernel), self.border()
+        moved, taps = tuple(f"h{axis}" for axis in range(rank)), window_names(rank)
+        read = tuple(
+            f"{window.strides[axis]}*{moved[axis]} + {window.dilations[axis]}*{taps[axis]} - {window.pads[axis]}"
+            for axis in range(rank)
+        )
+        is_last = is_channels_last(self.layout)
+        before, after = ("n",) if is_last else ("n", "c"), ("c",) if is_last else ()
+        borders = tuple(zip(border[:rank], border[rank:], strict=True)) if any(border) else ()
+        if borders:
+            borders = (*((0, 0) for _ in before), *borders, *((0, 0) for _ in after))
+        extents = dict(zip((*moved, *taps), (*self.windows(), *window.kernel), strict=True))
+        access = Access("input", (*before, *read, *after), borders)
+        return Signature((access,), Access("result", (*before, *moved, *after)), extents)
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        return self.of_window(x, window_names(len(self.window().kernel)))
+
+    @abstractmethod
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        """What it computes of the elements of a window, which lie along these dimensions."""
+
+
+def window_names(rank: int) -> tuple[str, ...]:
+    """The dimensions of windows over so many axes."""
+    return tuple(f"k{axis}" for axis in range(rank))
 
 
 @op_definition
@@ -120,9 +168,12 @@ class MaxPoolOp(Pool):
     def pads_with(self, fill: float, known: Range, window: Window) -> bool:
         return fill <= known.low and meets_input(window)
 
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_max(x, along)
+
 
 @op_definition
-class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
+class MaxPoolWithIndicesOp(Images, HasCanonicalizationPatternsInterface):
     """
     The largest element of each window and, as i64, where it is (ONNX MaxPool with both results).
 
@@ -155,7 +206,7 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
         return self.accessed(f"input[{axes}] -> result[; {axes}], indices[{counted}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        (values,) = Pool.infer_types(self)
+        (values,) = Images.infer_types(self)
         return (values, tensor(sizes_of(values), i64))
 
     def scales_channels(self) -> bool:
@@ -184,9 +235,15 @@ class AvgPoolOp(Pool):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0].join(ZERO).sign()
 
+    def border(self) -> Shape:
+        return self.window().pads if flag(self.count_include_pad) else Pool.border(self)
+
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_mean(x, along)
+
 
 @op_definition
-class SumPoolOp(Pool):
+class SumPoolOp(Images):
     """
     The sum of each window of codes of 8 or 16 bits, that is of integers less a zero point, in i32, where it may wrap.
 
@@ -202,7 +259,7 @@ class SumPoolOp(Pool):
     input = operand_def(NARROW_CODES.from_rank(3))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        (summed,) = Pool.infer_types(self)
+        (summed,) = Images.infer_types(self)
         require(not is_per_axis(element_of(self.input)), f"sums of {element_of(self.input)} have no scale")
         return (tensor(sizes_of(summed), i32),)
 
@@ -220,3 +277,11 @@ class LpPoolOp(Pool):
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
+
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        power = size = abs(real(x))
+        for bit in bin(p := integer(self.p))[3:]:
+            power = power * power * size if bit == "1" else power * power
+        total = reduce_sum(power, along)
+        norm = total if p == 1 else sqrt(total) if p == 2 else total ** (1.0 / p)
+        return converted(norm, x.element)

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, Tran
 from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, EqualOp, MulOp, PowOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, SignOp
 from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, Images, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
@@ -30,7 +30,7 @@ MAX_COMPARED = 9
 """Elements of a window up to which each of them is compared with the largest one."""
 
 
-def _taps(op: Pool) -> Taps:
+def _taps(op: Images) -> Taps:
     return Taps.of(op.window(), op.input, op.result, op.layout)
 
 
@@ -67,7 +67,7 @@ def _counts(op: AvgPoolOp) -> np.ndarray:
     return np.maximum(reduce(np.multiply.outer, along), 1)
 
 
-def handed_back(op: Pool, value: SSAValue, emit: Emitter) -> SSAValue:
+def handed_back(op: Images, value: SSAValue, emit: Emitter) -> SSAValue:
     """For each element of the input the sum of what is given to the windows that have it: a sum pool, transposed."""
     taps = _taps(op)
     if taps.are_apart:
@@ -136,7 +136,7 @@ def max_pool_with_indices(
     return {"input": contribution}
 
 
-def _to_first_largest(op: Pool, taps: Taps, cotangent: SSAValue, emit: Emitter) -> Iterator[SSAValue]:
+def _to_first_largest(op: Images, taps: Taps, cotangent: SSAValue, emit: Emitter) -> Iterator[SSAValue]:
     """For each tap the cotangent of the windows where it is the first one to have the largest element, else 0."""
     zero, left = emit.splat(0, cotangent), cotangent
     lowest = emit.splat(-math.inf, op.input)
@@ -146,7 +146,7 @@ def _to_first_largest(op: Pool, taps: Taps, cotangent: SSAValue, emit: Emitter) 
         left = emit(WhereOp, is_largest, zero, left)
 
 
-def _scattered(op: Pool, indices: SSAValue, cotangent: SSAValue, emit: Emitter) -> SSAValue:
+def _scattered(op: Images, indices: SSAValue, cotangent: SSAValue, emit: Emitter) -> SSAValue:
     """The cotangent added at indices that count the elements of the input in the order [N, C, spatial…]."""
     batch, spatial, channels = split_sizes(op.input, op.layout)
     shape = (batch, channels, *spatial)

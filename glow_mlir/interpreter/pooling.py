@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool, SumPoolOp
-from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.glow_high.pooling import Images, MaxPoolWithIndicesOp, SumPoolOp
+from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import zero_point_of
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.windows import is_channels_last
@@ -16,24 +16,16 @@ from glow_mlir.ir.registry import semantics
 from glow_mlir.support.dtypes import is_float_dtype
 
 
-def _patches(op: Pool, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:
+def _patches(op: Images, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """All windows with the kernel axes last, and these axes."""
     image = x if is_channels_last(op.layout) else channels_last(x)
-    window = Pool.window(op)
+    window = Images.window(op)
     patches = windows_of(image, window, fill, window.outputs(image.shape[1:-1]))
     return patches, tuple(range(-len(window.kernel), 0))
 
 
-def _restored(op: Pool, result: np.ndarray) -> np.ndarray:
+def _restored(op: Images, result: np.ndarray) -> np.ndarray:
     return result if is_channels_last(op.layout) else np.moveaxis(result, -1, 1)
-
-
-@semantics(MaxPoolOp)
-def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
-    """The maximum of each window; padding is the smallest value of the type."""
-    lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
-    patches, axes = _patches(op, x, lowest)
-    return _restored(op, patches.max(axis=axes))
 
 
 @semantics(MaxPoolWithIndicesOp)
@@ -56,39 +48,9 @@ def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.n
     return _restored(op, largest.reshape(flat)[..., 0]), _restored(op, index)
 
 
-@semantics(AvgPoolOp)
-def avg_pool(op: AvgPoolOp, x: np.ndarray) -> np.ndarray:
-    """The mean of the counted elements of each window."""
-    patches, axes = _patches(op, x, 0.0)
-    counted = np.ones_like(x, dtype=np.float64)
-    if flag(op.count_include_pad):
-        window = Pool.window(op)
-        image = counted if is_channels_last(op.layout) else channels_last(counted)
-        pads = [(0, 0), *(window.padding(axis) for axis in range(len(window.kernel))), (0, 0)]
-        image = np.pad(image, pads, constant_values=1.0)
-        bare = type(window)(window.kernel, window.strides, (0,) * len(window.pads), window.dilations, True)
-        counts = windows_of(image, bare, 0.0, window.outputs(_spatial(op, x))).sum(axis=axes)
-    else:
-        counts = _patches(op, counted, 0.0)[0].sum(axis=axes)
-    return _restored(op, patches.astype(np.float64).sum(axis=axes) / counts).astype(x.dtype)
-
-
-def _spatial(op: Pool, x: np.ndarray) -> tuple[int, ...]:
-    return x.shape[1:-1] if is_channels_last(op.layout) else x.shape[2:]
-
-
 @semantics(SumPoolOp)
 def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
     """The i32 sum of each window, minus zero points; it wraps."""
     quantized = x.astype(np.int64) - zero_point_of(element_of(op.input))
     patches, axes = _patches(op, quantized, 0)
     return _restored(op, patches.sum(axis=axes)).astype(np.int32)
-
-
-@semantics(LpPoolOp)
-def lp_pool(op: LpPoolOp, x: np.ndarray) -> np.ndarray:
-    """The p-norm of each window."""
-    patches, axes = _patches(op, x, 0.0)
-    p = integer(op.p)
-    powers = np.abs(patches.astype(np.float64)) ** p
-    return _restored(op, powers.sum(axis=axes) ** (1.0 / p)).astype(x.dtype)

@@ -10,15 +10,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.codegen.kernels.generic import GenericKernel
-from glow_mlir.codegen.kernels.pooling import AvgPoolKernel, PoolKernel
 from glow_mlir.codegen.kernels.tiled import tiled
+from glow_mlir.codegen.kernels.windows import WindowsKernel
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, ExpOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.reductions import ReduceL1Op
 from glow_mlir.dialects.shapes import tensor
 
@@ -86,9 +85,8 @@ def operand() -> SSAValue:
         (Nameless, ()),
         (Inherited, (ReluOp,)),
         (Extended, (ReluOp,)),
-        (PoolKernel, ()),
-        (AvgPoolKernel, (AvgPoolOp,)),
         (GenericKernel, (GenericOp, Expressed)),
+        (WindowsKernel, (GenericOp, Expressed)),
     ],
 )
 def test_operators_are_the_type_argument(kernel: type[Kernel], operators: tuple[type[Operation], ...]) -> None:

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, Images, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp
 from glow_mlir.interpreter.machine import run_function
 
 WINDOWS: dict[str, Mapping[str, Any]] = {
@@ -38,7 +38,7 @@ def distinct(shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(count).permutation(numbers).reshape(shape)
 
 
-def check(kind: type[Pool], properties: Mapping[str, Any]) -> None:
+def check(kind: type[Images], properties: Mapping[str, Any]) -> None:
     """Compare the gradient of the squares of what a pool gives."""
     first = properties.get("layout") == "channels_first"
 
@@ -76,7 +76,7 @@ def test_max_pool_with_indices(case: str, counting: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [MaxPoolOp, AvgPoolOp])
-def test_dilations_and_other_ranks(kind: type[Pool]) -> None:
+def test_dilations_and_other_ranks(kind: type[Images]) -> None:
     properties = {"kernel_shape": (2,), "strides": (1,), "dilations": (2,), "pads": (1, 1)}
 
     def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:

@@ -115,6 +115,33 @@ def lines_of(text: str) -> int:
     return len([line for line in text.splitlines() if line.strip()])
 
 
+POOL = """
+import numpy as np
+import onnx
+from gradients import check_gradients
+from onnx import helper
+
+import glow_mlir
+from glow_mlir.dialects.glow_high.pooling import LqPoolOp
+
+x = np.random.default_rng(0).standard_normal((2, 3, 8, 9), np.float32)
+window = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 0]}
+node, relu = helper.make_node("LqPool", ["x"], ["y"], p=3, **window), helper.make_node("Relu", ["y"], ["z"])
+x_type = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, "h", 9])
+z_type = helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, None)
+graph = helper.make_graph([node, relu], "g", [x_type], [z_type])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+padded = np.pad(np.abs(x) ** 3, [(0, 0), (0, 0), (1, 1), (0, 0)])
+seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 2), (2, 3))[:, :, ::2]
+for options in ({}, {"backend": "interpreter"}, {"threads": 2, "dimensions": {"n": (1, 8), "h": (4, 20)}}):
+    (z,) = glow_mlir.InferenceSession(model, cache=False, **options).run(None, {"x": x})
+    np.testing.assert_allclose(z, seen.sum((-1, -2)) ** (1 / 3), rtol=1e-5)
+few = x[:1, :, :5, :4].astype(np.float64)
+check_gradients(lambda emit, v: emit(LqPoolOp, v["x"], p=3, layout="channels_first", **window), {"x": few})
+"""
+"""A program with a model of the pool: machine code, interpreter, threads, run-time sizes, and its gradient."""
+
+
 def copy_with(edits: list[tuple[Path, str]], renamed: Callable[[str], str], folder: Path) -> None:
     """A copy of the repository with each block once more, below itself, for an operator of another name."""
     for room in ("dialects", "glow_mlir"):
@@ -122,6 +149,10 @@ def copy_with(edits: list[tuple[Path, str]], renamed: Callable[[str], str], fold
     for path, text in edits:
         source = (folder / path).read_text(encoding="utf-8")
         assert source.count(text) == 1
+        names = {name for name in re.findall(r"\w+Op\b", text) if renamed(name) != name}
+        for name in names:
+            pattern = rf"^(from .* import .*)\b{name}\b"
+            source = re.sub(pattern, rf"\1{name}, {renamed(name)}", source, flags=re.MULTILINE)
         between = "\n\n" if re.search("^(class|def) ", text, re.MULTILINE) else ""
         (folder / path).write_text(source.replace(text, f"{text}{between}{renamed(text)}"), encoding="utf-8")
 
@@ -153,3 +184,10 @@ def test_a_fold_is_an_edit_of_one_file(tmp_path: Path) -> None:
     assert (len(edits), sum(lines_of(text) for _, text in edits)) == (1, 11)
     copy_with(edits, lambda text: re.sub('(reduce_fmax|"maxnumf?)', r"\g<1>2", text), tmp_path)
     run_in(tmp_path, FOLD)
+
+
+def test_a_pool_is_an_edit_of_three_files(tmp_path: Path) -> None:
+    edits = blocks("LpPoolOp")
+    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (3, 33)
+    copy_with(edits, lambda text: text.replace("LpPool", "LqPool").replace("lp_pool", "lq_pool"), tmp_path)
+    run_in(tmp_path, POOL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import operator
@@ -21,16 +20,11 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.folds import combined
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.math.roots import square_root
-from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
-from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+from glow_mlir.dialects.glow_high.pooling import Images
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
-from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
@@ -110,12 +104,12 @@ def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
     return steps == (1, 1) and window.strides[-1] <= 2 and (after.sizes[-1] == 1 or channels != (1, 1))
 
 
-def runs_over_channels(op: Pool) -> bool:
+def runs_over_channels(op: Images) -> bool:
     """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
     return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
 
 
-PoolT = TypeVar("PoolT", bound=Pool, default=Any)
+PoolT = TypeVar("PoolT", bound=Images, default=Any)
 
 Counts = Sequence[tuple[Index, Index]]
 """How many windows there are along each spatial axis, and how many elements of the input."""
@@ -385,79 +379,3 @@ class PoolEmission:
         places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in sink.planes]
         steps = [1, *(plane.strides[-1] for plane in sink.planes)]
         sink.store(self.call.b, [offset, *places], steps, value, mask)
-
-
-@kernel("max-pool")
-class MaxPoolKernel(PoolKernel[MaxPoolOp]):
-    """The largest element of each window; a NaN wins."""
-
-    name = "max-pool"
-    FLOATS_ONLY = False
-
-    def initial(self, element: Attribute) -> float:
-        return combined("max", element).initial(element)[0][0]
-
-    def take(self, call: KernelCall[MaxPoolOp], total: Value, x: Value) -> Value:
-        return combined("max", call.one("input").element).combine(call.b, total, x)
-
-    def total(self, call: KernelCall[MaxPoolOp], elements: Elements, start: Value) -> Value:
-        """
-        The largest element.
-
-        A few floats are compared as if none was NaN, and added up as well: only where the sum is NaN, for which it
-        takes one, or two infinities, they are compared again.
-        """
-        b = call.b
-        is_scalar = start.info.is_float and start.lanes == 1 and call.target.computes(start.info.bits)
-        few = elements.loaded() if is_scalar else None
-        if few is None:
-            return super().total(call, elements, start)
-        largest, total = functools.reduce(b.largest_number, few), functools.reduce(b.add, few)
-        with_nan = functools.partial(functools.reduce, b.maximum, few)
-        return b.either(b.compare("uno", total, total), lambda: [with_nan()], lambda: [largest])[0]
-
-
-@kernel("avg-pool")
-class AvgPoolKernel(PoolKernel[AvgPoolOp]):
-    """The sum of each window over the number of elements that count."""
-
-    name = "avg-pool"
-
-    def take(self, call: KernelCall[AvgPoolOp], total: Value, x: Value) -> Value:
-        return total + x
-
-    def finish(self, call: KernelCall[AvgPoolOp], total: Value, count: Value | None) -> Value:
-        assert count is not None
-        return total / count
-
-    def count(self, call: KernelCall[AvgPoolOp], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
-        b = call.b
-        if flag(call.op.count_include_pad):
-            taps = [Taps.within(b, window, axis, t.output, counts[axis], padded=True) for axis, t in enumerate(taps)]
-        total = b.index(1)
-        for t in taps:
-            total = total * t.count(b)
-        return b.cast(total, computed(call.one("input").element))
-
-
-@kernel("lp-pool")
-class LpPoolKernel(PoolKernel[LpPoolOp]):
-    """The p-th root of the sum of p-th powers of magnitudes."""
-
-    name = "lp-pool"
-
-    def take(self, call: KernelCall[LpPoolOp], total: Value, x: Value) -> Value:
-        b, magnitude = call.b, call.b.fabs(x)
-        factors = integer(call.op.p)
-        power = magnitude
-        for bit in bin(factors)[3:]:
-            power = power * power * magnitude if bit == "1" else power * power
-        return b.add(total, power)
-
-    def finish(self, call: KernelCall[LpPoolOp], total: Value, count: Value | None) -> Value:
-        p = integer(call.op.p)
-        if p == 1:
-            return total
-        if p == 2:
-            return square_root(call.b, total)
-        return MATH["powf"](call.b, total, call.b.constant(1.0 / p, total.type))

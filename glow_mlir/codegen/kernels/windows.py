@@ -44,9 +44,6 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Quotient, Size
 
-MAX_LANE_STEP = 2
-"""Up to how many elements apart neighbours of a row are shuffled out of vectors."""
-
 
 @dataclass(frozen=True)
 class Taps:
@@ -161,7 +158,7 @@ class Frame:
         if any(self.folded(along[0]) in axis.terms.steps for axis in self.axes if axis is not along[0]):
             return None
         (axis,), steps = along, list(self.steps(self.moved[-1]))
-        is_row = steps.pop(0) == 1 and 0 < steps.pop(axis.number) <= MAX_LANE_STEP and {*steps} <= {0, 1}
+        is_row = steps.pop(0) == 1 and steps.pop(axis.number) in (1, 2) and {*steps} <= {0, 1}
         are_alone = self.channels is None or self.program.space[self.channels] == 1
         is_channel = self.steps(self.channels)[0] == 1 and {*self.steps(self.channels)} <= {0, 1}
         return axis if is_row and len(axis.terms.steps) == 2 and (are_alone or not is_channel) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
-from glow_mlir.dialects.glow_high.pooling import Pool, SumPoolOp
+from glow_mlir.dialects.glow_high.pooling import Pool
 from glow_mlir.dialects.glow_high.transposition import changed, inverse
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import rank_of, size_along
@@ -24,8 +24,8 @@ class FoldTransposesIntoPool(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: Pool, rewriter: Rewriter, /) -> None:
-        if len(op.results) != 1 or isinstance(op, SumPoolOp) or not is_channels_last(op.layout):
-            return  # Sum pools of quantized values process words of channels if there are no vectors.
+        if not is_channels_last(op.layout):
+            return
         if not has_long_rows(op, costs_of(rewriter.function.target)):
             return
         before, after = op.input.owner, only_reader(op)
