@@ -8,10 +8,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap, AffineSymExpr
 
 from glow_mlir.dialects.shapes import Shape, require, sizes_of
-from glow_mlir.dialects.sizes import smallest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.support.identity import MAX_KEPT, kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -34,28 +34,40 @@ def affine_maps(attribute: Attribute | None) -> tuple[AffineMap, ...]:
     return tuple(item.data for item in items if isinstance(item, AffineMapAttr))
 
 
-def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, Size]:
+def verify_maps(
+    values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int, symbols: Sequence[AffineMap] = ()
+) -> dict[int, Size]:
     """
     Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
 
-    Raises `VerifyException` where a map yields anything but dimensions and 0.
+    `symbols` has the map of the element that each symbol is: along dimensions of these, an operand may be longer.
+    Raises `VerifyException` where a map yields anything but dimensions, 0, and these symbols.
     """
     require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
     sizes: dict[int, Size] = {}
+    longer: list[tuple[int, Size]] = []
     for value, affine in zip(values, maps, strict=True):
         shape = sizes_of(value)
+        require(affine.num_symbols in (0, len(symbols)), f"map {affine} has not {len(symbols)} symbols")
+        of_symbols = {number for symbol in symbols_in(affine) for number in dimensions_in(symbols[symbol])}
         require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
         require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
         used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
         require(len(set(used)) == len(used), f"map {affine} yields a dimension twice")
         for expression, size in zip(affine.results, shape, strict=True):
-            if isinstance(expression, AffineDimExpr):
+            if isinstance(expression, AffineDimExpr) and expression.position in of_symbols:
+                longer.append((expression.position, size))
+            elif isinstance(expression, AffineDimExpr):
                 known = sizes.setdefault(expression.position, size)
                 require(known == size, f"dimension d{expression.position} is {known} and {size} long")
-            else:
+            elif not isinstance(expression, AffineSymExpr):
                 is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
                 require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
                 require(smallest(size) > 0, f"map {affine} reads the first of {size} elements")
+    for number, size in longer:
+        extent = sizes.get(number, size)
+        fits = extent == size or largest(extent) <= smallest(size)
+        require(fits, f"dimension d{number} is {extent} long, and an axis that it reads {size}")
     return sizes
 
 
@@ -81,3 +93,8 @@ def strides_over(affine: AffineMap, strides: Shape) -> Shape:
 def dimensions_in(affine: AffineMap) -> list[int]:
     """The dimensions that a map yields."""
     return [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
+
+
+def symbols_in(affine: AffineMap) -> list[int]:
+    """The symbols that a map yields."""
+    return [expression.position for expression in affine.results if isinstance(expression, AffineSymExpr)]

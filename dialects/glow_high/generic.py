@@ -8,20 +8,30 @@ from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import base, prop_def, region_def, result_def, var_operand_def
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.irdl import base, opt_prop_def, prop_def, region_def, result_def, var_operand_def
 
-from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
-from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import is_integer, is_narrow, signless
+from glow_mlir.dialects.generic_form import (
+    KINDS,
+    OUT_OF_RANGE,
+    PARALLEL,
+    REDUCTION,
+    ROW,
+    GenericForm,
+    IndexedRead,
+    row_type,
+)
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import form_map
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import optional_type_prop
+from glow_mlir.dialects.properties import ints, optional_ints_prop, optional_type_prop, text
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
-from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
@@ -37,6 +47,11 @@ class GenericOp(HighOp):
     `reduction` ones are folded, and stages run over these last two. The body has an argument for each operand, a row
     over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is the element
     type of a result of unsigned integers, of which the body says the width alone.
+
+    A symbol of a map is an indexed read: the axis is read at an element of an operand of integers. `indices` has the
+    number of that operand for each symbol, `index_maps` which of its elements it is; a negative one counts from the
+    back. With one out of range the operator fails, as `failure` says. Along dimensions of its symbols, an operand may
+    be longer than the index space.
 
     ```mlir
     %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
@@ -59,11 +74,20 @@ class GenericOp(HighOp):
     maps = prop_def(base(ArrayAttr))
     iterators = prop_def(base(ArrayAttr))
     element = optional_type_prop()
+    indices = optional_ints_prop()
+    index_maps = opt_prop_def(base(ArrayAttr))
+    failure = opt_prop_def(StringAttr)
     result = result_def(TENSOR)
     body = region_def("single_block")
 
     @classmethod
-    def of(cls, sources: Sequence[SSAValue], form: GenericForm, location: LocationAttr | None = None) -> Self:
+    def of(
+        cls,
+        sources: Sequence[SSAValue],
+        form: GenericForm,
+        location: LocationAttr | None = None,
+        failure: str = OUT_OF_RANGE,
+    ) -> Self:
         """The operator of that form, whose block becomes its body; raises `VerifyException` for what does not fit."""
         properties: dict[str, Attribute] = {
             "maps": maps_attribute(form.maps),
@@ -71,6 +95,10 @@ class GenericOp(HighOp):
         }
         if form.element != signless(form.element):
             properties["element"] = form.element
+        if form.reads:
+            properties["indices"] = to_attribute([read.operand for read in form.reads])
+            properties["index_maps"] = maps_attribute([read.affine for read in form.reads])
+            properties["failure"] = to_attribute(failure)
         return cls.inferred(sources, properties, location, [Region(form.block)])
 
     def views(self) -> Sequence[Sizes]:
@@ -95,7 +123,11 @@ class GenericOp(HighOp):
 
     def generic_form(self) -> GenericForm:
         """The maps, kinds and stages, as they are."""
-        return GenericForm(self.own_maps(), tuple(self.kinds()), self.own_body(), self.result_element())
+        return GenericForm(self.own_maps(), tuple(self.kinds()), self.own_body(), self.result_element(), self.reads())
+
+    def reads(self) -> tuple[IndexedRead, ...]:
+        """What each symbol of the maps is."""
+        return tuple(map(IndexedRead, ints(self.indices), affine_maps(self.index_maps)))
 
     def result_element(self) -> Attribute:
         """The element type of the result; raises `VerifyException` where the body computes another one."""
@@ -108,7 +140,8 @@ class GenericOp(HighOp):
     def space(self) -> Sizes:
         """The sizes of the index space; raises `VerifyException` where a dimension has no operand."""
         kinds, (*maps, _) = self.kinds(), self.own_maps()
-        sizes = verify_maps(self.inputs(), maps, len(kinds))
+        symbols = [read.affine for read in self.reads()]
+        sizes = verify_maps(self.inputs(), maps, len(kinds), symbols)
         missing = [f"d{number}" for number in range(len(kinds)) if number not in sizes]
         require(not missing, f"no operand says how long {', '.join(missing)} is")
         return tuple(sizes[number] for number in range(len(kinds)))
@@ -119,6 +152,7 @@ class GenericOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         count = len(self.own_maps())
         require(count == len(self.inputs()) + 1, f"{len(self.inputs())} operands and a result need as many maps")
+        verify_reads(self)
         space = self.space()
         verify_kinds(self.kinds())
         verify_arguments(self)
@@ -164,11 +198,31 @@ def verify_kinds(kinds: Sequence[str]) -> None:
         require(kind in KINDS, f"an iterator is one of {', '.join(KINDS)}, not '{kind}'")
 
 
+def verify_reads(op: GenericOp) -> None:
+    """Check the elements of operands that say where axes of others are read."""
+    indices, affine = ints(op.indices), affine_maps(op.index_maps)
+    require(len(indices) == len(affine), f"{len(indices)} indices have as many maps, not {len(affine)}")
+    is_told = op.failure is not None and bool(text(op.failure))
+    require(is_told == bool(indices), "a failure is told in words where axes are read by index, and nowhere else")
+    inputs = op.inputs()
+    for read in op.reads():
+        require(0 <= read.operand < len(inputs), f"operand {read.operand} of indices is none of {len(inputs)}")
+        element, shape = element_of(inputs[read.operand]), sizes_of(inputs[read.operand])
+        require(is_integer(element) and not is_narrow(element), f"indices are integers, not {element}")
+        fits = read.affine.num_dims == len(op.kinds()) and len(read.affine.results) == len(shape)
+        require(fits, f"map {read.affine} does not fit {len(op.kinds())} dimensions and shape {shape}")
+        for expression, size in zip(read.affine.results, shape, strict=True):
+            number = expression.value if isinstance(expression, AffineConstantExpr) else 0
+            is_known = isinstance(expression, AffineDimExpr | AffineConstantExpr)
+            require(is_known, f"map {read.affine} yields {expression}, neither a dimension nor a number")
+            require(0 <= number < max(smallest(size), 1), f"map {read.affine} reads index {number} of {size}")
+
+
 def verify_arguments(op: GenericOp) -> None:
     """Check that the body takes the elements of each operand that a point of the parallel dimensions has."""
-    rows = op.row_dimensions()
+    reads, kinds = op.reads(), op.kinds()
     expected = [
-        RowType.over(signless(element_of(value)), [number for number in dimensions_in(affine) if number in rows])
+        row_type(signless(element_of(value)), affine, reads, kinds)
         for value, affine in zip(op.inputs(), op.own_maps(), strict=False)
     ]
     require(list(op.own_body().arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")

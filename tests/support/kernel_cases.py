@@ -30,8 +30,8 @@ def product(rows: int, depth: int, columns: int, tolerance: float | None = None)
 
 
 SAME_NAMES = (
-    "max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad gather "
-    "gather-elements gather-nd scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
+    "max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad "
+    "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
     "lookup predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
 ).split()
