@@ -46,6 +46,8 @@ class Tensor:
     """The dimensions along which it folds its argument, as `word` says."""
     counted: frozenset[str] = frozenset()
     """The dimensions of which it is the number of indices."""
+    is_windowed: bool = False
+    """Whether it is an operand of which windows may reach beyond the ends: folds skip what is not there."""
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
@@ -251,11 +253,25 @@ def running(name: str, x: Tensor, along: str, exclusive: bool = False, reverse: 
 
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """
-    How many elements `x` has along dimensions, as a number of its element type.
+    How many elements `x` has along dimensions, as a number of its element type; in windows those that are there.
 
     Raises `OptionError` for one that it does not have.
     """
-    return Tensor(_element("size", (x,)), frozenset(), "size", counted=_names(x, along))
+    element, names = _element("size", (x,)), _names(x, along)
+    if not (sources := windowed_operands(x)):
+        return Tensor(element, frozenset(), "size", counted=names)
+    return fold("add", Tensor(element, x.dimensions, "one", sources), sorted(names))
+
+
+def windowed_operands(x: Tensor) -> tuple[Tensor, ...]:
+    """The operands in whose windows a value has its elements."""
+    found, waiting = dict[Tensor, None](), [x]
+    while waiting:
+        part = waiting.pop()
+        if part not in found and not part.along:
+            found[part] = None
+            waiting += part.parts
+    return tuple(part for part in found if part.is_windowed)
 
 
 def indices(x: Tensor, along: str) -> Tensor:

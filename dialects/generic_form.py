@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute, Block
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
-from glow_mlir.dialects.affine_maps import dimensions_in, symbols_in
+from glow_mlir.dialects.affine_maps import Terms, dimensions_in, sums_in, symbols_in
 from glow_mlir.dialects.element_types import is_float, is_narrow_float, number_width, signless
 from glow_mlir.dialects.expressions import Tensor, cast, converted
-from glow_mlir.dialects.index_notation import Access, Signature, index_of
+from glow_mlir.dialects.index_notation import Access, Signature, Sum, index_of, sum_of
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.dialects.stages import RowType
+from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, RowType, stages_of
 from glow_mlir.dialects.staging import Staging, parallel_dimensions, postorder
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
@@ -49,6 +49,10 @@ class GenericForm:
     """The chain of stages, with an argument for each operand."""
     element: Attribute
     """The element type of the result."""
+    extents: Sizes = ()
+    """The sizes of the dimensions that no operand has as an axis, in order."""
+    borders: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """For each operand how many zeros there are around it along each axis, if any."""
     reads: tuple[IndexedRead, ...] = ()
     """What each symbol of the maps is."""
 
@@ -61,7 +65,13 @@ class GenericForm:
             for expression, size in zip(affine.results, own, strict=True):
                 if isinstance(expression, AffineDimExpr) and expression.position not in longer:
                     sizes[expression.position] = size
-        return tuple(sizes[number] for number in range(len(self.kinds)))
+        extents = iter(self.extents)
+        return tuple(sizes[number] if number in sizes else next(extents) for number in range(len(self.kinds)))
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether the map of an operand has a sum."""
+        return any(map(sums_in, self.maps))
 
     def result_sizes(self, shapes: Sequence[Sizes]) -> Sizes:
         """The sizes of the result, where the operands have these."""
@@ -105,12 +115,20 @@ def generic_form(
     numbers = {name: number for number, name in enumerate((*parallel, *rest))}
     maps = [_map(access, numbers, sizes, own, indices) for access, own in zip(accesses, shapes, strict=True)]
     maps.append(_map(signature.result, numbers, sizes, [sizes.get(axis, 1) for axis in signature.result.axes]))
+    axes = {axis for access in signature.operands for axis in access.axes}
+    extents = tuple(sizes[name] for name in numbers if name not in axes)
+    is_windowed = any(access.is_windowed for access in signature.operands)
+    if is_windowed and indices:
+        raise ValueError("windows and reads at indices are not in one kernel")
     kinds = [PARALLEL] * len(parallel) + [ROW if name in signature.result.axes else REDUCTION for name in rest]
     reads = tuple(_indexed_read(axis, signature, numbers, sizes, shapes) for axis in indices)
     rows = [row_type(signless(element), affine, reads, kinds) for element, affine in zip(elements, maps, strict=False)]
     block = Block(arg_types=rows)
-    Staging(root, block, numbers, frozenset(parallel), sizes).run()
-    return GenericForm(tuple(maps), tuple(kinds), block, root.element, reads)
+    Staging(root, block, numbers, frozenset(parallel), sizes, may_keep=not is_windowed).run()
+    if is_windowed:
+        check_windows(maps, kinds, block)
+    borders = tuple(access.borders for access in signature.operands) if is_windowed else ()
+    return GenericForm(tuple(maps), tuple(kinds), block, root.element, extents, borders, reads)
 
 
 def _read_accesses(signature: Signature, root: Tensor, indices: Sequence[str]) -> list[Access]:
@@ -135,9 +153,31 @@ def _indexed_read(
     return IndexedRead(number, _map(index, numbers, sizes, shapes[number]))
 
 
+def check_windows(maps: Sequence[AffineMap], kinds: Sequence[str], block: Block) -> None:
+    """
+    Check a computation of which maps have sums: windows move along parallel dimensions, and are folded as a whole.
+
+    Raises `ValueError` where they are not.
+    """
+    rows = [number for number, kind in enumerate(kinds) if kind != PARALLEL]
+    if any(kinds[number] == ROW for number in rows):
+        raise ValueError("windows are folded: each dimension of the result is parallel, in each fold")
+    for terms in (terms for affine in maps for terms in sums_in(affine).values()):
+        folded = [number for number in terms.steps if number in rows]
+        if len(folded) != 1 or min(terms.steps.values()) <= 0:
+            raise ValueError("a sum has one dimension that is folded, and each a number above 0 of times")
+    for stage in stages_of(block):
+        if list(stage.space) != rows or list(stage.folded) != rows:
+            raise ValueError("folds along windows are along all dimensions that are folded at all")
+        if any(word in POSITION_FOLDS or word in RUNNING_FOLDS for word in stage.words):
+            raise ValueError("positions and running folds are not along windows")
+    if any(isinstance(op, IndicesOp) for op in block.ops):
+        raise ValueError("indices are not along windows")
+
+
 def operand_tensor(element: Attribute, access: Access, number: int) -> Tensor:
     """An operand of an expression, as it is."""
-    return Tensor(element, access.dimensions, access.name, operand=number)
+    return Tensor(element, access.dimensions, access.name, operand=number, is_windowed=access.is_windowed)
 
 
 def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list[Tensor]:
@@ -170,27 +210,55 @@ def _sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
     """How long each dimension is; leading axes of one element broadcast."""
     sizes: dict[str, Size] = {}
     longer: list[tuple[str, Size]] = []
-    known_shapes = {access.name: own for access, own in zip(signature.operands, shapes, strict=True)}
-    elements = [index for access in signature.operands for index in access.indices]
-    for access in (*signature.operands, *elements):
-        own = known_shapes[access.name]
-        others = frozenset[str]().union(*(index.dimensions for index in access.indices))
-        for axis, size in zip(access.axes, own, strict=True):
-            if axis in others:
+    windows: list[tuple[str, Sum, Size]] = []
+    own = {access.name: shape for access, shape in zip(signature.operands, shapes, strict=True)}
+    indices = [index for access in signature.operands for index in access.indices]
+    for access in (*signature.operands, *indices):
+        of_indices = frozenset[str]().union(*(index.dimensions for index in access.indices))
+        for axis, size in zip(access.axes, own[access.name], strict=True):
+            if axis in of_indices:
                 longer.append((axis, size))
-            if axis in others or index_of(axis) is not None or (axis.isdigit() and access in elements):
-                continue
-            known = sizes.setdefault(axis, size)
-            if axis.startswith("...") and known == 1:
-                sizes[axis] = size
-            elif axis == "1" and size != 1:
-                raise ValueError(f"an axis of {access} has size 1, got {size}")
-            elif known != size and not (axis.startswith("...") and size == 1):
-                raise ValueError(f"dimension '{axis}' is {known} and {size} long")
+            elif (found := sum_of(axis)) is not None:
+                windows.append((axis, found, size))
+            elif index_of(axis) is None and not (axis.isdigit() and access in indices):
+                _add_size(access, axis, size, sizes)
     for axis, size in longer:
         if sizes[axis] != size and largest(sizes[axis]) > smallest(size):
             raise ValueError(f"dimension '{axis}' is {sizes[axis]} long, and an axis that it reads {size}")
+    sizes |= signature.extents
+    for window in windows:
+        _add_windows(*window, sizes)
     return sizes
+
+
+def _add_size(access: Access, axis: str, size: Size, sizes: dict[str, Size]) -> None:
+    """Say how long a dimension is that is an axis of an operand."""
+    known = sizes.setdefault(axis, size)
+    if axis.startswith("...") and known == 1:
+        sizes[axis] = size
+    elif axis == "1" and size != 1:
+        raise ValueError(f"an axis of {access} has size 1, got {size}")
+    elif known != size and not (axis.startswith("...") and size == 1):
+        raise ValueError(f"dimension '{axis}' is {known} and {size} long")
+
+
+def _add_windows(axis: str, found: Sum, size: Size, sizes: dict[str, Size]) -> None:
+    """Say how long the dimension of a sum is that nothing else says: as many windows as reach over both ends alike."""
+    unknown = [name for name in found.terms if name not in sizes]
+    if not unknown:
+        return
+    if len(unknown) > 1:
+        raise ValueError(
+            f"nothing says how long '{unknown[-1]}' is in {axis}: write its size, as in '; {unknown[-1]} < 3'"
+        )
+    reach: Size = 1
+    for name, times in found.terms.items():
+        if name not in unknown:
+            reach = (sizes[name] - 1) * times + reach
+    span = size - reach - found.offset + max(-found.offset, 0)
+    if smallest(span) < 0:
+        raise ValueError(f"a window of {reach} along {axis} exceeds {size} elements and what is beside them")
+    sizes[unknown[0]] = span // found.terms[unknown[0]] + 1
 
 
 def _map(
@@ -205,6 +273,9 @@ def _map(
     for axis, size in zip(access.axes, own, strict=True):
         if axis in indices:
             results.append(AffineSymExpr(indices.index(axis)))
+        elif (found := sum_of(axis)) is not None:
+            terms = Terms({numbers[name]: times for name, times in found.terms.items()}, found.offset)
+            results.append(terms.expression())
         elif axis.isdigit():
             results.append(AffineConstantExpr(0 if axis == "1" and size == 1 else int(axis)))
         elif size == 1 and sizes[axis] != 1:

@@ -1,17 +1,20 @@
 """
 Index notation: which dimension each axis of the operands and of the result is, in the manner of einsum.
 
-An axis of an operand may be read at elements of another one: `table[rows[i], k], rows[i] -> y[i, k]`.
+An axis of an operand may be read at elements of another one: `table[rows[i], k], rows[i] -> y[i, k]`. Or it may be a
+sum of dimensions, `2*i + j - 1`: windows, of which those elements take part in folds that there are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cache
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
 
 ELLIPSIS = "..."
 """Any number of leading axes."""
@@ -20,6 +23,51 @@ _TENSOR = re.compile(r"\s*([A-Za-z_]\w*)\s*\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\s*")
 _COMMA = re.compile(r",(?![^\[]*\])")
 _AXIS = re.compile(r"[A-Za-z_]\w*|\.\.\.|1")
 _INDEX_AXIS = re.compile(r"[A-Za-z_]\w*|\.\.\.|\d+")
+_TERM = re.compile(r"([+-]?)(?:(?:([0-9]+)\*)?([A-Za-z_][\w.]*)|([0-9]+))")
+_EXTENT = re.compile(r"\s*([A-Za-z_]\w*)\s*<\s*([0-9]+)\s*")
+
+
+@dataclass(frozen=True)
+class Sum:
+    """An index that is a sum: dimensions, by how much each moves it, and where it starts."""
+
+    terms: Mapping[str, int]
+    offset: int
+
+    def __str__(self) -> str:
+        terms = (name if times == 1 else f"{times}*{name}" for name, times in self.terms.items())
+        sign = "-" if self.offset < 0 else "+"
+        return " + ".join(terms) + (f" {sign} {abs(self.offset)}" if self.offset else "")
+
+
+@cache
+def sum_of(axis: str) -> Sum | None:
+    """The sum that an axis is; `None` for a dimension, `...` or `1`. Raises `ValueError` for what is none of them."""
+    if axis.isdigit() or index_of(axis) is not None or re.fullmatch(r"\.\.\.\w*|[A-Za-z_]\w*", axis):
+        return None
+    terms, offset, position, text = dict[str, int](), 0, 0, "".join(axis.split())
+    while position < len(text):
+        match = _TERM.match(text, position)
+        if match is None or (position > 0 and not match[1]):
+            raise ValueError(f"'{axis}' is no axis")
+        sign, position = -1 if match[1] == "-" else 1, match.end()
+        if match[4]:
+            offset += sign * int(match[4])
+        elif match[3] in terms or sign * int(match[2] or 1) <= 0:
+            raise ValueError(f"'{axis}' has a dimension twice, or not times a number above 0")
+        else:
+            terms[match[3]] = int(match[2] or 1)
+    if not terms:
+        raise ValueError(f"'{axis}' is no axis")
+    return Sum(terms, offset)
+
+
+def names_in(axis: str) -> tuple[str, ...]:
+    """The dimensions of an axis, or the `...` or number that it is."""
+    if (index := index_of(axis)) is not None:
+        return tuple(index.dimensions)
+    found = sum_of(axis)
+    return (axis,) if found is None else tuple(found.terms)
 
 
 @dataclass(frozen=True)
@@ -33,6 +81,18 @@ class Access:
 
     name: str
     axes: tuple[str, ...]
+    borders: tuple[tuple[int, int], ...] = ()
+    """How many zeros an operand has before and behind it along each axis, which folds take as elements; or nothing."""
+
+    @property
+    def names(self) -> list[str]:
+        """The dimensions that it has, in order, those of sums among them."""
+        return [name for axis in self.axes for name in names_in(axis)]
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether an axis is a sum."""
+        return any(map(sum_of, self.axes))
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(self.axes)}]"
@@ -45,8 +105,7 @@ class Access:
     @property
     def dimensions(self) -> frozenset[str]:
         """The dimensions on which it depends which element is read."""
-        own = frozenset(filter(is_dimension, self.axes))
-        return own.union(*(found.dimensions for found in self.indices))
+        return frozenset(filter(is_dimension, self.names))
 
 
 @cache
@@ -68,21 +127,28 @@ def _axes(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a kernel reads and gives, as `x[..., i, k], y[k] -> z[..., i]` says it."""
+    """
+    What a kernel reads and gives, as `x[..., i, k], y[k] -> z[..., i]` says it.
+
+    Behind `;` stands how long dimensions are that no operand has as an axis: `x[2*i + j - 1] -> y[i]; j < 3`. Where it
+    does not stand there, windows reach as far behind an operand as before it.
+    """
 
     operands: tuple[Access, ...]
     result: Access
+    extents: Mapping[str, Size] = field(default_factory=dict[str, Size])
 
     @staticmethod
     def parse(text: str) -> Signature:
         """The signature that a text says; raises `OptionError` for what is none."""
-        left, arrow, right = text.partition("->")
+        tensors, _, tail = text.partition(";")
+        left, arrow, right = tensors.partition("->")
         if not arrow:
             raise _error(text, "it has no '->'", "write x[i, j] -> y[i]")
         operands, results = _accesses(left, text), _accesses(right, text)
         if len(results) != 1:
             raise _error(text, f"it has {len(results)} results", "a kernel gives one tensor")
-        signature = Signature(tuple(operands), results[0])
+        signature = Signature(tuple(operands), results[0], _extents(tail, text))
         signature._check(text)
         return signature
 
@@ -91,13 +157,20 @@ class Signature:
         if len(set(names)) != len(names):
             raise _error(text, "two operands have one name", "name each operand")
         for access in (*self.operands, self.result):
-            named = [axis for axis in access.axes if axis == ELLIPSIS or is_dimension(axis)]
+            own = (axis for axis in access.axes if index_of(axis) is None)
+            named = [name for axis in own for name in names_in(axis) if name != "1"]
             if len(set(named)) != len(named):
                 raise _error(text, f"{access} has a dimension twice", "name each axis of a tensor")
             if ELLIPSIS in access.axes[1:]:
                 raise _error(text, f"'...' of {access} is not in front", "leading axes come first")
         self._check_indices(text)
-        known = {axis for access in self.operands for axis in access.axes}
+        known = {name for access in self.operands for name in access.names}
+        plain = {axis for access in self.operands for axis in access.axes}
+        for name in self.extents:
+            if name not in known or name in plain:
+                raise _error(text, f"the size of '{name}' is given, but it is in no sum alone", "write x[i + j]; j < 3")
+        if self.result.is_windowed:
+            raise _error(text, f"{self.result} has a sum", "sums are axes of operands")
         for axis in self.result.axes:
             if axis not in known or axis == "1":
                 raise _error(text, f"no operand has the axis '{axis}' of the result", "")
@@ -114,8 +187,8 @@ class Signature:
 
     def dimensions(self) -> list[str]:
         """The dimensions that it names, in order: those of the result, then others."""
-        axes = (axis for access in (self.result, *self.operands) for axis in access.axes)
-        return [axis for axis in dict.fromkeys(axes) if is_dimension(axis)]
+        names = (name for access in (self.result, *self.operands) for name in access.names)
+        return [name for name in dict.fromkeys(names) if is_dimension(name)]
 
     def expanded(self, ranks: Sequence[int]) -> Signature:
         """
@@ -131,7 +204,7 @@ class Signature:
         leading = [f"{ELLIPSIS}{number}" for number in range(most)]
         own = {access.name: leading[most - count :] for access, count in zip(self.operands, counts, strict=True)}
         operands = [_expanded(access, own) for access in self.operands]
-        return Signature(tuple(operands), Access(self.result.name, _spelled(self.result.axes, leading)))
+        return Signature(tuple(operands), Access(self.result.name, _spelled(self.result.axes, leading)), self.extents)
 
 
 def _leading(access: Access, rank: int) -> int:
@@ -173,12 +246,29 @@ def _accesses(text: str, whole: str) -> list[Access]:
 
 def _checked(axis: str, whole: str) -> str:
     """An axis as `Access` has it."""
-    index = index_of(axis)
-    is_known = [_AXIS.fullmatch(axis)] if index is None else [_INDEX_AXIS.fullmatch(inner) for inner in index.axes]
-    if not all(is_known):
-        hint = "an axis is a name, '...', 1, or an element of indices such as rows[i]"
-        raise _error(whole, f"'{axis}' is no axis", hint)
-    return axis if index is None else str(index)
+    try:
+        found = index_of(axis) or sum_of(axis)
+        if isinstance(found, Access):
+            is_known = all(map(_INDEX_AXIS.fullmatch, found.axes))
+        else:
+            is_known = found is not None or _AXIS.fullmatch(axis) is not None
+        if is_known:
+            return str(found or axis)
+        reason = f"'{axis}' is no axis"
+    except ValueError as error:
+        reason = str(error)
+    raise _error(whole, reason, "an axis is a name, '...', 1, a sum as 2*i + j - 1 or an element as rows[i]")
+
+
+def _extents(tail: str, whole: str) -> dict[str, Size]:
+    """The sizes behind the tensors of a signature."""
+    found: dict[str, Size] = {}
+    for part in tail.split(",") if tail.strip() else ():
+        match = _EXTENT.fullmatch(part)
+        if match is None:
+            raise _error(whole, f"'{part.strip()}' is no size", "write j < 3")
+        found[match[1]] = int(match[2])
+    return found
 
 
 def _error(text: str, reason: str, hint: str) -> OptionError:

@@ -121,8 +121,8 @@ BUILTIN = OperatorPackage(
             "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
             "pooling sum_pool max_pool_with_indices data_movement indexing top_k resize sampling "
             "roi_align roi_pool col2im ngrams "
-            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic trees "
-            "binned_trees",
+            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic windows "
+            "trees binned_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

@@ -51,6 +51,11 @@ def sizes_prop() -> DenseArrayBase[Any] | SizesAttr:
     return prop_def(base(DenseArrayBase) | base(SizesAttr))
 
 
+def optional_sizes_prop() -> DenseArrayBase[Any] | SizesAttr | None:
+    """Declare sizes that may be absent."""
+    return opt_prop_def(base(DenseArrayBase) | base(SizesAttr))
+
+
 def size_prop(default: int) -> IntegerAttr[Any] | DenseArrayBase[Any] | SizesAttr:
     """Declare one size: a number, or a list of one where it may be known at run time only."""
     declared = base(IntegerAttr) | base(DenseArrayBase) | base(SizesAttr)
@@ -94,8 +99,8 @@ def _ints(value: Sequence[int]) -> DenseArrayBase[Any]:
     return cast("DenseArrayBase[Any]", to_attribute(tuple(value)))
 
 
-def sizes(value: Attribute) -> Sizes:
-    """Sizes of all axes as a tuple: numbers, or what is known of them before run time."""
+def sizes(value: Attribute | None) -> Sizes:
+    """Sizes of all axes as a tuple: numbers, or what is known of them before run time; absent gives `()`."""
     return value.data if isinstance(value, SizesAttr) else ints(value)
 
 

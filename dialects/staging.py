@@ -19,7 +19,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.expressions import Number, Tensor, windowed_operands
 from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
 from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, RowType, StageOp, YieldOp
 from glow_mlir.support.dataclass import dataclass
@@ -73,6 +73,8 @@ class Staging:
     numbers: Mapping[str, int]
     parallel: frozenset[str]
     sizes: Mapping[str, Size]
+    may_keep: bool = True
+    """Whether rows may be kept for later stages."""
     made: dict[Tensor, SSAValue] = field(default_factory=dict[Tensor, SSAValue])
     """The rows and scalars that there are."""
 
@@ -120,7 +122,8 @@ class Staging:
         """Whether a fold can be taken in the stage of another one."""
         is_alike = fold.along == first.along and self._space(fold) == self._space(first)
         is_running = fold.word in RUNNING_FOLDS or first.word in RUNNING_FOLDS
-        return is_alike and not is_running and self._is_ready(fold)
+        skips, others = (set(windowed_operands(part.parts[0])) for part in (fold, first))
+        return is_alike and skips == others and not is_running and self._is_ready(fold)
 
     def _space(self, part: Tensor) -> frozenset[str]:
         """The dimensions over which the stage of a fold runs."""
@@ -147,6 +150,8 @@ class Staging:
     @cached_property
     def _kept(self) -> list[Tensor]:
         """The rows that take a function and that more than one stage reads."""
+        if not self.may_keep:
+            return []
         counts: dict[Tensor, int] = {}
         for root in [part.parts[0] for part in postorder(self.root) if part.along] + [self.root]:
             for part in self._inline(root):
@@ -254,6 +259,8 @@ def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, 
         condition, yes, no = arguments
         assert isinstance(condition, Scalar)
         return builder.select(condition, yes, no)
+    if word == "one":
+        return builder.constant(1, element)
     like = next(argument for argument in arguments if isinstance(argument, Scalar))
     scalars = [builder.lift(argument, like) for argument in arguments]
     if word == "convert":

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.affine_maps import dimensions_in
+from glow_mlir.dialects.affine_maps import dimensions_in, sums_in
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
 from glow_mlir.dialects.generic_form import PARALLEL, GenericForm, generic_form, operand_tensors, rounded
@@ -72,13 +72,18 @@ class Expressed(HighOp):
 
 
 def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MAX_AXES) -> AccessMap:
-    """The access map of a computation with these maps of operands and result, and kinds of dimensions."""
+    """
+    The access map of a computation with these maps of operands and result, and kinds of dimensions.
+
+    What windows move along is read whole.
+    """
+    moved = {position for affine in maps for terms in sums_in(affine).values() for position in terms.steps}
     *operands, result = (
         tuple(
             STAR
             if not isinstance(axis, AffineDimExpr)
             else str(axis)
-            if kinds[axis.position] == PARALLEL
+            if kinds[axis.position] == PARALLEL and axis.position not in moved
             else f"*{axis}"
             for axis in affine.results
         )

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.irdl import base, opt_prop_def, prop_def, region_def, result_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, sums_in, verify_maps
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_integer, is_narrow, signless
 from glow_mlir.dialects.generic_form import (
@@ -22,6 +23,7 @@ from glow_mlir.dialects.generic_form import (
     ROW,
     GenericForm,
     IndexedRead,
+    check_windows,
     row_type,
 )
 from glow_mlir.dialects.glow_high.access import AccessMap
@@ -29,7 +31,14 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import form_map
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import ints, optional_ints_prop, optional_type_prop, text
+from glow_mlir.dialects.properties import (
+    ints,
+    optional_ints_prop,
+    optional_sizes_prop,
+    optional_type_prop,
+    sizes,
+    text,
+)
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
@@ -44,9 +53,11 @@ class GenericOp(HighOp):
 
     `maps` has a map from the index space for each operand, and then for the result; each yields a dimension, or 0 where
     an operand broadcasts. `iterators` has the kind of each dimension: `parallel` and `row` ones are axes of the result,
-    `reduction` ones are folded, and stages run over these last two. The body has an argument for each operand, a row
-    over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is the element
-    type of a result of unsigned integers, of which the body says the width alone.
+    `reduction` ones are folded, and stages run over these last two. A map may yield sums, `d0 * 2 + d1 - 1`: windows,
+    which move along parallel dimensions. Steps of a fold whose elements lie outside of the operand are skipped, and
+    `extents` has the sizes of dimensions that no operand has as an axis, in order. The body has an argument for each
+    operand, a row over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is
+    the element type of a result of unsigned integers, of which the body says the width alone.
 
     A symbol of a map is an indexed read: the axis is read at an element of an operand of integers. `indices` has the
     number of that operand for each symbol, `index_maps` which of its elements it is; a negative one counts from the
@@ -73,6 +84,7 @@ class GenericOp(HighOp):
     sources = var_operand_def(TENSOR)
     maps = prop_def(base(ArrayAttr))
     iterators = prop_def(base(ArrayAttr))
+    extents = optional_sizes_prop()
     element = optional_type_prop()
     indices = optional_ints_prop()
     index_maps = opt_prop_def(base(ArrayAttr))
@@ -93,6 +105,8 @@ class GenericOp(HighOp):
             "maps": maps_attribute(form.maps),
             "iterators": ArrayAttr(map(StringAttr, form.kinds)),
         }
+        if form.extents:
+            properties["extents"] = to_attribute(form.extents)
         if form.element != signless(form.element):
             properties["element"] = form.element
         if form.reads:
@@ -123,7 +137,8 @@ class GenericOp(HighOp):
 
     def generic_form(self) -> GenericForm:
         """The maps, kinds and stages, as they are."""
-        return GenericForm(self.own_maps(), tuple(self.kinds()), self.own_body(), self.result_element(), self.reads())
+        kinds, extents = tuple(self.kinds()), sizes(self.extents)
+        return GenericForm(self.own_maps(), kinds, self.own_body(), self.result_element(), extents, reads=self.reads())
 
     def reads(self) -> tuple[IndexedRead, ...]:
         """What each symbol of the maps is."""
@@ -140,11 +155,15 @@ class GenericOp(HighOp):
     def space(self) -> Sizes:
         """The sizes of the index space; raises `VerifyException` where a dimension has no operand."""
         kinds, (*maps, _) = self.kinds(), self.own_maps()
-        symbols = [read.affine for read in self.reads()]
-        sizes = verify_maps(self.inputs(), maps, len(kinds), symbols)
-        missing = [f"d{number}" for number in range(len(kinds)) if number not in sizes]
-        require(not missing, f"no operand says how long {', '.join(missing)} is")
-        return tuple(sizes[number] for number in range(len(kinds)))
+        inputs = self.inputs()
+        symbols = [(read.affine, sizes_of(inputs[read.operand])) for read in self.reads()]
+        known = verify_maps(inputs, maps, len(kinds), symbols, may_be_sums=True)
+        missing, extents = [number for number in range(len(kinds)) if number not in known], sizes(self.extents)
+        moved = {position for affine in maps for terms in sums_in(affine).values() for position in terms.steps}
+        unknown = [f"d{number}" for number in missing if not extents or number not in moved]
+        require(not unknown, f"no operand says how long {', '.join(unknown)} is")
+        require(len(extents) == len(missing), f"extents must have {len(missing)} elements, got {len(extents)}")
+        return tuple((known | dict(zip(missing, extents, strict=True)))[number] for number in range(len(kinds)))
 
     def access_map(self) -> AccessMap:
         return form_map(self.own_maps(), self.kinds(), 0)
@@ -155,6 +174,7 @@ class GenericOp(HighOp):
         verify_reads(self)
         space = self.space()
         verify_kinds(self.kinds())
+        verify_windows(self)
         verify_arguments(self)
         verify_program(self)
         return (tensor(tuple(space[axis] for axis in result_axes(self)), self.result_element()),)
@@ -216,6 +236,16 @@ def verify_reads(op: GenericOp) -> None:
             is_known = isinstance(expression, AffineDimExpr | AffineConstantExpr)
             require(is_known, f"map {read.affine} yields {expression}, neither a dimension nor a number")
             require(0 <= number < max(smallest(size), 1), f"map {read.affine} reads index {number} of {size}")
+
+
+def verify_windows(op: GenericOp) -> None:
+    """Check that windows move along parallel dimensions, and are folded as a whole."""
+    try:
+        if op.generic_form().is_windowed:
+            require(not op.reads(), "windows and reads at indices are not in one computation")
+            check_windows(op.own_maps(), op.kinds(), op.own_body())
+    except ValueError as error:
+        raise VerifyException(str(error)) from error
 
 
 def verify_arguments(op: GenericOp) -> None:

@@ -24,6 +24,7 @@ from glow_mlir.differentiation.bodies import accesses_of, dimension_name, expres
 from glow_mlir.differentiation.contributions import Contributions, by_operand, expanded_to, reshaped, transposed
 from glow_mlir.differentiation.derivative_values import tensor_of
 from glow_mlir.differentiation.indexed_reads import IndexedAccess
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import Sizes
@@ -38,6 +39,8 @@ Known = Mapping[Tensor, tuple[SSAValue, Access]]
 def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """By reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
     form = op.generic_form()
+    if form.is_windowed:
+        raise UnsupportedError("windows of a kernel have no derivative", hint="use the operators of pools, or slices")
     *reads, written = accesses_of(form)
     views = op.views()
     sources = [reshaped(value, view, emit) for value, view in zip(op.inputs(), views, strict=True)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.affine_maps import dimensions_in
@@ -19,7 +20,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, StageOp, element_at
-from glow_mlir.interpreter.index_space import as_stored, index_array, read_array, signless_array
+from glow_mlir.interpreter.index_space import as_stored, index_array, read_array, signless_array, windows
 from glow_mlir.interpreter.indexing import from_front
 from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op, round_float
 from glow_mlir.ir.traversal import own_operations
@@ -58,8 +59,12 @@ def _function(fold: Fold) -> np.ufunc:
     return cast(np.ufunc, FUNCTIONS[replace(fold, variant=min(fold.variant, 1)).operation])
 
 
-def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
-    """Fold an array along axes, which keep size 1; sums and products of floats in f64, rounded once."""
+def _folded(word: str, element: Attribute, x: Array, along: Shape, is_there: Array | bool) -> Array:
+    """
+    Fold the elements of an array that are there along axes, which keep size 1.
+
+    Sums and products of floats are in f64, rounded once.
+    """
     if word in POSITION_FOLDS:
         return _position(word, element, x, along[0])
     if word in RUNNING_FOLDS:
@@ -68,6 +73,8 @@ def _folded(word: str, element: Attribute, x: Array, along: Shape) -> Array:
     if fold.name in ("add", "mul") and x.dtype.kind == "f":
         x = x.astype(np.float64)
     initial = np.asarray(fold.neutral(element)).astype(x.dtype)
+    if is_there is not True:
+        x = np.where(is_there, x, initial)
     found = _function(fold).reduce(_read(x, fold), axis=along, keepdims=True, initial=_read(initial, fold)[()])
     return found.view(x.dtype) if fold.variant == UNSIGNED else found
 
@@ -89,14 +96,19 @@ def run_form(form: GenericForm, arrays: Sequence[Array], op: HighOp) -> Array:
     def element_of_axis(symbol: int, size: int) -> Array:
         return from_front(op, numbers[symbol], size, failure_of(op))
 
-    seen = [
-        signless_array(read_array(array, affine, extents, element_of_axis))
-        for array, affine in zip(arrays, form.maps, strict=False)
-    ]
-    values: dict[SSAValue, Any] = dict(zip(form.block.args, seen, strict=True))
+    def read(array: Array, affine: AffineMap, borders: Sequence[tuple[int, int]]) -> tuple[Array, Array | bool]:
+        if affine.num_symbols:
+            return read_array(array, affine, extents, element_of_axis), True
+        return windows(array, affine, extents, borders)
+
+    borders = form.borders or [()] * len(arrays)
+    seen = [read(*each) for each in zip(arrays, form.maps[:-1], borders, strict=True)]
+    values: dict[SSAValue, Any] = dict(zip(form.block.args, [signless_array(array) for array, _ in seen], strict=True))
+    masks = {value: mask for value, (_, mask) in zip(form.block.args, seen, strict=True) if mask is not True}
     for inner in own_operations(form.block):
         if isinstance(inner, StageOp):
-            _run_stage(inner, values, extents)
+            known = [mask for value, mask in masks.items() if value in inner.inputs]
+            _run_stage(inner, values, extents, reduce(np.logical_and, known) if known else True)
         elif isinstance(inner, IndicesOp):
             shape = [size if d == inner.dimension else 1 for d, size in enumerate(extents)]
             values[inner.row] = np.arange(
@@ -113,8 +125,8 @@ def run_form(form: GenericForm, arrays: Sequence[Array], op: HighOp) -> Array:
     return as_stored(stored, numpy_dtype(form.element), shape)
 
 
-def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> None:
-    """Add the results of a stage to the known values."""
+def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape, is_there: Array | bool) -> None:
+    """Add the results of a stage, whose folds take the elements that are there, to the known values."""
     yielded = evaluate(stage.body.block, [values[value] for value in stage.inputs], stage.yielded, values)
     words, along = stage.words, stage.folded
     for place, (array, result) in enumerate(zip(yielded, stage.results, strict=True)):
@@ -123,5 +135,6 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
             continue
         shape = np.broadcast_shapes(array.shape, [extents[d] if d in along else 1 for d in range(len(extents))])
         with np.errstate(all="ignore"):
-            folded = _folded(words[place], stage.yielded[place].type, np.broadcast_to(array, shape), along)
+            spread = np.broadcast_to(array, shape)
+            folded = _folded(words[place], stage.yielded[place].type, spread, along, is_there)
         values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy widens sums of integers.

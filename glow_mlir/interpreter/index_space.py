@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap, AffineSymExpr
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
+from glow_mlir.dialects.affine_maps import sums_in
+from glow_mlir.dialects.shapes import Shape
 from glow_mlir.support.dtypes import signless_dtype
 
 
@@ -57,6 +60,32 @@ def read_array(
     places = [cast(AffineDimExpr, affine.results[axis]).position for axis in whole]
     order = [rank + places.index(d) if d in places else d for d in range(rank)]
     return found.transpose((*order, *sorted(places))).reshape([found.shape[axis] for axis in order])
+
+
+def windows(
+    array: np.ndarray, affine: AffineMap, extents: Shape, borders: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray | bool]:
+    """
+    Elements over an index space with these sizes, by a map that may yield sums, and which of them are there.
+
+    Outside of the array elements are 0. `borders` has how many of those there are along each axis, if any.
+    """
+    axes: list[AffineExpr] = list(affine.results)
+    is_there: list[np.ndarray] = []
+    for axis, terms in reversed(sums_in(affine).items()):
+        dimensions, size = list(terms.steps), array.shape[axis]
+        steps = (np.arange(extents[d]) * times for d, times in terms.steps.items())
+        places = reduce(np.add.outer, steps) + terms.offset
+        before, after = borders[axis] if borders else (0, 0)
+        own = AffineMap(affine.num_dims, 0, tuple(map(AffineDimExpr, dimensions)))
+        is_there.append(index_array((places >= -before) & (places < size + after), own))
+        first, last = (int(edge) for edge in (places.min(initial=0), places.max(initial=0)))
+        widths = [(0, 0)] * array.ndim
+        widths[axis] = max(0, -first), max(0, last - size + 1)
+        array = (np.pad(array, widths) if any(widths[axis]) else array).take(places + widths[axis][0], axis)
+        axes[axis : axis + 1] = map(AffineDimExpr, dimensions)
+    mask = reduce(np.logical_and, is_there) if is_there else True
+    return index_array(array, AffineMap(affine.num_dims, 0, tuple(axes))), mask
 
 
 def signless_array(array: np.ndarray) -> np.ndarray:

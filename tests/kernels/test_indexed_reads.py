@@ -202,3 +202,10 @@ def test_operands_that_do_not_fit() -> None:
         made(np.zeros((3, 5), np.float32), np.zeros((4, 5), np.int64))
     with pytest.raises(GlowError, match="indices are integers, not f32"):
         made(np.zeros((3, 5), np.float32), np.zeros((3, 5), np.float32))
+    both = glow_mlir.kernel("x[i + j, at[k]], at[k] -> y[i, k]; j < 3")(_window)
+    with pytest.raises(GlowError, match="windows and reads at indices are not in one kernel"):
+        both(np.zeros((5, 5), np.float32), np.zeros(4, np.int64))
+
+
+def _window(x: k.Tensor, at: k.Tensor) -> k.Tensor:
+    return k.reduce_sum(x, "j")

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from itertools import accumulate, product
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
@@ -94,6 +94,8 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
     PROLOGUE = True
     RUN_TIME_SIZES = True
     SUMMING = (LINES,)
+    WINDOWED: ClassVar[bool] = False
+    """Whether maps of operands have sums."""
 
     def accepts(self, op: GenericOp | Expressed) -> bool:
         program = Program.of(op)
@@ -101,7 +103,8 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
         form = program.form
         is_wanted = program.is_generic or bool(form.reads) or any(stage.words for stage in program.stages)
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
-        return is_wanted and can_run(form) and (not has_prologue or program.reads_first_once)
+        is_able = can_run(form) and form.is_windowed == self.WINDOWED
+        return is_wanted and is_able and (not has_prologue or program.reads_first_once)
 
     def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
         return Program.of(op).candidates(target) if isinstance(op, Instruction) else ({},)
@@ -297,10 +300,10 @@ class Emission(ABC):
     def step(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> Step:
         """What a stage does with neighbours along a line: it keeps rows, and takes in what it folds."""
         words, block = stage.words, stage.body.block
-        outputs = [_factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
+        outputs = [factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
         outputs += [(value,) for value in stage.yielded[len(words) :]]
         kept = stage.results[len(words) :]
-        used, folds, sizes = _captured(stage, scalars), folds_of(stage), list(map(len, initial_of(stage)))
+        used, folds, sizes = captured(stage, scalars), folds_of(stage), list(map(len, initial_of(stage)))
 
         def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
             inputs = [self.read(line, value, offsets, lanes) for value in stage.inputs]
@@ -309,7 +312,7 @@ class Emission(ABC):
             results = iter(emit_scalar_body(self.b, block, inputs, flat, lanes * line.count, around))
             groups = [[next(results) for _ in group] for group in outputs]
             folded: list[Value] = []
-            for fold, yielded, before, group in zip(folds, stage.yielded, _parted(values, sizes), groups, strict=False):
+            for fold, yielded, before, group in zip(folds, stage.yielded, parted(values, sizes), groups, strict=False):
                 element = index_type(yielded.type)
                 is_position = isinstance(fold, Position)
                 index = self._indices(line, stage.folded[0], element, offsets, lanes) if is_position else None
@@ -338,12 +341,12 @@ class Emission(ABC):
         folds, sizes = folds_of(stage), list(map(len, initial))
 
         def join(x: list[Value], y: list[Value]) -> list[Value]:
-            parts = zip(folds, _parted(x, sizes), _parted(y, sizes), strict=True)
+            parts = zip(folds, parted(x, sizes), parted(y, sizes), strict=True)
             return [value for fold, own, other in parts for value in fold.join(self.b, own, other)]
 
         totals = line.fold([number for part in initial for number in part], step, join, in_blocks=adds)
         may_be_empty = not all(isinstance(extent, int) for extent in line.lines.along)
-        for result, fold, values in zip(stage.results, folds, _parted(totals, sizes), strict=False):
+        for result, fold, values in zip(stage.results, folds, parted(totals, sizes), strict=False):
             scalars[result] = fold.result(self.b, values, may_be_empty)
 
     def run_totals(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> None:
@@ -354,7 +357,7 @@ class Emission(ABC):
         element = held(value.type)
         carrier = f64 if type_info(element).is_float and self.call.target.doubles else element
         fold = Combined(known_fold(word, carrier))
-        around = {used: line.spread(scalars[used], lanes) for used in _captured(stage, scalars)}
+        around = {used: line.spread(scalars[used], lanes) for used in captured(stage, scalars)}
         (extent,), steps = line.lines.along, [step for (step,) in line.lines.along_steps]
         start = b.constant(fold.initial(carrier)[0][0], vector(carrier, lanes))
         with b.loop(0, extent, 1, carried=[start]) as loop:
@@ -389,7 +392,11 @@ class Emission(ABC):
         result = self.program.result
         if not isinstance(result.type, RowType):
             stored = to_memory(self.b, scalars[result], result.type)
-            line.store(self.sink_numbers, self.sink, line.starts, stored)
+            line.store(self.sink_numbers, self.sink, self.ends(line), stored)
+
+    def ends(self, line: Line) -> Sequence[Index]:
+        """Where operands are when what a line gives is stored."""
+        return line.starts
 
     def read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
         """Read the operands of which a line has one element."""
@@ -471,7 +478,7 @@ class AtPoints(Emission):
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
 
 
-def _parted(values: Sequence[Value], sizes: Sequence[int]) -> list[Sequence[Value]]:
+def parted(values: Sequence[Value], sizes: Sequence[int]) -> list[Sequence[Value]]:
     """Values of several folds, those of each, of which it carries so many."""
     ends = list(accumulate(sizes))
     return [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
@@ -482,7 +489,7 @@ def _nothing(values: Sequence[Value]) -> None:
     assert not values
 
 
-def _factors(value: SSAValue) -> tuple[SSAValue, ...]:
+def factors(value: SSAValue) -> tuple[SSAValue, ...]:
     """The factors of a product of floats that nothing else needs; any other value itself."""
     op = value.owner
     if isinstance(op, arith.MulfOp) and value.has_one_use():
@@ -490,7 +497,7 @@ def _factors(value: SSAValue) -> tuple[SSAValue, ...]:
     return (value,)
 
 
-def _captured(stage: StageOp, scalars: Mapping[SSAValue, Value]) -> list[SSAValue]:
+def captured(stage: StageOp, scalars: Mapping[SSAValue, Value]) -> list[SSAValue]:
     """The scalars around a stage that its body uses."""
     body = stage.body.block
     return list(dict.fromkeys(value for op in body.ops for value in op.operands if value in scalars))

@@ -184,6 +184,11 @@ class Program:
             for affine, value, view in zip((last, *maps), values, views, strict=True)
         ]
 
+    def axis_strides(self, number: int) -> Shape:
+        """By how many elements each axis moves an operand, as its map sees it."""
+        value, view = self.op.inputs()[number], self.op.views()[number]
+        return split_strides(sizes_of(value), strides_of(value), view)
+
     @property
     def indices(self) -> list[IndicesOp]:
         """The rows of indices."""

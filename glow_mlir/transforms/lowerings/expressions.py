@@ -50,7 +50,7 @@ def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
     signature = op.notation()
     operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
     root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
-    if not all(map(_is_known, postorder(root))):
+    if not all(map(_is_known, postorder(root))) or any(access.is_windowed for access in signature.operands):
         return None
     values = [_shaped(value, view, emit) for value, view in zip(op.inputs(), op.views(), strict=True)]
     sizes: dict[str, Size] = {}

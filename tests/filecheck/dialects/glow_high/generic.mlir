@@ -140,3 +140,23 @@ glow_high.func @tuples(%x: tensor<9x16xf32>, %at: tensor<8x5x2xi32>) {
     glow.yield %sum : f32
   } : tensor<8xf32>
 }
+
+// Windows: maps that are sums, and the sizes of dimensions that no operand has as an axis.
+
+// CHECK-LABEL: glow_high.func @windows(
+// CHECK:         %{{.*}} = glow_high.generic %x {maps = [affine_map<(d0, d1, d2) -> ((((d0 * 2) + d2) + -1), d1)>, {{.*}}], iterators = ["parallel", "parallel", "reduction"], extents = [5, 3]} {
+// CHECK-NEXT:    ^bb0(%row: !glow.row<f32, [2]>):
+
+// LOW-LABEL: glow_low.func @windows(
+// LOW:         glow_low.generic @out %{{.*}}, @in %x {maps = [affine_map<(d0, d1, d2) -> ((((d0 * 2) + d2) + -1), d1)>, {{.*}}], iterators = ["parallel", "parallel", "reduction"], extents = [5, 3]} {
+glow_high.func @windows(%x: tensor<9x16xf32>) {
+  %0 = glow_high.generic %x {maps = [affine_map<(h, c, p) -> (h * 2 + p - 1, c)>, affine_map<(h, c, p) -> (h, c)>],
+                             iterators = ["parallel", "parallel", "reduction"], extents = [5, 3]} {
+  ^bb0(%row: !glow.row<f32, [2]>):
+    %largest = glow.stage(%row) over [2] fold [maximumf] along [2] {
+    ^bb1(%e: f32):
+      glow.yield %e : f32
+    } : f32
+    glow.yield %largest : f32
+  } : tensor<5x16xf32>
+}
