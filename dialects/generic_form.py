@@ -103,7 +103,7 @@ def generic_form(
 
     Raises `ValueError` where a dimension has two sizes, or the expression other dimensions than the result.
     """
-    sizes = _sizes(signature, shapes)
+    sizes = dimension_sizes(signature, shapes)
     given = [axis for axis in signature.result.axes if axis != "1"]
     if frozenset(given) != root.dimensions:
         raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(given)}")
@@ -206,7 +206,7 @@ HALF = 16
 """Bits of a half float."""
 
 
-def _sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
+def dimension_sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
     """How long each dimension is; leading axes of one element broadcast."""
     sizes: dict[str, Size] = {}
     longer: list[tuple[str, Size]] = []
