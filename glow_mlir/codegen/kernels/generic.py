@@ -102,7 +102,10 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
         # An operator that folds nothing is left to lower: elementwise operators join others.
         form = program.form
         is_wanted = program.is_generic or bool(form.reads) or any(stage.words for stage in program.stages)
+        bodies = op.bodies if isinstance(op, DerivedInstruction) else ()
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
+        if program.is_lookup and bodies:
+            return False
         is_able = can_run(form) and form.is_windowed == self.WINDOWED
         return is_wanted and is_able and (not has_prologue or program.reads_first_once)
 

@@ -25,7 +25,7 @@ from glow_mlir.codegen.selection.kernel import (
     tiles_of,
 )
 from glow_mlir.dialects.affine_maps import strides_over
-from glow_mlir.dialects.element_types import is_float, is_narrow
+from glow_mlir.dialects.element_types import CODES_OF_A_BYTE, byte_width, is_float, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -173,6 +173,16 @@ class Program:
     def moves_slices(self) -> bool:
         """Whether each element of the result is one at indices, as it is."""
         return bool(self.form.reads) and self.form.moves
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether that is the entry of a table of bytes for each code of 8 bits, none of which is out of range."""
+        if not self.moves_slices or len(self.form.reads) != 1:
+            return False
+        inputs = self.op.inputs()
+        table, codes = inputs[self.block.args.index(self.result)], inputs[self.form.reads[0].operand]
+        are_bytes = all(byte_width(element_of(value)) == 1 for value in (table, codes))
+        return are_bytes and sizes_of(table) == (CODES_OF_A_BYTE,) and sizes_of(codes) == sizes_of(self.op.outputs()[0])
 
     def operand_strides(self) -> list[Shape]:
         """By how many elements each dimension moves the result, and then each operand."""

@@ -14,6 +14,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, box_steps, copy_box
 from glow_mlir.codegen.kernels.generic_program import Program
 from glow_mlir.codegen.kernels.index_checks import checked
+from glow_mlir.codegen.kernels.lookup import look_up, lookup_steps
 from glow_mlir.codegen.math.narrow import loaded
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
@@ -91,10 +92,17 @@ class Slices:
 
     def steps(self, target: Target) -> int:
         """Into how many parts the work may be cut, about."""
+        if self.program.is_lookup:
+            return lookup_steps(
+                self.program.op.inputs()[self.program.form.reads[0].operand], self.program.op.outputs()[0]
+            )
         return box_steps(static(self.program.result_view), target)
 
     def emit(self, call: KernelCall, operands: Sequence[Operand], sink: Sink) -> None:
         """Copy slice after slice, or take each through the epilogue."""
+        if self.program.is_lookup:
+            look_up(call, operands[self.program.form.reads[0].operand], operands[self.operand], sink.operand)
+            return
         b, source, order, outer = call.b, operands[self.operand], self.order, self.outer
         elements = elements_of(self.program, self.operand, operands)
         steps = strides_over(self.program.form.maps[self.operand], source.strides)
