@@ -102,11 +102,10 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
         # An operator that folds nothing is left to lower: elementwise operators join others.
         form = program.form
         is_wanted = program.is_generic or bool(form.reads) or any(stage.words for stage in program.stages)
-        bodies = op.bodies if isinstance(op, DerivedInstruction) else ()
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
-        if program.is_lookup and bodies:
-            return False
         is_able = can_run(form) and form.is_windowed == self.WINDOWED
+        if isinstance(op, DerivedInstruction) and program.moves_slices and not Slices.of(program).suit(op.bodies):
+            return False
         return is_wanted and is_able and (not has_prologue or program.reads_first_once)
 
     def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:

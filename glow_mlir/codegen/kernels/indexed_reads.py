@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import Region
 from xdsl.ir.affine import AffineConstantExpr, AffineSymExpr
 
 from glow_mlir.codegen.access import lanes_for, load_as, read_index
@@ -16,6 +17,7 @@ from glow_mlir.codegen.kernels.generic_program import Program
 from glow_mlir.codegen.kernels.index_checks import checked
 from glow_mlir.codegen.kernels.lookup import look_up, lookup_steps
 from glow_mlir.codegen.math.narrow import loaded
+from glow_mlir.codegen.scalar_body import count_chains, has_angles
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
 from glow_mlir.dialects.generic_form import IndexedRead, dimensions_of_symbols
@@ -89,6 +91,13 @@ class Slices:
         form = self.program.form
         chosen = dimensions_of_symbols(form.maps[self.operand], form.reads)
         return max((place + 1 for place, dimension in enumerate(self.order) if dimension in chosen), default=0)
+
+    def suit(self, bodies: Sequence[Region]) -> bool:
+        """Whether bodies are no slower than on vectors: functions of elements one by one are, and all of lookups."""
+        if self.program.is_lookup:
+            return not bodies
+        is_single = all(size == 1 for size in self.program.result_view[self.outer :])
+        return not (is_single and any(count_chains(body.block) or has_angles(body.block) for body in bodies))
 
     def steps(self, target: Target) -> int:
         """Into how many parts the work may be cut, about."""

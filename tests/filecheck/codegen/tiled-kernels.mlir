@@ -101,3 +101,29 @@ glow_low.func @rows(@in %x: memref<256x16x256xf32>, @in %n: memref<256xi64>, @ou
 glow_low.func @counts(@in %x: memref<?x16xi64, #glow.sizes<[batch], batch = 1 to 8>>, @in %pool: memref<3x2xi64>, @out %y: memref<?x3xf32, #glow.sizes<[batch], batch = 1 to 8>>) {
   glow_low.tf_idf_vectorizer @out %y, @in %x, @in none, @in %pool {size = 3}
 }
+
+// -----
+
+// A product is computed with each element that is gathered alone, a function in vectors of a tile.
+
+// CHECK-LABEL: glow_low.func @elements(
+// CHECK:         glow_low.gather_elements {{.*}}kernel = "generic"} epilogue {
+// CHECK:         glow_low.gather_elements {{.*}}kernel = "generic-tiled", tiles = {tile = {{[0-9]+}}}} epilogue {
+glow_low.func @elements(@in %x: memref<12x128x128xf32>, @in %i: memref<12x128x128xi64>, @out %y: memref<12x128x128xf32>, @out %z: memref<12x128x128xf32>) {
+  %0 = glow_low.alloc : memref<12x128x128xf32>
+  glow_low.gather_elements @out %0, @in %x, @in %i {axis = 2}
+  glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %1 = arith.mulf %p, %p : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+  %2 = glow_low.alloc : memref<12x128x128xf32>
+  glow_low.gather_elements @out %2, @in %x, @in %i {axis = 2}
+  glow_low.stack @out %z, @in %2 {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %3 = math.exp %p : f32
+    glow_low.yield %3 : f32
+  }
+  glow_low.dealloc @out %2
+}
