@@ -184,7 +184,7 @@ class Emission(ABC):
         operands = operands_read(call, program)
         places: dict[SSAValue, Place] = {}
         for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True)):
-            elements = elements_of(program, number, operands)
+            elements = elements_of(call, program, number, operands)
             places[argument] = Place(number + 1, operand, 0, dict(enumerate(elements, len(strides))))
             strides += [element.steps for element in elements]
         if program.in_result is not None:

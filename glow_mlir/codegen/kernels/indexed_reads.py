@@ -21,7 +21,7 @@ from glow_mlir.codegen.scalar_body import count_chains, has_angles
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
 from glow_mlir.dialects.generic_form import IndexedRead, dimensions_of_symbols
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, split_strides
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
@@ -42,24 +42,28 @@ class Element:
     """By how many elements an index moves the operand that is read."""
 
     @staticmethod
-    def of(read: IndexedRead, indices: Operand, size: Index, stride: int) -> Element:
-        """The element of a read, of an axis of that size and stride."""
-        strides = zip(read.affine.results, indices.strides, strict=True)
-        first = sum(e.value * step for e, step in strides if isinstance(e, AffineConstantExpr))
-        return Element(indices, strides_over(read.affine, indices.strides), first, size, stride)
+    def of(read: IndexedRead, indices: Operand, strides: Shape, size: Index, stride: int) -> Element:
+        """The element of a read of an operand that has those strides, of an axis of that size and stride."""
+        steps = zip(read.affine.results, strides, strict=True)
+        first = sum(e.value * step for e, step in steps if isinstance(e, AffineConstantExpr))
+        return Element(indices, strides_over(read.affine, strides), first, size, stride)
 
     def read(self, b: Builder, offset: Index) -> Value:
         """The index, where the dimensions have moved it by an offset."""
         return read_index(b, self.operand, offset + self.first)
 
 
-def elements_of(program: Program, operand: int, operands: Sequence[Operand]) -> list[Element]:
+def elements_of(call: KernelCall, program: Program, operand: int, operands: Sequence[Operand]) -> list[Element]:
     """The elements at which axes of an operand are read, in the order of the axes."""
-    own, reads = operands[operand], program.form.reads
+    views, reads = program.op.views(), program.form.reads
+    if not reads:
+        return []
+    strides = [split_strides(each.sizes, each.strides, view) for each, view in zip(operands, views, strict=True)]
+    axes = zip(program.form.maps[operand].results, call.extents(views[operand]), strides[operand], strict=True)
     return [
-        Element.of(reads[e.position], operands[reads[e.position].operand], size, stride)
-        for e, size, stride in zip(program.form.maps[operand].results, own.extents, own.strides, strict=True)
-        if isinstance(e, AffineSymExpr)
+        Element.of(read, operands[read.operand], strides[read.operand], size, stride)
+        for e, size, stride in axes
+        if isinstance(e, AffineSymExpr) and (read := reads[e.position])
     ]
 
 
@@ -113,7 +117,7 @@ class Slices:
             look_up(call, operands[self.program.form.reads[0].operand], operands[self.operand], sink.operand)
             return
         b, source, order, outer = call.b, operands[self.operand], self.order, self.outer
-        elements = elements_of(self.program, self.operand, operands)
+        elements = elements_of(call, self.program, self.operand, operands)
         steps = strides_over(self.program.form.maps[self.operand], source.strides)
         own, *moves = (
             tuple(every[dimension] for dimension in order) for every in (steps, *(e.steps for e in elements))
