@@ -15,10 +15,11 @@ from xdsl.ir.affine import (
     AffineDimExpr,
     AffineExpr,
     AffineMap,
+    AffineSymExpr,
 )
 
 from glow_mlir.dialects.shapes import Shape, require, sizes_of
-from glow_mlir.dialects.sizes import smallest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import MAX_KEPT, kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
@@ -90,30 +91,50 @@ def sums_in(affine: AffineMap) -> dict[int, Terms]:
 
 
 def verify_maps(
-    values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int, may_be_sums: bool = False
+    values: Sequence[SSAValue],
+    maps: Sequence[AffineMap],
+    rank: int,
+    symbols: Sequence[tuple[AffineMap, Sizes]] = (),
+    may_be_sums: bool = False,
 ) -> dict[int, Size]:
     """
     Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
 
-    Raises `VerifyException` where a map yields anything but dimensions and 0, or sums where it may.
+    `symbols` has the map of the element that each symbol is, and the shape of the operand that has it: along dimensions
+    of these, other operands may be longer.
+    Raises `VerifyException` where a map yields anything but dimensions, 0, these symbols, or sums where it may.
     """
     require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
     sizes: dict[int, Size] = {}
+    longer: list[tuple[int, Size]] = []
     for value, affine in zip(values, maps, strict=True):
         shape = sizes_of(value)
+        require(affine.num_symbols in (0, len(symbols)), f"map {affine} has not {len(symbols)} symbols")
+        of_symbols = {number for symbol in symbols_in(affine) for number in dimensions_in(symbols[symbol][0])}
         require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
         require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
         used = dimensions_in(affine)
         require(len(set(used)) == len(used), f"map {affine} yields a dimension twice")
         sums = sums_in(affine) if may_be_sums else {}
         for axis, (expression, size) in enumerate(zip(affine.results, shape, strict=True)):
-            if isinstance(expression, AffineDimExpr):
+            if isinstance(expression, AffineDimExpr) and expression.position in of_symbols:
+                longer.append((expression.position, size))
+            elif isinstance(expression, AffineDimExpr):
                 known = sizes.setdefault(expression.position, size)
                 require(known == size, f"dimension d{expression.position} is {known} and {size} long")
-            elif axis not in sums:
+            elif axis not in sums and not isinstance(expression, AffineSymExpr):
                 is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
                 require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
                 require(smallest(size) > 0, f"map {affine} reads the first of {size} elements")
+    for affine, shape in symbols:
+        for expression, size in zip(affine.results, shape, strict=True):
+            if isinstance(expression, AffineDimExpr):
+                known = sizes.setdefault(expression.position, size)
+                require(known == size, f"dimension d{expression.position} is {known} and {size} long")
+    for number, size in longer:
+        extent = sizes[number]
+        fits = extent == size or largest(extent) <= smallest(size)
+        require(fits, f"dimension d{number} is {extent} long, and an axis that it reads {size}")
     return sizes
 
 
@@ -139,3 +160,8 @@ def strides_over(affine: AffineMap, strides: Shape) -> Shape:
 def dimensions_in(affine: AffineMap) -> list[int]:
     """The dimensions that a map yields, also in sums."""
     return [position for expression in affine.results for position in (terms_of(expression) or Terms({}, 0)).steps]
+
+
+def symbols_in(affine: AffineMap) -> list[int]:
+    """The symbols that a map yields."""
+    return [expression.position for expression in affine.results if isinstance(expression, AffineSymExpr)]

@@ -150,6 +150,10 @@ def number_width(element: Attribute) -> int:
     return bit_width(element) if integer is None else integer.width.data
 
 
+CODES_OF_A_BYTE = 256
+"""How many codes of 8 bits there are."""
+
+
 @kept_by_identity
 def is_narrow_float(element: Attribute) -> bool:
     """Whether `element` is a float of 8 bits or less, which is stored and converted, and not computed with."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Attribute, Block
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
-from glow_mlir.dialects.affine_maps import Terms, dimensions_in, sums_in
+from glow_mlir.dialects.affine_maps import Terms, dimensions_in, sums_in, symbols_in
 from glow_mlir.dialects.element_types import is_float, is_narrow_float, number_width, signless
 from glow_mlir.dialects.expressions import Tensor, cast, converted
-from glow_mlir.dialects.index_notation import Access, Signature, Sum, sum_of
-from glow_mlir.dialects.sizes import smallest
+from glow_mlir.dialects.index_notation import Access, Signature, Sum, index_of, sum_of
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, RowType, stages_of
-from glow_mlir.dialects.staging import Staging, parallel_dimensions
+from glow_mlir.dialects.staging import Staging, parallel_dimensions, postorder
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -22,6 +22,19 @@ PARALLEL, ROW, REDUCTION = "parallel", "row", "reduction"
 Kinds of dimensions: of the result, each index for itself; of the result, all indices in one chain of stages; not of it.
 """
 KINDS = (PARALLEL, ROW, REDUCTION)
+
+OUT_OF_RANGE = "an index is out of range"
+"""Why reads by index fail."""
+
+
+@dataclass(frozen=True)
+class IndexedRead:
+    """Where axes of operands are read that their maps say by a symbol: at an element of an operand of integers."""
+
+    operand: int
+    """Which operand has the element."""
+    affine: AffineMap
+    """The map from the index space to the element: dimensions, and numbers."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +53,17 @@ class GenericForm:
     """The sizes of the dimensions that no operand has as an axis, in order."""
     borders: tuple[tuple[tuple[int, int], ...], ...] = ()
     """For each operand how many zeros there are around it along each axis, if any."""
+    reads: tuple[IndexedRead, ...] = ()
+    """What each symbol of the maps is."""
 
     def space(self, shapes: Sequence[Sizes]) -> Sizes:
         """The sizes of the index space, where the operands have these."""
         sizes: dict[int, Size] = {}
-        for affine, own in zip(self.maps, shapes, strict=False):
+        elements = [(read.affine, shapes[read.operand]) for read in self.reads]
+        for affine, own in (*zip(self.maps, shapes, strict=False), *elements):
+            longer = dimensions_of_symbols(affine, self.reads)
             for expression, size in zip(affine.results, own, strict=True):
-                if isinstance(expression, AffineDimExpr):
+                if isinstance(expression, AffineDimExpr) and expression.position not in longer:
                     sizes[expression.position] = size
         extents = iter(self.extents)
         return tuple(sizes[number] if number in sizes else next(extents) for number in range(len(self.kinds)))
@@ -62,9 +79,20 @@ class GenericForm:
         return tuple(space[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in axes)
 
     @property
+    def moves(self) -> bool:
+        """Whether each element of the result is one of an operand, as it is."""
+        last = self.block.last_op
+        return last is self.block.first_op and last is not None and last.operands[0] in self.block.args
+
+    @property
     def rows(self) -> tuple[int, ...]:
         """The dimensions that are not parallel."""
         return tuple(number for number, kind in enumerate(self.kinds) if kind != PARALLEL)
+
+
+def dimensions_of_symbols(affine: AffineMap, reads: Sequence[IndexedRead]) -> frozenset[int]:
+    """The dimensions on which the symbols of a map depend: along these, an operand may be longer than they are."""
+    return frozenset(number for symbol in symbols_in(affine) for number in dimensions_in(reads[symbol].affine))
 
 
 def generic_form(
@@ -75,26 +103,54 @@ def generic_form(
 
     Raises `ValueError` where a dimension has two sizes, or the expression other dimensions than the result.
     """
-    sizes = _sizes(signature, shapes)
+    sizes = dimension_sizes(signature, shapes)
     given = [axis for axis in signature.result.axes if axis != "1"]
     if frozenset(given) != root.dimensions:
         raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(given)}")
     parallel = parallel_dimensions(root, given, sizes)
-    rest = [name for name in signature.dimensions() if name not in parallel]
+    indices = list(dict.fromkeys(axis for access in signature.operands for axis in access.axes if index_of(axis)))
+    accesses = _read_accesses(signature, root, indices)
+    known = Signature(tuple(accesses), signature.result).dimensions()
+    rest = [name for name in known if name not in parallel]
     numbers = {name: number for number, name in enumerate((*parallel, *rest))}
-    maps = [_map(access, numbers, sizes, own) for access, own in zip(signature.operands, shapes, strict=True)]
+    maps = [_map(access, numbers, sizes, own, indices) for access, own in zip(accesses, shapes, strict=True)]
     maps.append(_map(signature.result, numbers, sizes, [sizes.get(axis, 1) for axis in signature.result.axes]))
     axes = {axis for access in signature.operands for axis in access.axes}
     extents = tuple(sizes[name] for name in numbers if name not in axes)
     is_windowed = any(access.is_windowed for access in signature.operands)
+    if is_windowed and indices:
+        raise ValueError("windows and reads at indices are not in one kernel")
     kinds = [PARALLEL] * len(parallel) + [ROW if name in signature.result.axes else REDUCTION for name in rest]
-    rows = [_row(element, affine, kinds) for element, affine in zip(elements, maps, strict=False)]
+    reads = tuple(_indexed_read(axis, signature, numbers, sizes, shapes) for axis in indices)
+    rows = [row_type(signless(element), affine, reads, kinds) for element, affine in zip(elements, maps, strict=False)]
     block = Block(arg_types=rows)
     Staging(root, block, numbers, frozenset(parallel), sizes, may_keep=not is_windowed).run()
     if is_windowed:
         check_windows(maps, kinds, block)
     borders = tuple(access.borders for access in signature.operands) if is_windowed else ()
-    return GenericForm(tuple(maps), tuple(kinds), block, root.element, extents, borders)
+    return GenericForm(tuple(maps), tuple(kinds), block, root.element, extents, borders, reads)
+
+
+def _read_accesses(signature: Signature, root: Tensor, indices: Sequence[str]) -> list[Access]:
+    """How operands are read: those that the expression does not have, along the axes of an index that they are."""
+    values = {part.operand for part in postorder(root)}
+    found = {index.name: index for axis in reversed(indices) if (index := index_of(axis)) is not None}
+    return [
+        access
+        if number in values or access.name not in found
+        else Access(access.name, tuple("0" if axis.isdigit() else axis for axis in found[access.name].axes))
+        for number, access in enumerate(signature.operands)
+    ]
+
+
+def _indexed_read(
+    axis: str, signature: Signature, numbers: Mapping[str, int], sizes: Mapping[str, Size], shapes: Sequence[Sizes]
+) -> IndexedRead:
+    """The read of the element that says where an axis lies."""
+    index = index_of(axis)
+    assert index is not None
+    number = [access.name for access in signature.operands].index(index.name)
+    return IndexedRead(number, _map(index, numbers, sizes, shapes[number]))
 
 
 def check_windows(maps: Sequence[AffineMap], kinds: Sequence[str], block: Block) -> None:
@@ -121,8 +177,7 @@ def check_windows(maps: Sequence[AffineMap], kinds: Sequence[str], block: Block)
 
 def operand_tensor(element: Attribute, access: Access, number: int) -> Tensor:
     """An operand of an expression, as it is."""
-    names = frozenset(name for name in access.names if name != "1")
-    return Tensor(element, names, access.name, operand=number, is_windowed=access.is_windowed)
+    return Tensor(element, access.dimensions, access.name, operand=number, is_windowed=access.is_windowed)
 
 
 def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list[Tensor]:
@@ -135,10 +190,11 @@ def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list
 
 
 def rounded(root: Tensor, element: Attribute) -> Tensor:
-    """A float as one of an element type, if that is a half float; anything else as it is."""
+    """A float as one of an element type, if that is a half float; anything else as it is, and an operand, too."""
     if not (is_half(element) and is_float(root.element)):
         return root
-    return converted(root, element)
+    is_operand = root.word == "convert" and root.parts[0].operand is not None
+    return root.parts[0] if is_operand and root.parts[0].element == element else converted(root, element)
 
 
 def is_half(element: Attribute) -> bool:
@@ -150,26 +206,40 @@ HALF = 16
 """Bits of a half float."""
 
 
-def _sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
+def dimension_sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
     """How long each dimension is; leading axes of one element broadcast."""
     sizes: dict[str, Size] = {}
-    for access, own in zip(signature.operands, shapes, strict=True):
-        for axis, size in zip(access.axes, own, strict=True):
-            if sum_of(axis) is not None:
-                continue
-            known = sizes.setdefault(axis, size)
-            if axis.startswith("...") and known == 1:
-                sizes[axis] = size
-            elif axis == "1" and size != 1:
-                raise ValueError(f"an axis of {access} has size 1, got {size}")
-            elif known != size and not (axis.startswith("...") and size == 1):
-                raise ValueError(f"dimension '{axis}' is {known} and {size} long")
+    longer: list[tuple[str, Size]] = []
+    windows: list[tuple[str, Sum, Size]] = []
+    own = {access.name: shape for access, shape in zip(signature.operands, shapes, strict=True)}
+    indices = [index for access in signature.operands for index in access.indices]
+    for access in (*signature.operands, *indices):
+        of_indices = frozenset[str]().union(*(index.dimensions for index in access.indices))
+        for axis, size in zip(access.axes, own[access.name], strict=True):
+            if axis in of_indices:
+                longer.append((axis, size))
+            elif (found := sum_of(axis)) is not None:
+                windows.append((axis, found, size))
+            elif index_of(axis) is None and not (axis.isdigit() and access in indices):
+                _add_size(access, axis, size, sizes)
+    for axis, size in longer:
+        if sizes[axis] != size and largest(sizes[axis]) > smallest(size):
+            raise ValueError(f"dimension '{axis}' is {sizes[axis]} long, and an axis that it reads {size}")
     sizes |= signature.extents
-    for access, own in zip(signature.operands, shapes, strict=True):
-        for axis, size in zip(access.axes, own, strict=True):
-            if (found := sum_of(axis)) is not None:
-                _add_windows(axis, found, size, sizes)
+    for window in windows:
+        _add_windows(*window, sizes)
     return sizes
+
+
+def _add_size(access: Access, axis: str, size: Size, sizes: dict[str, Size]) -> None:
+    """Say how long a dimension is that is an axis of an operand."""
+    known = sizes.setdefault(axis, size)
+    if axis.startswith("...") and known == 1:
+        sizes[axis] = size
+    elif axis == "1" and size != 1:
+        raise ValueError(f"an axis of {access} has size 1, got {size}")
+    elif known != size and not (axis.startswith("...") and size == 1):
+        raise ValueError(f"dimension '{axis}' is {known} and {size} long")
 
 
 def _add_windows(axis: str, found: Sum, size: Size, sizes: dict[str, Size]) -> None:
@@ -191,21 +261,35 @@ def _add_windows(axis: str, found: Sum, size: Size, sizes: dict[str, Size]) -> N
     sizes[unknown[0]] = span // found.terms[unknown[0]] + 1
 
 
-def _map(access: Access, numbers: Mapping[str, int], sizes: Mapping[str, Size], own: Sequence[Size]) -> AffineMap:
-    """The map of a tensor from the index space."""
+def _map(
+    access: Access,
+    numbers: Mapping[str, int],
+    sizes: Mapping[str, Size],
+    own: Sequence[Size],
+    indices: Sequence[str] = (),
+) -> AffineMap:
+    """The map of a tensor from the index space; elements that say where axes are read are its symbols."""
+    results: list[AffineExpr] = []
+    for axis, size in zip(access.axes, own, strict=True):
+        if axis in indices:
+            results.append(AffineSymExpr(indices.index(axis)))
+        elif (found := sum_of(axis)) is not None:
+            terms = Terms({numbers[name]: times for name, times in found.terms.items()}, found.offset)
+            results.append(terms.expression())
+        elif axis.isdigit():
+            results.append(AffineConstantExpr(0 if axis == "1" and size == 1 else int(axis)))
+        elif size == 1 and sizes[axis] != 1:
+            results.append(AffineConstantExpr(0))
+        else:
+            results.append(AffineDimExpr(numbers[axis]))
+    has_symbols = any(axis in indices for axis in access.axes)
+    return AffineMap(len(numbers), len(indices) if has_symbols else 0, tuple(results))
 
-    def index(axis: str, size: Size) -> AffineExpr:
-        if (found := sum_of(axis)) is not None:
-            return Terms({numbers[name]: times for name, times in found.terms.items()}, found.offset).expression()
-        is_one = axis == "1" or (size == 1 and sizes[axis] != 1)
-        return AffineConstantExpr(0) if is_one else AffineDimExpr(numbers[axis])
 
-    return AffineMap(len(numbers), 0, tuple(map(index, access.axes, own)))
-
-
-def _row(element: Attribute, affine: AffineMap, kinds: Sequence[str]) -> Attribute:
-    """The type of the argument for an operand."""
-    return RowType.over(signless(element), [number for number in dimensions_in(affine) if kinds[number] != PARALLEL])
+def row_type(element: Attribute, affine: AffineMap, reads: Sequence[IndexedRead], kinds: Sequence[str]) -> Attribute:
+    """The type of the argument for an operand with that map."""
+    used = {*dimensions_in(affine), *dimensions_of_symbols(affine, reads)}
+    return RowType.over(element, [number for number in used if kinds[number] != PARALLEL])
 
 
 def _listed(names: Sequence[str] | frozenset[str]) -> str:

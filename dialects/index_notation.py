@@ -1,8 +1,8 @@
 """
 Index notation: which dimension each axis of the operands and of the result is, in the manner of einsum.
 
-An axis of an operand may be a sum of dimensions, `2*i + j - 1`: windows, of which those elements take part in folds
-that there are.
+An axis of an operand may be read at elements of another one: `table[rows[i], k], rows[i] -> y[i, k]`. Or it may be a
+sum of dimensions, `2*i + j - 1`: windows, of which those elements take part in folds that there are.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from glow_mlir.support.symbols import Size
 ELLIPSIS = "..."
 """Any number of leading axes."""
 
-_TENSOR = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_TENSOR = re.compile(r"\s*([A-Za-z_]\w*)\s*\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\s*")
+_COMMA = re.compile(r",(?![^\[]*\])")
 _AXIS = re.compile(r"[A-Za-z_]\w*|\.\.\.|1")
+_INDEX_AXIS = re.compile(r"[A-Za-z_]\w*|\.\.\.|\d+")
 _TERM = re.compile(r"([+-]?)(?:(?:([0-9]+)\*)?([A-Za-z_][\w.]*)|([0-9]+))")
 _EXTENT = re.compile(r"\s*([A-Za-z_]\w*)\s*<\s*([0-9]+)\s*")
 
@@ -41,7 +43,7 @@ class Sum:
 @cache
 def sum_of(axis: str) -> Sum | None:
     """The sum that an axis is; `None` for a dimension, `...` or `1`. Raises `ValueError` for what is none of them."""
-    if _AXIS.fullmatch(axis) or re.fullmatch(r"\.\.\.\w*", axis):
+    if axis.isdigit() or index_of(axis) is not None or re.fullmatch(r"\.\.\.\w*|[A-Za-z_]\w*", axis):
         return None
     terms, offset, position, text = dict[str, int](), 0, 0, "".join(axis.split())
     while position < len(text):
@@ -61,14 +63,21 @@ def sum_of(axis: str) -> Sum | None:
 
 
 def names_in(axis: str) -> tuple[str, ...]:
-    """The dimensions of an axis, or the `...` or `1` that it is."""
+    """The dimensions of an axis, or the `...` or number that it is."""
+    if (index := index_of(axis)) is not None:
+        return tuple(index.dimensions)
     found = sum_of(axis)
     return (axis,) if found is None else tuple(found.terms)
 
 
 @dataclass(frozen=True)
 class Access:
-    """A tensor of a signature: its name, and what each of its axes is, `1` for one of size one."""
+    """
+    A tensor of a signature: its name, and what each of its axes is, `1` for one of size one.
+
+    An axis that is read by index is the text of the element that says where, as `rows[i]` (`index_of`). Among the axes
+    of such an element, a number is an index itself.
+    """
 
     name: str
     axes: tuple[str, ...]
@@ -87,6 +96,33 @@ class Access:
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(self.axes)}]"
+
+    @property
+    def indices(self) -> list[Access]:
+        """The elements that say where axes are read."""
+        return [found for axis in self.axes if (found := index_of(axis)) is not None]
+
+    @property
+    def dimensions(self) -> frozenset[str]:
+        """The dimensions on which it depends which element is read."""
+        return frozenset(filter(is_dimension, self.names))
+
+
+@cache
+def index_of(axis: str) -> Access | None:
+    """The element that says where an axis is read; `None` for an axis that is a dimension, or of size one."""
+    match = _TENSOR.fullmatch(axis)
+    return None if match is None else Access(match[1], _axes(match[2]))
+
+
+def is_dimension(axis: str) -> bool:
+    """Whether an axis is a dimension of the index space, and not one of size one, or read at an element."""
+    return axis != ELLIPSIS and not axis.isdigit() and index_of(axis) is None
+
+
+def _axes(text: str) -> tuple[str, ...]:
+    """The axes that a list names, without spaces around them."""
+    return tuple(axis.strip() for axis in _COMMA.split(text)) if text.strip() else ()
 
 
 @dataclass(frozen=True)
@@ -121,11 +157,13 @@ class Signature:
         if len(set(names)) != len(names):
             raise _error(text, "two operands have one name", "name each operand")
         for access in (*self.operands, self.result):
-            named = [name for name in access.names if name != "1"]
+            own = (axis for axis in access.axes if index_of(axis) is None)
+            named = [name for axis in own for name in names_in(axis) if name != "1"]
             if len(set(named)) != len(named):
                 raise _error(text, f"{access} has a dimension twice", "name each axis of a tensor")
             if ELLIPSIS in access.axes[1:]:
                 raise _error(text, f"'...' of {access} is not in front", "leading axes come first")
+        self._check_indices(text)
         known = {name for access in self.operands for name in access.names}
         plain = {axis for access in self.operands for axis in access.axes}
         for name in self.extents:
@@ -137,10 +175,20 @@ class Signature:
             if axis not in known or axis == "1":
                 raise _error(text, f"no operand has the axis '{axis}' of the result", "")
 
+    def _check_indices(self, text: str) -> None:
+        """Check that each element that says where an axis is read is one of an operand."""
+        ranks = {access.name: len(access.axes) for access in self.operands}
+        for access in self.operands:
+            for index in access.indices:
+                if index.name not in ranks or index.name == access.name:
+                    raise _error(text, f"{index} in {access} is no other operand", "list the operand of indices, too")
+                if ELLIPSIS not in index.axes and len(index.axes) != ranks[index.name]:
+                    raise _error(text, f"'{index.name}' has {ranks[index.name]} axes, not as {index}", "")
+
     def dimensions(self) -> list[str]:
         """The dimensions that it names, in order: those of the result, then others."""
         names = (name for access in (self.result, *self.operands) for name in access.names)
-        return [name for name in dict.fromkeys(names) if name not in (ELLIPSIS, "1")]
+        return [name for name in dict.fromkeys(names) if is_dimension(name)]
 
     def expanded(self, ranks: Sequence[int]) -> Signature:
         """
@@ -154,10 +202,8 @@ class Signature:
         counts = [_leading(access, rank) for access, rank in zip(self.operands, ranks, strict=True)]
         most = max(counts, default=0)
         leading = [f"{ELLIPSIS}{number}" for number in range(most)]
-        operands = [
-            Access(access.name, _spelled(access.axes, leading[most - count :]))
-            for access, count in zip(self.operands, counts, strict=True)
-        ]
+        own = {access.name: leading[most - count :] for access, count in zip(self.operands, counts, strict=True)}
+        operands = [_expanded(access, own) for access in self.operands]
         return Signature(tuple(operands), Access(self.result.name, _spelled(self.result.axes, leading)), self.extents)
 
 
@@ -167,6 +213,12 @@ def _leading(access: Access, rank: int) -> int:
     if rank < named or (rank > named and ELLIPSIS not in access.axes):
         raise ValueError(f"{access} has {named} axes{' or more' if ELLIPSIS in access.axes else ''}, got {rank}")
     return rank - named
+
+
+def _expanded(access: Access, leading: Mapping[str, Sequence[str]]) -> Access:
+    """An operand, or an element of one, with the dimensions that `...` stands for in the operand of its name."""
+    found = [axis if (index := index_of(axis)) is None else str(_expanded(index, leading)) for axis in access.axes]
+    return Access(access.name, _spelled(found, leading[access.name]))
 
 
 def _spelled(axes: Sequence[str], leading: Sequence[str]) -> tuple[str, ...]:
@@ -181,13 +233,7 @@ def _accesses(text: str, whole: str) -> list[Access]:
         match = _TENSOR.match(text, position)
         if match is None:
             raise _error(whole, f"'{text[position:].strip()}' is no tensor", "write x[i, j]")
-        axes = [axis.strip() for axis in match[2].split(",")] if match[2].strip() else []
-        for axis in axes:
-            try:
-                sum_of(axis)
-            except ValueError as error:
-                raise _error(whole, str(error), "an axis is a name, '...', 1 or a sum such as 2*i + j - 1") from None
-        found.append(Access(match[1], tuple(str(sum_of(axis) or axis) for axis in axes)))
+        found.append(Access(match[1], tuple(_checked(axis, whole) for axis in _axes(match[2]))))
         position = match.end()
         if position < len(text.rstrip()):
             if text[position] != ",":
@@ -196,6 +242,22 @@ def _accesses(text: str, whole: str) -> list[Access]:
                 )
             position += 1
     return found
+
+
+def _checked(axis: str, whole: str) -> str:
+    """An axis as `Access` has it."""
+    try:
+        found = index_of(axis) or sum_of(axis)
+        if isinstance(found, Access):
+            is_known = all(map(_INDEX_AXIS.fullmatch, found.axes))
+        else:
+            is_known = found is not None or _AXIS.fullmatch(axis) is not None
+        if is_known:
+            return str(found or axis)
+        reason = f"'{axis}' is no axis"
+    except ValueError as error:
+        reason = str(error)
+    raise _error(whole, reason, "an axis is a name, '...', 1, a sum as 2*i + j - 1 or an element as rows[i]")
 
 
 def _extents(tail: str, whole: str) -> dict[str, Size]:

@@ -86,7 +86,7 @@ BUILTIN = OperatorPackage(
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
-        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic "
+        "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
     importers=_modules(
@@ -121,7 +121,7 @@ BUILTIN = OperatorPackage(
             "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling "
             "roi_align roi_pool col2im ngrams "
-            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic windows "
+            "embedding selection non_max_suppression recurrent blockwise_matmul sizes reshape generic windows "
             "trees binned_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),

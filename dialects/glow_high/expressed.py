@@ -61,12 +61,13 @@ class Expressed(HighOp):
         """What it computes of the operands."""
 
     def generic_form(self, is_exact: bool = False) -> GenericForm:
-        """Maps, kinds of dimensions and stages; `is_exact` where floats, whichever they are, are f64."""
+        """Maps, kinds of dimensions and stages; `is_exact` where floats that are computed with are all f64."""
         values, signature = self.inputs(), self.notation()
         elements = [element_of(value) for value in values]
-        if is_exact:
-            elements = [f64 if is_float(element) else element for element in elements]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
+        if is_exact and root.operand is None:
+            elements = [f64 if is_float(element) else element for element in elements]
+            root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         return generic_form(signature, root, elements, self.views())
 
 

@@ -8,22 +8,39 @@ from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import base, prop_def, region_def, result_def, var_operand_def
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.irdl import base, opt_prop_def, prop_def, region_def, result_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, sums_in, verify_maps
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, sums_in, verify_maps
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm, check_windows
+from glow_mlir.dialects.element_types import is_integer, is_narrow, signless
+from glow_mlir.dialects.generic_form import (
+    KINDS,
+    OUT_OF_RANGE,
+    PARALLEL,
+    REDUCTION,
+    ROW,
+    GenericForm,
+    IndexedRead,
+    check_windows,
+    row_type,
+)
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import form_map
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import optional_sizes_prop, optional_type_prop, sizes
+from glow_mlir.dialects.properties import (
+    ints,
+    optional_ints_prop,
+    optional_sizes_prop,
+    optional_type_prop,
+    sizes,
+    text,
+)
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
-from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
 from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
@@ -41,6 +58,11 @@ class GenericOp(HighOp):
     `extents` has the sizes of dimensions that no operand has as an axis, in order. The body has an argument for each
     operand, a row over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is
     the element type of a result of unsigned integers, of which the body says the width alone.
+
+    A symbol of a map is an indexed read: the axis is read at an element of an operand of integers. `indices` has the
+    number of that operand for each symbol, `index_maps` which of its elements it is; a negative one counts from the
+    back. With one out of range the operator fails, as `failure` says. Along dimensions of its symbols, an operand may
+    be longer than the index space.
 
     ```mlir
     %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
@@ -64,11 +86,20 @@ class GenericOp(HighOp):
     iterators = prop_def(base(ArrayAttr))
     extents = optional_sizes_prop()
     element = optional_type_prop()
+    indices = optional_ints_prop()
+    index_maps = opt_prop_def(base(ArrayAttr))
+    failure = opt_prop_def(StringAttr)
     result = result_def(TENSOR)
     body = region_def("single_block")
 
     @classmethod
-    def of(cls, sources: Sequence[SSAValue], form: GenericForm, location: LocationAttr | None = None) -> Self:
+    def of(
+        cls,
+        sources: Sequence[SSAValue],
+        form: GenericForm,
+        location: LocationAttr | None = None,
+        failure: str = OUT_OF_RANGE,
+    ) -> Self:
         """The operator of that form, whose block becomes its body; raises `VerifyException` for what does not fit."""
         properties: dict[str, Attribute] = {
             "maps": maps_attribute(form.maps),
@@ -78,6 +109,10 @@ class GenericOp(HighOp):
             properties["extents"] = to_attribute(form.extents)
         if form.element != signless(form.element):
             properties["element"] = form.element
+        if form.reads:
+            properties["indices"] = to_attribute([read.operand for read in form.reads])
+            properties["index_maps"] = maps_attribute([read.affine for read in form.reads])
+            properties["failure"] = to_attribute(failure)
         return cls.inferred(sources, properties, location, [Region(form.block)])
 
     def views(self) -> Sequence[Sizes]:
@@ -103,7 +138,11 @@ class GenericOp(HighOp):
     def generic_form(self) -> GenericForm:
         """The maps, kinds and stages, as they are."""
         kinds, extents = tuple(self.kinds()), sizes(self.extents)
-        return GenericForm(self.own_maps(), kinds, self.own_body(), self.result_element(), extents)
+        return GenericForm(self.own_maps(), kinds, self.own_body(), self.result_element(), extents, reads=self.reads())
+
+    def reads(self) -> tuple[IndexedRead, ...]:
+        """What each symbol of the maps is."""
+        return tuple(map(IndexedRead, ints(self.indices), affine_maps(self.index_maps)))
 
     def result_element(self) -> Attribute:
         """The element type of the result; raises `VerifyException` where the body computes another one."""
@@ -116,7 +155,9 @@ class GenericOp(HighOp):
     def space(self) -> Sizes:
         """The sizes of the index space; raises `VerifyException` where a dimension has no operand."""
         kinds, (*maps, _) = self.kinds(), self.own_maps()
-        known = verify_maps(self.inputs(), maps, len(kinds), may_be_sums=True)
+        inputs = self.inputs()
+        symbols = [(read.affine, sizes_of(inputs[read.operand])) for read in self.reads()]
+        known = verify_maps(inputs, maps, len(kinds), symbols, may_be_sums=True)
         missing, extents = [number for number in range(len(kinds)) if number not in known], sizes(self.extents)
         moved = {position for affine in maps for terms in sums_in(affine).values() for position in terms.steps}
         unknown = [f"d{number}" for number in missing if not extents or number not in moved]
@@ -130,6 +171,7 @@ class GenericOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         count = len(self.own_maps())
         require(count == len(self.inputs()) + 1, f"{len(self.inputs())} operands and a result need as many maps")
+        verify_reads(self)
         space = self.space()
         verify_kinds(self.kinds())
         verify_windows(self)
@@ -176,10 +218,31 @@ def verify_kinds(kinds: Sequence[str]) -> None:
         require(kind in KINDS, f"an iterator is one of {', '.join(KINDS)}, not '{kind}'")
 
 
+def verify_reads(op: GenericOp) -> None:
+    """Check the elements of operands that say where axes of others are read."""
+    indices, affine = ints(op.indices), affine_maps(op.index_maps)
+    require(len(indices) == len(affine), f"{len(indices)} indices have as many maps, not {len(affine)}")
+    is_told = op.failure is not None and bool(text(op.failure))
+    require(is_told == bool(indices), "a failure is told in words where axes are read by index, and nowhere else")
+    inputs = op.inputs()
+    for read in op.reads():
+        require(0 <= read.operand < len(inputs), f"operand {read.operand} of indices is none of {len(inputs)}")
+        element, shape = element_of(inputs[read.operand]), sizes_of(inputs[read.operand])
+        require(is_integer(element) and not is_narrow(element), f"indices are integers, not {element}")
+        fits = read.affine.num_dims == len(op.kinds()) and len(read.affine.results) == len(shape)
+        require(fits, f"map {read.affine} does not fit {len(op.kinds())} dimensions and shape {shape}")
+        for expression, size in zip(read.affine.results, shape, strict=True):
+            number = expression.value if isinstance(expression, AffineConstantExpr) else 0
+            is_known = isinstance(expression, AffineDimExpr | AffineConstantExpr)
+            require(is_known, f"map {read.affine} yields {expression}, neither a dimension nor a number")
+            require(0 <= number < max(smallest(size), 1), f"map {read.affine} reads index {number} of {size}")
+
+
 def verify_windows(op: GenericOp) -> None:
     """Check that windows move along parallel dimensions, and are folded as a whole."""
     try:
         if op.generic_form().is_windowed:
+            require(not op.reads(), "windows and reads at indices are not in one computation")
             check_windows(op.own_maps(), op.kinds(), op.own_body())
     except ValueError as error:
         raise VerifyException(str(error)) from error
@@ -187,9 +250,9 @@ def verify_windows(op: GenericOp) -> None:
 
 def verify_arguments(op: GenericOp) -> None:
     """Check that the body takes the elements of each operand that a point of the parallel dimensions has."""
-    rows = op.row_dimensions()
+    reads, kinds = op.reads(), op.kinds()
     expected = [
-        RowType.over(signless(element_of(value)), [number for number in dimensions_in(affine) if number in rows])
+        row_type(signless(element_of(value)), affine, reads, kinds)
         for value, affine in zip(op.inputs(), op.own_maps(), strict=False)
     ]
     require(list(op.own_body().arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")

@@ -7,6 +7,7 @@ says, and reaches no element beyond the range.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,12 +16,16 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.folds import COMBINING
+from glow_mlir.dialects.generic_form import OUT_OF_RANGE
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import (
@@ -40,9 +45,6 @@ from glow_mlir.dialects.sizes import largest, smallest, static
 from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
-OUT_OF_RANGE = "an index is out of range"
-"""Why these operators fail."""
-
 REDUCTIONS = ("none", *COMBINING)
 """How an update meets the element that it replaces; `none` overwrites it."""
 
@@ -54,8 +56,37 @@ def check_reduction(reduction: Attribute, element: Attribute) -> None:
     require(word == "none" or not is_bool(element), f"reduction '{word}' takes numbers, not truth values")
 
 
+class Reading(Expressed):
+    """An operator whose result has elements of `input` at `indices`."""
+
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
+
+    input = operand_def(TENSOR)
+    indices = operand_def(INDICES)
+    result = result_def(TENSOR)
+
+    @abstractmethod
+    def accesses(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        """The axes of `input`, of `indices` and of the result, in index notation."""
+
+    def notation(self) -> Signature:
+        taken, indices, result = map(tuple, self.accesses())
+        return Signature((Access("input", taken), Access("indices", indices)), Access("result", result))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        return operands[0]
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
+
+
+def element_at(*axes: str) -> str:
+    """The axis that is read at an element of `indices`."""
+    return str(Access("indices", axes))
+
+
 @op_definition
-class GatherOp(DataMovement):
+class GatherOp(DataMovement, Reading):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
 
@@ -68,13 +99,9 @@ class GatherOp(DataMovement):
 
     name = "glow_high.gather"
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
-    FAILURE: ClassVar[str] = OUT_OF_RANGE
 
-    input = operand_def(TENSOR)
-    indices = operand_def(INDICES)
     axis = int_prop(0)
     failure = text_prop(OUT_OF_RANGE)
-    result = result_def(TENSOR)
 
     def access_map(self) -> AccessMap:
         axes = free_axes(rank_of(self.input))
@@ -82,6 +109,13 @@ class GatherOp(DataMovement):
         taken = tuple(f"i{number}" for number in range(rank_of(self.indices)))
         result = (*axes[:axis], *taken, *axes[axis + 1 :])
         return AccessMap((starred(axes, (axis,)), taken), (result,), axis + len(taken))
+
+    def accesses(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        names = axis_names(rank_of(self.input))
+        axis = normalize_axis(integer(self.axis), len(names))
+        taken = tuple(f"i{number}" for number in range(rank_of(self.indices)))
+        before, behind = names[:axis], names[axis + 1 :]
+        return (*before, element_at(*taken), *behind), taken, (*before, *taken, *behind)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
@@ -99,12 +133,9 @@ class GatherOp(DataMovement):
         axes = (*source.axes[:axis], *taken, *source.axes[axis + 1 :])
         return [Samples(axes, some or source.partial or indices.partial)]
 
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return operands[0]
-
 
 @op_definition
-class GatherElementsOp(HighOp):
+class GatherElementsOp(Reading):
     """
     For each index the element of `input` at the same place but for `axis`, where it lies at the index (GatherElements).
 
@@ -117,13 +148,9 @@ class GatherElementsOp(HighOp):
 
     name = "glow_high.gather_elements"
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
-    FAILURE: ClassVar[str] = OUT_OF_RANGE
     TRANSPOSES_ALL: ClassVar[bool] = True
 
-    input = operand_def(TENSOR)
-    indices = operand_def(INDICES)
     axis = int_prop(0)
-    result = result_def(TENSOR)
 
     def access_map(self) -> AccessMap:
         axes = free_axes(rank_of(self.input))
@@ -131,12 +158,14 @@ class GatherElementsOp(HighOp):
         indices = (*axes[:axis], "...i", *axes[axis + 1 :])
         return AccessMap((starred(axes, (axis,)), indices), (indices,), axis)
 
+    def accesses(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        names = axis_names(rank_of(self.input))
+        axis = normalize_axis(integer(self.axis), len(names))
+        return (*names[:axis], element_at(*names), *names[axis + 1 :]), names, names
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(sizes_of(self.indices), element_of(self.input)),)
-
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return operands[0]
 
 
 def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int, relation: Relation = Relation.COVERS) -> None:
@@ -152,7 +181,7 @@ def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int, relatio
 
 
 @op_definition
-class GatherNDOp(HighOp):
+class GatherNDOp(Reading):
     """
     The slices of `input` that tuples of indices, the rows of `indices`, select (ONNX GatherND).
 
@@ -164,12 +193,8 @@ class GatherNDOp(HighOp):
     """
 
     name = "glow_high.gather_nd"
-    FAILURE: ClassVar[str] = OUT_OF_RANGE
 
-    input = operand_def(TENSOR)
-    indices = operand_def(INDICES)
     batch_dims = int_prop(0)
-    result = result_def(TENSOR)
 
     def access_map(self) -> AccessMap:
         batch, count, (depth,) = (
@@ -181,6 +206,13 @@ class GatherNDOp(HighOp):
         rest = free_axes(rank_of(self.input) - batch - depth)
         return AccessMap(((*rows[:batch], *["*"] * depth, *rest), (*rows, "*")), ((*rows, *rest),), count)
 
+    def accesses(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        batch, (depth,) = integer(self.batch_dims), static(sizes_of(self.indices)[-1:])
+        rows = tuple(f"i{number}" for number in range(rank_of(self.indices) - 1))
+        rest = axis_names(rank_of(self.input) - batch - depth)
+        taken = (element_at(*rows, str(number)) for number in range(depth))
+        return (*rows[:batch], *taken, *rest), (*rows, "row"), (*rows, *rest)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, indices, batch = sizes_of(self.input), sizes_of(self.indices), integer(self.batch_dims)
         require(() not in (shape, indices), "gather_nd needs operands with at least one axis")
@@ -188,9 +220,6 @@ class GatherNDOp(HighOp):
         require_equal(shape[:batch], indices[:batch], "the batch axes of input and indices differ")
         depth = check_rows(indices, shape[batch:])
         return (tensor((*indices[:-1], *shape[batch + depth :]), element_of(self.input)),)
-
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return operands[0]
 
 
 def check_rows(indices: Sizes, shape: Sizes) -> int:

@@ -15,10 +15,12 @@ from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
-from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.element_types import CODES_OF_A_BYTE, byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
-from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
@@ -30,9 +32,6 @@ from glow_mlir.dialects.quant import (
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
 from glow_mlir.xdsl_patches.definitions import op_definition
-
-CODES_OF_A_BYTE = 256
-"""How many codes of 8 bits there are."""
 
 
 def _check_codes(element: Attribute, what: str) -> None:
@@ -262,7 +261,7 @@ class IntegerRescaleOp(Elementwise):
 
 
 @op_definition
-class LookupOp(HighOp):
+class LookupOp(Expressed):
     """
     Codes of a byte in `table` at those of `input`: a function of one code (Glow's IntLookupTable).
 
@@ -274,11 +273,15 @@ class LookupOp(HighOp):
     """
 
     name = "glow_high.lookup"
+    NOTATION: ClassVar[str] = "input[...], table[input[...]] -> result[...]"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
 
     input = operand_def(CODES)
     table = operand_def(CODES.of_rank(1))
     result = result_def(TENSOR)
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        return operands[1]
 
     def access_map(self) -> AccessMap:
         axes = free_axes(rank_of(self.input))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
 from glow_mlir.dialects.element_types import is_float, is_integer, number_width
 from glow_mlir.dialects.expressions import Number, Tensor, converted
@@ -100,12 +101,41 @@ def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[S
 
 
 def accesses_of(form: GenericForm) -> list[Access]:
-    """How each operand of a form is read, and then what the result is, by names of dimensions."""
-    return [Access(f"x{number}", _axes(affine)) for number, affine in enumerate(form.maps)]
+    """
+    How each operand of a form is read, and then what the result is, by names of dimensions.
+
+    One whose elements are indices alone has dimensions of its own in the place of numbers.
+    """
+    indices = [str(Access(operand_name(read.operand), _index_axes(read.affine))) for read in form.reads]
+    found = [Access(operand_name(number), _axes(affine, indices)) for number, affine in enumerate(form.maps)]
+    for number in {read.operand for read in form.reads}:
+        if form.block.args[number].first_use is None:
+            name, axes = found[number].name, found[number].axes
+            own = (f"{name}_{place}" if axis.isdigit() else axis for place, axis in enumerate(axes))
+            found[number] = Access(name, tuple(own))
+    return found
 
 
-def _axes(affine: AffineMap) -> tuple[str, ...]:
-    return tuple(dimension_name(e.position) if isinstance(e, AffineDimExpr) else "1" for e in affine.results)
+def operand_name(number: int) -> str:
+    """The name of an operand of a form."""
+    return f"x{number}"
+
+
+def _axes(affine: AffineMap, indices: Sequence[str]) -> tuple[str, ...]:
+    """The axes of a map, the symbols of which are these elements."""
+    return tuple(map(partial(_axis, indices=indices), affine.results))
+
+
+def _axis(expression: AffineExpr, indices: Sequence[str]) -> str:
+    if isinstance(expression, AffineDimExpr):
+        return dimension_name(expression.position)
+    return indices[expression.position] if isinstance(expression, AffineSymExpr) else "1"
+
+
+def _index_axes(affine: AffineMap) -> tuple[str, ...]:
+    """The axes of the map of an index, with the numbers that it has."""
+    axes = zip(affine.results, _axes(affine, ()), strict=True)
+    return tuple(str(e.value) if isinstance(e, AffineConstantExpr) else axis for e, axis in axes)
 
 
 def dimension_name(number: int) -> str:

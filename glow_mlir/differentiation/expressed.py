@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects import expressions as ex
 from glow_mlir.dialects.expressions import Tensor
@@ -20,12 +20,14 @@ from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.differentiation.adjoints import adjoints
-from glow_mlir.differentiation.bodies import accesses_of, expression_of_form, substituted
-from glow_mlir.differentiation.contributions import Contributions, by_operand, expanded_to, reshaped
+from glow_mlir.differentiation.bodies import accesses_of, dimension_name, expression_of_form, substituted
+from glow_mlir.differentiation.contributions import Contributions, by_operand, expanded_to, reshaped, transposed
 from glow_mlir.differentiation.derivative_values import tensor_of
+from glow_mlir.differentiation.indexed_reads import IndexedAccess
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
+from glow_mlir.support.symbols import Sizes
 
 Formula = Callable[[Tensor, Tensor, Tensor, Sequence[str]], Tensor]
 """A contribution from an operand, a result and its cotangent, along dimensions."""
@@ -58,7 +60,17 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
         value = tensor_of(found.get(operands[position], 0), operands[position])
         if not isinstance(value, Tensor):
             return None
+        if reads[position].indices:
+            return reshaped(scattered(value, operands[position]), sizes_of(op.inputs()[position]), emit)
         return reshaped(computed(value, known, operands[position], emit), sizes_of(op.inputs()[position]), emit)
+
+    def scattered(value: Tensor, like: Tensor) -> SSAValue:
+        sizes = {dimension_name(number): size for number, size in enumerate(form.space(views))}
+        by_name = {access.name: source for access, source in zip(reads, sources, strict=True)}
+        origin, access = known[like]
+        read = IndexedAccess(access, by_name, sizes, emit)
+        over = tuple(sizes[name] for name in read.dimensions)
+        return read.scattered(computed_over(value, known, like.element, read.dimensions, over, emit), origin)
 
     return by_operand(op, [partial(contribution, position) for position in range(len(operands))])
 
@@ -69,12 +81,23 @@ def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAVal
 
     Along dimensions that it lacks, it is the same; it has no others than the operand.
     """
-    root = rounded(value, like.element) if value.element != like.element else value
     origin, access = known[like]
-    root, known = _with_statistics(root, known, emit)
-    narrow = _generic(root, known, [axis for axis in access.axes if axis in root.dimensions], emit)
-    sizes = sizes_of(origin)
-    kept = tuple(size if axis in root.dimensions else 1 for axis, size in zip(access.axes, sizes, strict=True))
+    return computed_over(value, known, like.element, access.axes, sizes_of(origin), emit)
+
+
+def computed_over(
+    value: Tensor, known: Known, element: Attribute, axes: Sequence[str], sizes: Sizes, emit: Emitter
+) -> SSAValue:
+    """Emit an expression as elements of a type over axes of these sizes; along those that it lacks, it is the same."""
+    root = rounded(value, element) if value.element != element else value
+    own = [axis for axis in axes if axis in root.dimensions]
+    if root in known and not known[root][1].indices and set(own) == set(known[root][1].axes):
+        origin, access = known[root]
+        narrow = transposed(origin, [access.axes.index(axis) for axis in own], emit)
+    else:
+        root, known = _with_statistics(root, known, emit)
+        narrow = _generic(root, known, own, emit)
+    kept = tuple(size if axis in root.dimensions else 1 for axis, size in zip(axes, sizes, strict=True))
     return expanded_to(reshaped(narrow, kept, emit), sizes, emit)
 
 
@@ -85,6 +108,9 @@ def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> 
     present = {name for part in used for name in part.dimensions}
     for name in sorted({name for part in parts for name in part.counted} - present):
         used.append(next(part for part in known if name in part.dimensions))  # It says how long the dimension is.
+    read = {index.name for part in used for index in known[part][1].indices}
+    taken = set(used)
+    used += [part for part in known if known[part][1].name in read and part not in taken]
     numbered = {part: replace(part, operand=position) for position, part in enumerate(used)}
     sources = [known[part][0] for part in used]
     signature = Signature(tuple(known[part][1] for part in used), Access("gradient", tuple(axes)))

@@ -7,26 +7,22 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, EqualOp, MulOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import (
     GatherElementsOp,
     GatherNDOp,
-    GatherOp,
     ReverseSequenceOp,
     Scatter,
     ScatterElementsOp,
     ScatterNDOp,
 )
-from glow_mlir.dialects.properties import integer, text
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, sizes_of
+from glow_mlir.dialects.properties import text
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.differentiation.contributions import (
     Contributions,
-    expanded_to,
     reshaped,
-    transposed,
     zeros_like,
 )
 from glow_mlir.frontends.builder.emission import positions
@@ -36,58 +32,9 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes, product_of
 
 
-@gradient(GatherOp)
-def gather(op: GatherOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Slices are added where they were taken from; those of other axes than the first one lie there in between."""
-
-    def contribution() -> SSAValue:
-        shape = sizes_of(op.input)
-        axis, count = normalize_axis(integer(op.axis), len(shape)), rank_of(op.indices)
-        taken = range(axis, axis + count)
-        rest = [other for other in range(rank_of(cotangent)) if other not in taken]
-        g = transposed(cotangent, (*taken, *rest), emit)
-        rows = rows_of(op.indices, emit)
-        zeros = emit.splat(0, g, (shape[axis], *shape[:axis], *shape[axis + 1 :]))
-        total = emit(ScatterNDOp, zeros, rows, g, reduction="add")
-        return transposed(total, (*range(1, axis + 1), 0, *range(axis + 1, len(shape))), emit)
-
-    return {"input": contribution}
-
-
 def rows_of(indices: SSAValue, emit: Emitter) -> SSAValue:
     """Indices along one axis as rows of one index each."""
     return reshaped(indices, (*sizes_of(indices), 1), emit)
-
-
-@gradient(GatherElementsOp)
-def gather_elements(op: GatherElementsOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Elements are added where they were taken from."""
-
-    def contribution() -> SSAValue:
-        zeros = zeros_like(op.input, emit)
-        return emit(ScatterElementsOp, zeros, op.indices, cotangent, axis=op.axis, reduction="add")
-
-    return {"input": contribution}
-
-
-@gradient(GatherNDOp)
-def gather_nd(op: GatherNDOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Slices are added where they were taken from; batches become indices in front of the others."""
-
-    def contribution() -> SSAValue:
-        sizes = sizes_of(op.indices)
-        columns = [_positions_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
-        rows = emit(ConcatOp, [*columns, op.indices], axis=len(sizes) - 1) if columns else op.indices
-        return emit(ScatterNDOp, zeros_like(op.input, emit), rows, cotangent, reduction="add")
-
-    return {"input": contribution}
-
-
-def _positions_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
-    """The index of each row of indices along one of their axes."""
-    column = positions(sizes[axis], element_of(like), emit)
-    shaped = reshaped(column, (*(1,) * axis, sizes[axis], *(1,) * (len(sizes) - axis - 1)), emit)
-    return expanded_to(shaped, (*sizes[:-1], 1), emit)
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import is_float, numpy_dtype
 from glow_mlir.dialects.folds import UNSIGNED, Fold, known_fold
 from glow_mlir.dialects.generic_form import GenericForm
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS, IndicesOp, StageOp, element_at
-from glow_mlir.interpreter.index_space import as_stored, signless_array, windows
+from glow_mlir.interpreter.index_space import as_stored, index_array, read_array, signless_array, windows
+from glow_mlir.interpreter.indexing import from_front
 from glow_mlir.interpreter.scalar import FUNCTIONS, evaluate, evaluate_op, round_float
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dtypes import unsigned_dtype
@@ -81,11 +84,25 @@ def _read(x: Array, fold: Fold) -> Array:
     return x.view(unsigned_dtype(x.dtype)) if fold.variant == UNSIGNED else x
 
 
-def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
-    """Evaluate a chain of stages on operands; f32 sums are accumulated in numpy's order."""
+def run_form(form: GenericForm, arrays: Sequence[Array], op: HighOp) -> Array:
+    """
+    Evaluate a chain of stages of an operator on operands; f32 sums are accumulated in numpy's order.
+
+    Raises `ExecutionError` for an index out of range.
+    """
     extents = cast(Shape, form.space([array.shape for array in arrays]))
+    numbers = [index_array(arrays[read.operand], read.affine) for read in form.reads]
+
+    def element_of_axis(symbol: int, size: int) -> Array:
+        return from_front(op, numbers[symbol], size, failure_of(op))
+
+    def read(array: Array, affine: AffineMap, borders: Sequence[tuple[int, int]]) -> tuple[Array, Array | bool]:
+        if affine.num_symbols:
+            return read_array(array, affine, extents, element_of_axis), True
+        return windows(array, affine, extents, borders)
+
     borders = form.borders or [()] * len(arrays)
-    seen = [windows(*read) for read in zip(arrays, form.maps[:-1], [extents] * len(arrays), borders, strict=True)]
+    seen = [read(*each) for each in zip(arrays, form.maps[:-1], borders, strict=True)]
     values: dict[SSAValue, Any] = dict(zip(form.block.args, [signless_array(array) for array, _ in seen], strict=True))
     masks = {value: mask for value, (_, mask) in zip(form.block.args, seen, strict=True) if mask is not True}
     for inner in own_operations(form.block):

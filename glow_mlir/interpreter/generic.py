@@ -14,4 +14,4 @@ from glow_mlir.ir.registry import semantics
 @semantics(GenericOp)
 def generic(op: GenericOp, sources: Sequence[np.ndarray]) -> np.ndarray:
     """Evaluate the chain of stages."""
-    return run_form(op.generic_form(), sources)
+    return run_form(op.generic_form(), sources, op)

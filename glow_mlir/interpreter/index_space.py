@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
 from glow_mlir.dialects.affine_maps import sums_in
 from glow_mlir.dialects.shapes import Shape
@@ -29,6 +29,37 @@ def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
     selected = array[(*index, ...)].transpose(order)  # The ellipsis keeps a single element an array to write to.
     present = set(axes)
     return selected[(*(slice(None) if d in present else np.newaxis for d in range(affine.num_dims)), ...)]
+
+
+def read_array(
+    array: np.ndarray, affine: AffineMap, extents: Sequence[int], symbol: Callable[[int, int], np.ndarray]
+) -> np.ndarray:
+    """
+    Broadcast `array` to the index space of `affine`, with some axes read at the elements that its symbols are.
+
+    `symbol` gives those of a number over the index space, for an axis of some size. Along dimensions of symbols, the
+    index space has these `extents`, which may be less than the array's.
+    """
+    rank = affine.num_dims
+    sizes = zip(affine.results, array.shape, strict=True)
+    chosen = {axis: symbol(e.position, size) for axis, (e, size) in enumerate(sizes) if isinstance(e, AffineSymExpr)}
+    if not chosen:
+        return index_array(array, affine)
+    whole: list[int] = []
+    for axis, expression in enumerate(affine.results):
+        if isinstance(expression, AffineDimExpr):
+            place = expression.position
+            is_apart = all(index.shape[place] == 1 for index in chosen.values())
+            if is_apart and array.shape[axis] == extents[place]:
+                whole.append(axis)
+            else:
+                chosen[axis] = np.arange(extents[place]).reshape([-1 if d == place else 1 for d in range(rank)])
+        elif isinstance(expression, AffineConstantExpr):
+            chosen[axis] = np.full((1,) * rank, expression.value)
+    found = array.transpose((*chosen, *whole))[tuple(chosen.values())]
+    places = [cast(AffineDimExpr, affine.results[axis]).position for axis in whole]
+    order = [rank + places.index(d) if d in places else d for d in range(rank)]
+    return found.transpose((*order, *sorted(places))).reshape([found.shape[axis] for axis in order])
 
 
 def windows(

@@ -11,9 +11,6 @@ from glow_mlir.dialects.folds import COMBINING, Fold
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.indexing import (
     OUT_OF_RANGE,
-    GatherElementsOp,
-    GatherNDOp,
-    GatherOp,
     ReverseSequenceOp,
     Scatter,
     ScatterElementsOp,
@@ -39,31 +36,6 @@ def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np
     positions: list[np.ndarray] = list(np.indices(shape, sparse=True))
     positions[axis] = indices
     return tuple(np.broadcast_to(index, shape) for index in positions)
-
-
-@semantics(GatherOp)
-def gather(op: GatherOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Gather slices along the axis."""
-    axis = integer(op.axis)
-    return np.take(x, from_front(op, indices, x.shape[axis], text(op.failure)), axis=axis)
-
-
-@semantics(GatherElementsOp)
-def gather_elements(op: GatherElementsOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Gather single elements along the axis."""
-    axis = integer(op.axis)
-    return x[grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis]))]
-
-
-@semantics(GatherNDOp)
-def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Gather slices at index tuples; batch axes index themselves."""
-    batch = integer(op.batch_dims)
-    shape = indices.shape[:-1]
-    leading: list[np.ndarray] = list(np.indices(shape, sparse=True)[:batch])
-    positions = [np.broadcast_to(index, shape) for index in leading]
-    positions += [from_front(op, indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
-    return x[tuple(positions)]
 
 
 REDUCE: dict[str, Callable[[Any, Any], Any]] = {

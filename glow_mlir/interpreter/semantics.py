@@ -48,11 +48,12 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
 
 def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Evaluate an expression, on floats in f64, and round once."""
-    wide = [array.astype(np.float64) if is_float_dtype(array.dtype) else array for array in arrays]
     views = op.views()
     form = op.generic_form(is_exact=True)
+    is_wide = not form.moves
+    wide = [array.astype(np.float64) if is_wide and is_float_dtype(array.dtype) else array for array in arrays]
     seen = [_viewed(array, sizes_of(value), view) for array, value, view in zip(wide, op.inputs(), views, strict=True)]
-    result = _merged(run_form(form, seen), sizes_of(_result_type(op)), form.result_sizes(views))
+    result = _merged(run_form(form, seen, op), sizes_of(_result_type(op)), form.result_sizes(views))
     return round_float(result, _result_dtype(op)) if result.dtype == np.float64 else result
 
 

@@ -29,6 +29,7 @@ RNG = np.random.default_rng(29)
 X = RNG.standard_normal((3, 4))
 W = RNG.standard_normal(4)
 V = RNG.standard_normal((2, 3, 4))
+CUBE = RNG.standard_normal((3, 4, 4))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -94,6 +95,13 @@ def spread(x: Tensor, y: Tensor) -> Tensor:
     return ex.reduce_sum(y, "j") * x + ex.reduce_max(x, "i")
 
 
+def weighed(x: Tensor, at: Tensor, w: Tensor) -> Tensor:
+    return ex.reduce_sum(x * x * w, "k")
+
+
+AT = np.array([[0, 2, 0, -1], [1, -2, 1, 1], [2, 2, 2, 0]])
+"""Indices of which some are equal, from the front and from the back."""
+
 CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "largest": ("x[i, j] -> z[i]", (X,), largest),
     "normalized": ("x[i, j], y[j] -> z[i, j]", (X, W), normalized),
@@ -104,6 +112,11 @@ CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "chosen": ("x[i, j], y[j] -> z[i, j]", (X, W), chosen),
     "spread": ("x[i, j], y[j] -> z[i, j]", (X, W), spread),
     "transposed": ("x[i, j] -> z[j, i]", (X,), square),
+    "rows": ("x[at[i, k], j], at[i, k], w[i, k] -> z[i, j]", (X, AT, X), weighed),
+    "elements": ("x[i, at[i, k]], at[i, k], w[i, k] -> z[i]", (X, AT, X), weighed),
+    "tuples": ("x[at[i, 0], at[i, 3], k], at[i, c], w[i, k] -> z[i]", (CUBE, AT, X), weighed),
+    "batches of tuples": ("x[i, at[i, 1], k], at[i, c], w[i, k] -> z[i]", (CUBE, AT, X), weighed),
+    "several indices": ("x[at[i, k], j, at[i, 2]], at[i, k], w[i, k] -> z[j, i]", (CUBE, AT, X), weighed),
     "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), product),
 }
 

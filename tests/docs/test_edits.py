@@ -39,6 +39,39 @@ check_gradients(lambda emit, values: emit(ReduceL3Op, values["x"], axes=(1,)), {
 """
 """A program with a model of the reduction: machine code, interpreter, threads, run-time sizes, and its gradient."""
 
+GATHER = """
+import numpy as np
+import onnx
+from gradients import check_gradients
+from onnx import helper
+
+import glow_mlir
+from glow_mlir.dialects.glow_high.indexing import TakeAlongOp
+
+rng = np.random.default_rng(0)
+x, at = rng.standard_normal((3, 7, 5), np.float32), rng.integers(-7, 7, (3, 4, 5))
+node = helper.make_node("TakeAlong", ["x", "at"], ["y"], axis=1)
+relu = helper.make_node("Relu", ["y"], ["z"])
+x_type = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 7, 5])
+at_type = helper.make_tensor_value_info("at", onnx.TensorProto.INT64, ["n", 4, 5])
+z_type = helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, None)
+graph = helper.make_graph([node, relu], "g", [x_type, at_type], [z_type])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+for options in ({}, {"backend": "interpreter"}, {"threads": 2, "dimensions": {"n": (1, 8)}}):
+    session = glow_mlir.InferenceSession(model, cache=False, **options)
+    (z,) = session.run(None, {"x": x, "at": at})
+    np.testing.assert_array_equal(z, np.maximum(np.take_along_axis(x, at, 1), 0))
+    try:
+        session.run(None, {"x": x, "at": at + 7})
+    except glow_mlir.errors.ExecutionError as error:
+        assert "an index is out of range" in str(error)
+    else:
+        raise AssertionError("an index out of range is no error")
+inputs = {"x": x[:, :3, :2].astype(np.float64), "at": at[:2, :, :1] % 3}
+check_gradients(lambda emit, values: emit(TakeAlongOp, *values.values(), axis=1), inputs)
+"""
+"""The same of the gather, and what an index out of range gives."""
+
 
 FUNCTION = """
 import math
@@ -191,3 +224,11 @@ def test_a_pool_is_an_edit_of_three_files(tmp_path: Path) -> None:
     assert (len(edits), sum(lines_of(text) for _, text in edits)) == (3, 33)
     copy_with(edits, lambda text: text.replace("LpPool", "LqPool").replace("lp_pool", "lq_pool"), tmp_path)
     run_in(tmp_path, POOL)
+
+
+def test_a_gather_is_an_edit_of_two_files(tmp_path: Path) -> None:
+    edits = blocks("GatherElementsOp")
+    assert (len(edits), sum(lines_of(text) for _, text in edits)) == (2, 26)
+    names = {"GatherElements": "TakeAlong", "gather_elements": "take_along"}
+    copy_with(edits, lambda text: re.sub("|".join(names), lambda found: names[found[0]], text), tmp_path)
+    run_in(tmp_path, GATHER)

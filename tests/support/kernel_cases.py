@@ -30,10 +30,10 @@ def product(rows: int, depth: int, columns: int, tolerance: float | None = None)
 
 
 SAME_NAMES = (
-    "sum-pool max-pool-with-indices top-k pad gather "
-    "gather-elements gather-nd scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
+    "sum-pool max-pool-with-indices top-k pad "
+    "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
-    "lookup predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
+    "predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
 ).split()
 """Kernels that are called like the operator whose case they are selected for."""
 

@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.nests import Index, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.kernels.index_checks import checked
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.embedding import SparseLengthsSumOp

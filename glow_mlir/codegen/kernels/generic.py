@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from dataclasses import field
+from itertools import accumulate, product
 from typing import ClassVar, Self
 
 from xdsl.dialects import arith
@@ -19,7 +20,8 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.bodies import Plane, Prologue, Sink, prologue_of
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, product
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.nests import product as steps_over
 from glow_mlir.codegen.builder.types import f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -33,6 +35,7 @@ from glow_mlir.codegen.kernels.generic_program import (
     is_count,
     lines_over,
 )
+from glow_mlir.codegen.kernels.indexed_reads import Element, Slices, checked, elements_of
 from glow_mlir.codegen.lines import Line, Lines, Step, concatenated, moved_by
 from glow_mlir.codegen.math.narrow import from_memory, held, in_memory, to_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body, emit_scalar_ops
@@ -65,6 +68,11 @@ from glow_mlir.support.dataclass import dataclass
 class Stored(Sink):
     """Where results go that are as memory has them."""
 
+    @staticmethod
+    def of(call: KernelCall) -> Stored:
+        plain = Sink.of(call)
+        return Stored(plain.operand, plain.epilogue, plain.planes)
+
     def store(
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
     ) -> None:
@@ -92,9 +100,12 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
     def accepts(self, op: GenericOp | Expressed) -> bool:
         program = Program.of(op)
         # An operator that folds nothing is left to lower: elementwise operators join others.
-        is_wanted = program.is_generic or any(stage.words for stage in program.stages)
+        form = program.form
+        is_wanted = program.is_generic or bool(form.reads) or any(stage.words for stage in program.stages)
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
-        is_able = can_run(program.form) and program.form.is_windowed == self.WINDOWED
+        is_able = can_run(form) and form.is_windowed == self.WINDOWED
+        if isinstance(op, DerivedInstruction) and program.moves_slices and not Slices.of(program).suit(op.bodies):
+            return False
         return is_wanted and is_able and (not has_prologue or program.reads_first_once)
 
     def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
@@ -114,12 +125,16 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
 
     def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
         program = Program.of(op)
+        if program.moves_slices:
+            return {"lines": Slices.of(program).steps(target)}
         space = static(program.space)
         return {"lines": math.prod(space[number] for number in program.parallel)}
 
     def emit(self, call: KernelCall) -> None:
         program = Program.of(call.op)
-        if program.runs_along_lines:
+        if program.moves_slices:
+            Slices.of(program).emit(call, operands_read(call, program), Stored.of(call))
+        elif program.runs_along_lines:
             AlongLines.of(call, program).emit()
         else:
             AtPoints.of(call, program).emit()
@@ -134,6 +149,13 @@ class Place:
     operand: Operand | Plane
     kept: int = 0
     """How many elements a row that is kept has; 0 for an operand."""
+    elements: Mapping[int, Element] = field(default_factory=dict[int, Element])
+    """Numbers of what is walked → the elements there at which its axes are read."""
+
+
+def operands_read(call: KernelCall, program: Program) -> list[Operand]:
+    """The operands that a program reads, in order."""
+    return [operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names]
 
 
 @dataclass
@@ -151,20 +173,20 @@ class Emission(ABC):
     """Where the elements of its planes are."""
     indices: dict[int, int]
     """Dimensions whose indices are read → which of what is walked these are."""
+    chosen: dict[tuple[int, int, int], Value] = field(default_factory=dict[tuple[int, int, int], Value])
+    """Indices in operands that are the same along a line, by which of what is walked, line and lane."""
 
     @classmethod
     def of(cls, call: KernelCall, program: Program) -> Self:
         """The emission of the instruction of a call."""
-        plain = Sink.of(call)
-        sink = Stored(plain.operand, plain.epilogue, plain.planes)
+        sink = Stored.of(call)
         strides = [*program.operand_strides(), *program.plane_strides([plane.strides for plane in sink.planes])]
-        operands = [
-            operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names
-        ]
-        places: dict[SSAValue, Place] = {
-            argument: Place(number, operand)
-            for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True), 1)
-        }
+        operands = operands_read(call, program)
+        places: dict[SSAValue, Place] = {}
+        for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True)):
+            elements = elements_of(call, program, number, operands)
+            places[argument] = Place(number + 1, operand, 0, dict(enumerate(elements, len(strides))))
+            strides += [element.steps for element in elements]
         if program.in_result is not None:
             places[program.in_result] = Place(0, sink.operand)
         prologue = prologue_of(call)
@@ -208,6 +230,8 @@ class Emission(ABC):
 
     def _elements(self, line: Line, place: Place, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
         """Elements of a type as memory has them, `lanes` of each line."""
+        if place.elements:
+            return self._chosen(line, place, element, offsets, lanes)
         step, first = line.lines.innermost(place.number), offsets[place.number]
         if self.has_lanes(line, place):
             return load_as(self.b, place.operand, element, first * line.width, 1, lanes)
@@ -218,6 +242,40 @@ class Emission(ABC):
             for number in range(1, line.count)
         )
         return concatenated(self.b, [one, *others])
+
+    def _chosen(self, line: Line, place: Place, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
+        """Elements at indices: `lanes` of a line at once where these are the same for all, else one by one."""
+        lines, step = line.lines, line.lines.innermost(place.number)
+        width = 1 if any(lines.innermost(number) for number in place.elements) else lanes
+        found: list[Value] = []
+        for own, lane in product(range(line.count), range(0, lanes, width)):
+            first = self._moved(line, place.number, offsets, own, lane)
+            for number, read in place.elements.items():
+                is_fixed = not any(lines.along_steps[number])
+                if (chosen := self.chosen.get((number, own, lane)) if is_fixed else None) is None:
+                    at = self._moved(line, number, offsets, own, lane)
+                    chosen = checked(self.call, read.read(self.b, at), read.size)
+                first = chosen * read.stride + first
+            found.append(load_as(self.b, place.operand, element, first, step, width))
+        return concatenated(self.b, found)
+
+    def _choose(self, line: Line) -> None:
+        """Read and check the indices that are the same along a line, or that the lines in its lanes have."""
+        self.chosen.clear()
+        lines = line.lines
+        used = {number: read for place in self.places.values() for number, read in place.elements.items()}
+        for number, read in used.items():
+            if any(lines.along_steps[number]):
+                continue
+            lanes = line.lanes if lines.innermost(number) else 1
+            for own, lane in product(range(line.count), range(lanes)):
+                at = self._moved(line, number, line.starts, own, lane)
+                self.chosen[number, own, lane] = checked(self.call, read.read(self.b, at), read.size)
+
+    def _moved(self, line: Line, number: int, offsets: Sequence[Index], own: int, lane: int) -> Index:
+        """Where an element is of a lane of one of the lines side by side."""
+        start = moved_by(offsets[number], own, line.lines.outer_steps[number][-1] if own else 0)
+        return moved_by(start, lane, line.lines.innermost(number) if lane else 0)
 
     def keep(self, line: Line, value: SSAValue, offsets: Sequence[Index], stored: Value) -> None:
         """Store elements of a row, as memory has them: where it is kept, and in the result if they are that."""
@@ -319,13 +377,14 @@ class Emission(ABC):
         """How many indices a stage counts, as a number of its type, for each lane."""
         space = self.call.extents(self.program.space)
         (value,) = stage.yielded
-        times = self.b.index(product(space[number] for number in stage.space))
+        times = self.b.index(steps_over(space[number] for number in stage.space))
         count = self.b.cast(times, value.type) * emit_scalar_body(self.b, stage.body.block, [], [value], 1)[0]
         return self.b.splat(count, line.lanes * line.count)
 
     def run(self, line: Line, stage: Callable[[StageOp, dict[SSAValue, Value]], None]) -> None:
         """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
         scalars: dict[SSAValue, Value] = {}
+        self._choose(line)
         self.read_scalars(line, scalars)
         for op in own_operations(self.program.block):
             if isinstance(op, StageOp):
@@ -344,7 +403,7 @@ class Emission(ABC):
     def read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
         """Read the operands of which a line has one element."""
         for argument in self.program.block.args:
-            if not isinstance(argument.type, RowType):
+            if not isinstance(argument.type, RowType) and argument.first_use is not None:
                 value = self.read(line, argument, line.starts, line.lanes)
                 scalars[argument] = from_memory(self.b, value, argument.type)
 
@@ -404,6 +463,7 @@ class AtPoints(Emission):
         folded = stage.results[: len(stage.words)]
 
         def body(line: Line) -> None:
+            self._choose(line)
             self.stage(line, stage, scalars)
             for result in folded:
                 if isinstance(result.type, RowType):
@@ -415,6 +475,7 @@ class AtPoints(Emission):
         """Which of what is walked a stage reads or writes."""
         values = [value for value in (*stage.inputs, *stage.results) if value in self.places]
         numbers = {self.places[value].number for value in values}
+        numbers |= {number for value in values for number in self.places[value].elements}
         numbers |= set(self.indices.values())
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
 

@@ -25,7 +25,7 @@ from glow_mlir.codegen.selection.kernel import (
     tiles_of,
 )
 from glow_mlir.dialects.affine_maps import strides_over
-from glow_mlir.dialects.element_types import is_float, is_narrow
+from glow_mlir.dialects.element_types import CODES_OF_A_BYTE, byte_width, is_float, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -169,6 +169,21 @@ class Program:
         """Whether a line has one element of the result."""
         return not isinstance(self.result.type, RowType)
 
+    @property
+    def moves_slices(self) -> bool:
+        """Whether each element of the result is one at indices, as it is."""
+        return bool(self.form.reads) and self.form.moves
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether that is the entry of a table of bytes for each code of 8 bits, none of which is out of range."""
+        if not self.moves_slices or len(self.form.reads) != 1:
+            return False
+        inputs = self.op.inputs()
+        table, codes = inputs[self.block.args.index(self.result)], inputs[self.form.reads[0].operand]
+        are_bytes = all(byte_width(element_of(value)) == 1 for value in (table, codes))
+        return are_bytes and sizes_of(table) == (CODES_OF_A_BYTE,) and sizes_of(codes) == sizes_of(self.op.outputs()[0])
+
     def operand_strides(self) -> list[Shape]:
         """By how many elements each dimension moves the result, and then each operand."""
         *maps, last = self.form.maps
@@ -214,8 +229,8 @@ class Program:
 
     @property
     def reads_first_once(self) -> bool:
-        """Whether one stage alone reads the first operand."""
-        return len(list(self.block.args[0].uses)) == 1
+        """Whether one stage alone reads the first operand, each element once: by index, it may read some often."""
+        return len(list(self.block.args[0].uses)) == 1 and not self.form.reads
 
     def kept_strides(self, value: SSAValue) -> Shape:
         """By how many elements each dimension moves a row that is kept: it lies densely, for the largest sizes."""
@@ -274,11 +289,19 @@ class Program:
         """The lines as machine code has them: with sizes in the place of what they are when it runs."""
         behind, before = (plane_strides_of(body) for body in (self.op.epilogue, self.op.prologue))
         planes = [*self.plane_strides(behind), *self.prologue_strides(before)]
-        return self.lines(self.space, [*self.operand_strides(), *planes, *self.index_strides()])
+        return self.lines(
+            self.space, [*self.operand_strides(), *planes, *self.index_strides(), *self.element_strides()]
+        )
+
+    def element_strides(self) -> list[Shape]:
+        """By how many elements each dimension moves the elements at which axes are read."""
+        values, views = self.op.inputs(), self.op.views()
+        strides = [split_strides(sizes_of(v), strides_of(v), view) for v, view in zip(values, views, strict=True)]
+        return [strides_over(read.affine, strides[read.operand]) for read in self.form.reads]
 
     def elements_a_line(self, target: Target) -> int:
         """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
-        if not self.runs_along_lines:
+        if not self.kept or not self.runs_along_lines:
             return 1
         lines = self.planned_lines()
         count = self.count(lines, target)
@@ -298,11 +321,11 @@ class Program:
 
 
 def can_run(form: GenericForm) -> bool:
-    """Whether machine code runs a chain of stages: what it keeps and gives are no narrow elements."""
+    """Whether machine code runs a chain of stages: what it computes, keeps and gives are no narrow elements."""
     rows = (value.type for stage in stages_of(form.block) for value in stage.results)
     stored = [form.element, *(element_at(type_) for type_ in rows if isinstance(type_, RowType))]
     is_able = all(map(can_emit, scalar_ops_of(form.block)))
-    return is_able and not any(map(is_narrow, stored))
+    return is_able and (form.moves or not any(map(is_narrow, stored)))
 
 
 def plane_strides_of(body: Body | None) -> list[Shape]:

@@ -19,7 +19,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_tiles
-from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.kernels.index_checks import checked
 from glow_mlir.codegen.kernels.pack import emit_packing
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, tiles_of

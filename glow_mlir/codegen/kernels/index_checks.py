@@ -1,4 +1,8 @@
-"""Code that looks at operands whose numbers lead somewhere before they are used (`HighOp.index_ranges`)."""
+"""
+Code that looks at numbers that lead somewhere: at each before it is used, or at all at first (`HighOp.index_ranges`).
+
+No index reaches beyond an operand: with one out of range the instruction fails.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,36 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from glow_mlir.codegen.access import read_index
+from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest
-from glow_mlir.codegen.builder.types import i32
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.types import i32, integer_of_width
+from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
+
+
+def from_front(b: Builder, index: Value, size: Index) -> Value:
+    """An index counted from the front; it may be out of range."""
+    return b.select(index < 0, index + as_i64(b, size), index)
+
+
+def as_i64(b: Builder, size: Index) -> Number:
+    """A size beside indices, which are as wide whatever pointers are."""
+    return size if isinstance(size, int) else b.cast(size, integer_of_width(64))
+
+
+def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> Value:
+    """
+    An index counted from the front; with one out of range the instruction fails, and 0 takes its place.
+
+    Negative ones count from the back if `wraps`.
+    """
+    b, place = call.b, from_front(call.b, index, size) if wraps else index
+    fits = b.compare("ult", place, as_i64(b, size))
+    with b.when(~fits):
+        call.fail()
+    return b.index(b.select(fits, place, 0))
 
 
 @contextmanager

@@ -11,127 +11,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from glow_mlir.codegen.access import computed, is_computed_as_stored, lanes_for, load, load_raw, read_index, store
-from glow_mlir.codegen.bodies import Sink
+from glow_mlir.codegen.access import load, load_raw, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, vector_nest
-from glow_mlir.codegen.builder.types import integer_of_width
-from glow_mlir.codegen.builder.value import Number, Value
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.folds import combined
+from glow_mlir.codegen.kernels.index_checks import as_i64, from_front
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
 from glow_mlir.dialects.properties import integer, text
-from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of, size_along
+from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_along
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 T = TypeVar("T")
-
-
-def from_front(b: Builder, index: Value, size: Index) -> Value:
-    """An index counted from the front; it may be out of range."""
-    return b.select(index < 0, index + as_i64(b, size), index)
-
-
-def as_i64(b: Builder, size: Index) -> Number:
-    """A size beside indices, which are as wide whatever pointers are."""
-    return size if isinstance(size, int) else b.cast(size, integer_of_width(64))
-
-
-def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> Value:
-    """
-    An index counted from the front; with one out of range the instruction fails, and 0 takes its place.
-
-    Negative ones count from the back if `wraps`.
-    """
-    b, place = call.b, from_front(call.b, index, size) if wraps else index
-    fits = b.compare("ult", place, as_i64(b, size))
-    with b.when(~fits):
-        call.fail()
-    return b.index(b.select(fits, place, 0))
-
-
-@kernel("gather")
-class GatherKernel(Kernel[ops.GatherOp]):
-    """One copy of a slice for each index, or one pass through the epilogue."""
-
-    name = "gather"
-    EPILOGUE = True
-    RUN_TIME_SIZES = True
-
-    def accepts(self, op: ops.GatherOp) -> bool:
-        return not op.regions or is_computed_as_stored(op)
-
-    def emit(self, call: KernelCall[ops.GatherOp]) -> None:
-        b, source, indices = call.b, call.one("input"), call.one("indices")
-        axis = normalize_axis(integer(call.op.axis), len(source.sizes))
-        before, slices = source.extents[:axis], Slice.of(call, axis + 1)
-
-        def take(place: list[Index]) -> None:
-            outer, which = place[:axis], place[axis:]
-            index = checked(call, read_index(b, indices, linear(which, indices.strides)), source.extents[axis])
-            slices.take(place, linear([*outer, index], source.strides[: axis + 1]))
-
-        nest(b, (*before, *indices.extents), take)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """How the slices of an operand that indices select get to the result, the last axes of which are theirs."""
-
-    call: KernelCall
-    sink: Sink
-    extents: Extents
-    strides: Shape
-
-    @staticmethod
-    def of(call: KernelCall, first: int) -> Slice:
-        """The slices along all axes of the input from one on."""
-        source = call.one("input")
-        return Slice(call, Sink.of(call), source.extents[first:], source.strides[first:])
-
-    def take(self, place: Sequence[Index], out_of: Index) -> None:
-        """Move the slice whose first element is at an offset of the operand to a place of the result."""
-        b, source, result = self.call.b, self.call.one("input"), self.call.result
-        outer = len(place)
-        starts = [linear(place, strides[:outer]) for strides in self.sink.strides]
-        if self.sink.epilogue is None:
-            boxes = Box(result, result.strides[outer:], starts[0]), Box(source, self.strides, out_of)
-            copy_box(b, self.extents, *boxes)
-            return
-        inner = [self.strides, *(strides[outer:] for strides in self.sink.strides)]
-        extents, (own, *others) = collapse(self.extents, inner)
-        steps = [strides[-1] for strides in others]
-
-        def store(rest: list[Index], i: Index, lanes: int) -> None:
-            value = load(b, source, linear([*rest, i], own) + out_of, own[-1], lanes)
-            places = [linear([*rest, i], strides) + start for strides, start in zip(others, starts, strict=True)]
-            self.sink.store(b, places, steps, value)
-
-        width = lanes_for(self.call.target, computed(source.element), (own[-1], *steps))
-        vector_nest(b, extents, width, store)
-
-
-@kernel("gather-elements")
-class GatherElementsKernel(Kernel[ops.GatherElementsOp]):
-    """One element after the other."""
-
-    name = "gather-elements"
-    RUN_TIME_SIZES = True
-
-    def emit(self, call: KernelCall[ops.GatherElementsOp]) -> None:
-        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
-        axis = normalize_axis(integer(call.op.axis), len(source.sizes))
-
-        def take(place: list[Index]) -> None:
-            index = checked(call, read_index(b, indices, linear(place, indices.strides)), source.extents[axis])
-            out_of = linear([*place[:axis], index, *place[axis + 1 :]], source.strides)
-            value = load_raw(b, source, out_of, 1, 1)
-            result.pointer.at(linear(place, result.strides), value.type).store(value)
-
-        nest(b, indices.extents, take)
 
 
 def depth_of(indices: Operand) -> int:
@@ -144,31 +39,6 @@ def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value
     count, step = depth_of(indices), indices.strides[-1]
     start = linear(place, indices.strides[:-1])
     return [read_index(b, indices, start + position * step) for position in range(count)]
-
-
-@kernel("gather-nd")
-class GatherNDKernel(Kernel[ops.GatherNDOp]):
-    """One copy of a slice for each tuple of indices, or one pass through the epilogue."""
-
-    name = "gather-nd"
-    EPILOGUE = True
-    RUN_TIME_SIZES = True
-
-    def accepts(self, op: ops.GatherNDOp) -> bool:
-        return not op.regions or is_computed_as_stored(op)
-
-    def emit(self, call: KernelCall[ops.GatherNDOp]) -> None:
-        b, source, indices = call.b, call.one("input"), call.one("indices")
-        batch = integer(call.op.batch_dims)
-        rank = batch + depth_of(indices)
-        slices = Slice.of(call, rank)
-
-        def take(place: list[Index]) -> None:
-            row = read_row(b, indices, place)
-            chosen = [checked(call, index, source.extents[batch + axis]) for axis, index in enumerate(row)]
-            slices.take(place, linear([*place[:batch], *chosen], source.strides[:rank]))
-
-        nest(b, indices.extents[:-1], take)
 
 
 @dataclass(frozen=True)

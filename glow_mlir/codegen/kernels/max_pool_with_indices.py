@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, number
 from glow_mlir.codegen.builder.types import i64, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.folds import combined
-from glow_mlir.codegen.kernels.indexing import as_i64
+from glow_mlir.codegen.kernels.index_checks import as_i64
 from glow_mlir.codegen.kernels.pooling import Image, Taps
 from glow_mlir.codegen.kernels.top_k import goes_before
 from glow_mlir.codegen.lines import moved_by

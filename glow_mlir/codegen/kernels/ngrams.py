@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.kernels.index_checks import checked
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp

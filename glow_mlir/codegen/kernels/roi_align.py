@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.types import i32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.interpolation import size_as
 from glow_mlir.codegen.kernels.cell_rows import CellKernel, CellRow
-from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.kernels.index_checks import checked
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.sampling import RoiAlignOp

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.element_types import is_bool, numpy_dtype
 from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.folds import known_fold
-from glow_mlir.dialects.generic_form import operand_tensors, rounded
+from glow_mlir.dialects.generic_form import dimension_sizes, operand_tensors, rounded
 from glow_mlir.dialects.glow_high import elementwise_math as unary
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -50,13 +50,11 @@ def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
     signature = op.notation()
     operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
     root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
-    if not all(map(_is_known, postorder(root))) or any(access.is_windowed for access in signature.operands):
+    is_plain = not any(access.is_windowed or access.indices for access in signature.operands)
+    if not is_plain or not all(map(_is_known, postorder(root))):
         return None
     values = [_shaped(value, view, emit) for value, view in zip(op.inputs(), op.views(), strict=True)]
-    sizes: dict[str, Size] = {}
-    for access, value in zip(signature.operands, values, strict=True):
-        own = zip(access.axes, sizes_of(value), strict=True)
-        sizes |= {name: size for name, size in own if name not in sizes or size != 1}
+    sizes = dimension_sizes(signature, op.views())
     order = [name for name in sizes if name != "1"]
     lowering = Lowering(order, sizes, emit)
     for part in postorder(root):

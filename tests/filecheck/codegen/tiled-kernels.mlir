@@ -4,21 +4,21 @@
 // RUN: glow-opt %s -p 'assign-target{target="avx2,threads=3"},select,verify-selected' --split-input-file | filecheck %s --check-prefix=PARTS
 // RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,select,allocate,glow-low-to-scf{pool=false}' --split-input-file | filecheck %s --check-prefix=CODE
 
-// The epilogue of a gather of elements reads a tile from scratch; that of a softmax is applied in registers.
+// The epilogue of a reversal reads a tile from scratch; that of a softmax is applied in registers.
 
 // CHECK-LABEL: glow_low.func @gated(
-// CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x4x128xf32>
-// CHECK-NEXT:    glow_low.gather_elements @out %y, @in %x, @in %i, @scratch %[[TILE]] {axis = 2, kernel = "gather-elements-tiled", tiles = {tile = 4}} epilogue(@in %g)
+// CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x32x64xf32>
+// CHECK-NEXT:    glow_low.reverse_sequence @out %y, @in %x, @in %n, @scratch %[[TILE]] {batch_axis = 0, time_axis = 1, kernel = "reverse-sequence-tiled", tiles = {tile = 1}} epilogue(@in %g)
 // CHECK-NOT:     glow_low.stack
 
-// CODE-LABEL: llvm.func internal @gather_elements.1x4x128
-// CODE-LABEL: llvm.func internal @stack.1x4x128
-// CODE-LABEL: llvm.func internal @gather_elements_tiled.12x128x128
-// CODE:         llvm.call @gather_elements.1x4x128
-// CODE:         llvm.call @stack.1x4x128
-glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %i: memref<12x128x128xi64>, @in %g: memref<12x128x128xf32>, @out %y: memref<12x128x128xf32>) {
-  %0 = glow_low.alloc : memref<12x128x128xf32>
-  glow_low.gather_elements @out %0, @in %x, @in %i {axis = 2}
+// CODE-LABEL: llvm.func internal @reverse_sequence.1x32x64
+// CODE-LABEL: llvm.func internal @stack.1x32x64
+// CODE-LABEL: llvm.func internal @reverse_sequence_tiled.64x32x64
+// CODE:         llvm.call @reverse_sequence.1x32x64
+// CODE:         llvm.call @stack.1x32x64
+glow_low.func @gated(@in %x: memref<64x32x64xf32>, @in %n: memref<64xi64>, @in %g: memref<64x32x64xf32>, @out %y: memref<64x32x64xf32>) {
+  %0 = glow_low.alloc : memref<64x32x64xf32>
+  glow_low.reverse_sequence @out %0, @in %x, @in %n {batch_axis = 0, time_axis = 1}
   glow_low.stack @out %y, @in %0, @in %g {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
   ^bb0(%p: f32, %q: f32):
     %1 = arith.mulf %p, %q : f32
@@ -66,11 +66,11 @@ glow_low.func @weighed(@in %x: memref<256x64xf32>, @in %g: memref<256x64xf32>, @
 // What is one tile gains nothing: the stack stays.
 
 // CHECK-LABEL: glow_low.func @whole(
-// CHECK:         glow_low.gather_elements {{.*}}kernel = "gather-elements"}
+// CHECK:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence"}
 // CHECK:         glow_low.stack
-glow_low.func @whole(@in %x: memref<64x64xf32>, @in %i: memref<64x64xi64>, @out %y: memref<64x64xf32>) {
+glow_low.func @whole(@in %x: memref<64x64xf32>, @in %n: memref<64xi64>, @out %y: memref<64x64xf32>) {
   %0 = glow_low.alloc : memref<64x64xf32>
-  glow_low.gather_elements @out %0, @in %x, @in %i {axis = 0}
+  glow_low.reverse_sequence @out %0, @in %x, @in %n {batch_axis = 1, time_axis = 0}
   glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%p: f32):
     %1 = arith.negf %p : f32
@@ -84,12 +84,12 @@ glow_low.func @whole(@in %x: memref<64x64xf32>, @in %i: memref<64x64xi64>, @out 
 // A kernel without an axis to cut has tiles as parts, one for each thread and more.
 
 // CHECK-LABEL: glow_low.func @rows(
-// CHECK:         glow_low.gather {{.*}}kernel = "gather"}
+// CHECK:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence"}
 
 // PARTS-LABEL: glow_low.func @rows(
-// PARTS:         glow_low.gather {{.*}}kernel = "gather-tiled", tiles = {tile = {{[0-9]+}}}, partitions = {tiles = 12}
-glow_low.func @rows(@in %table: memref<1000x256xf32>, @in %indices: memref<4096xi64>, @out %y: memref<4096x256xf32>) {
-  glow_low.gather @out %y, @in %table, @in %indices {axis = 0}
+// PARTS:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence-tiled", tiles = {tile = {{[0-9]+}}}, partitions = {tiles = 12}
+glow_low.func @rows(@in %x: memref<256x16x256xf32>, @in %n: memref<256xi64>, @out %y: memref<256x16x256xf32>) {
+  glow_low.reverse_sequence @out %y, @in %x, @in %n {batch_axis = 0, time_axis = 1}
 }
 
 // -----
@@ -100,4 +100,30 @@ glow_low.func @rows(@in %table: memref<1000x256xf32>, @in %indices: memref<4096x
 // CHECK:         glow_low.tf_idf_vectorizer {{.*}}kernel = "ngrams-tiled", tiles = {tile = {{[0-9]+}}}
 glow_low.func @counts(@in %x: memref<?x16xi64, #glow.sizes<[batch], batch = 1 to 8>>, @in %pool: memref<3x2xi64>, @out %y: memref<?x3xf32, #glow.sizes<[batch], batch = 1 to 8>>) {
   glow_low.tf_idf_vectorizer @out %y, @in %x, @in none, @in %pool {size = 3}
+}
+
+// -----
+
+// A product is computed with each element that is gathered alone, a function in vectors of a tile.
+
+// CHECK-LABEL: glow_low.func @elements(
+// CHECK:         glow_low.gather_elements {{.*}}kernel = "generic"} epilogue {
+// CHECK:         glow_low.gather_elements {{.*}}kernel = "generic-tiled", tiles = {tile = {{[0-9]+}}}} epilogue {
+glow_low.func @elements(@in %x: memref<12x128x128xf32>, @in %i: memref<12x128x128xi64>, @out %y: memref<12x128x128xf32>, @out %z: memref<12x128x128xf32>) {
+  %0 = glow_low.alloc : memref<12x128x128xf32>
+  glow_low.gather_elements @out %0, @in %x, @in %i {axis = 2}
+  glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %1 = arith.mulf %p, %p : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+  %2 = glow_low.alloc : memref<12x128x128xf32>
+  glow_low.gather_elements @out %2, @in %x, @in %i {axis = 2}
+  glow_low.stack @out %z, @in %2 {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %3 = math.exp %p : f32
+    glow_low.yield %3 : f32
+  }
+  glow_low.dealloc @out %2
 }

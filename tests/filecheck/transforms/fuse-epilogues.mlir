@@ -153,9 +153,9 @@ glow_low.func @waits(@x, @s, @t, @y, @z) {
 
 // CHECK-LABEL: glow_low.func @without(
 // CHECK-NOT:     epilogue
-glow_low.func @without(@in %x: memref<4x4xf32>, @in %i: memref<4x4xi64>, @out %z: memref<4x4xf32>) {
+glow_low.func @without(@in %x: memref<4x4xf32>, @in %n: memref<4xi64>, @out %z: memref<4x4xf32>) {
   %2 = glow_low.alloc : memref<4x4xf32>
-  glow_low.gather_elements @out %2, @in %x, @in %i {axis = 0}
+  glow_low.reverse_sequence @out %2, @in %x, @in %n {batch_axis = 1, time_axis = 0}
   glow_low.stack @out %z, @in %2 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%c: f32):
     %3 = arith.negf %c : f32

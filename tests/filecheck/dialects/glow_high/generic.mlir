@@ -97,7 +97,7 @@ glow_high.func @sums_behind(%x: tensor<8x16xf32>) {
 // A scalar for each point, an operand that broadcasts, and a row of which there are no elements before run time.
 
 // CHECK-LABEL: glow_high.func @dot(
-// CHECK:         %0 = glow_high.generic %x, %w {maps = [#map, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>], iterators = ["parallel", "reduction"]} {
+// CHECK:         %0 = glow_high.generic %x, %w {maps = [#map, affine_map<(d0, d1) -> (d1)>, #map1], iterators = ["parallel", "reduction"]} {
 // CHECK:         } : tensor<?xf32, #glow.sizes<[batch], batch = 1 to 8>>
 glow_high.func @dot(%x: tensor<?x16xf32, #glow.sizes<[batch], batch = 1 to 8>>, %w: tensor<16xf32>) {
   %0 = glow_high.generic %x, %w {maps = [#ij, #j, #i], iterators = ["parallel", "reduction"]} {
@@ -110,6 +110,35 @@ glow_high.func @dot(%x: tensor<?x16xf32, #glow.sizes<[batch], batch = 1 to 8>>, 
     %root = math.sqrt %sum : f32
     glow.yield %root : f32
   } : tensor<?xf32, #glow.sizes<[batch], batch = 1 to 8>>
+}
+
+// Rows that indices select, and a sum of elements whose indices are columns of another operand.
+
+// CHECK-LABEL: glow_high.func @rows(
+// CHECK:         %0 = glow_high.generic %table, %at {maps = [affine_map<(d0, d1)[s0] -> (s0, d1)>, #map1, #map], iterators = ["parallel", "parallel"], indices = [1], index_maps = [#map1], failure = "no such row"} {
+
+// LOW-LABEL: glow_low.func @rows(
+// LOW:         glow_low.generic @out %{{.*}}, @in %table, @in %at {maps = [affine_map<(d0, d1)[s0] -> (s0, d1)>,
+glow_high.func @rows(%table: tensor<9x16xf32>, %at: tensor<8xi64>) {
+  %0 = glow_high.generic %table, %at {maps = [affine_map<(d0, d1)[s0] -> (s0, d1)>, #i, #ij], iterators = ["parallel", "parallel"], indices = [1], index_maps = [#i], failure = "no such row"} {
+  ^bb0(%e: f32, %i: i64):
+    %negated = arith.negf %e : f32
+    glow.yield %negated : f32
+  } : tensor<8x16xf32>
+}
+
+// CHECK-LABEL: glow_high.func @tuples(
+// CHECK:         %0 = glow_high.generic %x, %at {maps = [affine_map<(d0, d1)[s0, s1] -> (s1, s0)>,
+// CHECK-SAME:      indices = [1, 1], index_maps = [#map2, affine_map<(d0, d1) -> (d0, d1, 1)>]
+glow_high.func @tuples(%x: tensor<9x16xf32>, %at: tensor<8x5x2xi32>) {
+  %0 = glow_high.generic %x, %at {maps = [affine_map<(d0, d1)[s0, s1] -> (s1, s0)>, affine_map<(d0, d1) -> (d0, d1, 0)>, #i], iterators = ["parallel", "reduction"], indices = [1, 1], index_maps = [affine_map<(d0, d1) -> (d0, d1, 0)>, affine_map<(d0, d1) -> (d0, d1, 1)>], failure = "an index is out of range"} {
+  ^bb0(%row: !glow.row<f32, [1]>, %i: !glow.row<i32, [1]>):
+    %sum = glow.stage(%row) over [1] fold [add] along [1] {
+    ^bb1(%a: f32):
+      glow.yield %a : f32
+    } : f32
+    glow.yield %sum : f32
+  } : tensor<8xf32>
 }
 
 // Windows: maps that are sums, and the sizes of dimensions that no operand has as an axis.
