@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx_models import integers, model_of, node, value, weight
 
 from glow_mlir import InferenceSession
@@ -66,7 +66,9 @@ TOLD: dict[str, tuple[Callable[[], onnx.ModelProto], list[str]]] = {
     ),
     "an initializer that Python reads": (
         lambda: on_strings(
-            node("StringConcat", "x w"), initializers=[helper.make_tensor("w", 8, [1], [b"q"])], ir_version=3
+            node("StringConcat", "x w"),
+            initializers=[numpy_helper.from_array(np.array(["q"], object), "w")],
+            ir_version=3,
         ),
         [f"1 {LIFTED}'w'"],
     ),

@@ -165,12 +165,8 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
     if not model.opset_import:
         return  # As models of the first IR versions are.
     own = {plain_domain(function.domain) for function in model.functions}
-    bodies: tuple[tuple[Any, Sequence[onnx.NodeProto]], ...] = (
-        (model, model.graph.node),
-        *((function, function.node) for function in model.functions),
-    )
     imported = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
-    for body, nodes in bodies:
+    for body, nodes, where in _importing(model):
         here = {plain_domain(opset.domain) for opset in body.opset_import}
         used: dict[str, list[onnx.NodeProto]] = {}
         for node in all_nodes(nodes):
@@ -180,10 +176,17 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
             if domain in own or any(has_importer(domain, node.op_type) for node in users):
                 version = imported.get(domain) or _version(domain, users, imported)
                 label = domain or "ai.onnx"
-                reason = f"{users[0].op_type}: the model imports no version of opset '{label}'"
+                reason = f"{users[0].op_type}: {where} imports no version of opset '{label}'"
                 hint = "name the version in opset_import"
                 doubt = Doubt(reason, f"{version} is assumed", node=node_name(users[0]), hint=hint)
                 yield Assumption(doubt, _importer(body, domain, version))
+
+
+def _importing(model: onnx.ModelProto) -> Iterator[tuple[Any, Sequence[onnx.NodeProto], str]]:
+    """What imports opsets, the model and each of its functions, with its nodes and what errors call it."""
+    yield model, model.graph.node, "the model"
+    for function in model.functions:
+        yield function, function.node, f"function '{function.name}'"
 
 
 def _importer(body: Any, domain: str, version: int) -> Callable[[], None]:
@@ -210,14 +213,15 @@ def _exists(domain: str, node: onnx.NodeProto, version: int) -> bool:
 
 def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
     """Operators of `EARLY` in opsets that do not have them; they are taken as they are."""
-    version = next((opset.version for opset in model.opset_import if not plain_domain(opset.domain)), 1)
-    for node in all_nodes(model.graph.node):
-        kind = node.op_type
-        if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
-            first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
-            where = f"of opset {first}, and the model imports opset {version}" if first else "in no opset"
-            doubt = Doubt(f"{kind}: it is {where}", AS_IN_ONNXRUNTIME, node=node_name(node))
-            yield Assumption(doubt, lambda: None)
+    for body, nodes, where in _importing(model):
+        version = next((opset.version for opset in body.opset_import if not plain_domain(opset.domain)), 1)
+        for node in all_nodes(nodes):
+            kind = node.op_type
+            if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
+                first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
+                place = f"of opset {first}, and {where} imports opset {version}" if first else "in no opset"
+                doubt = Doubt(f"{kind}: it is {place}", AS_IN_ONNXRUNTIME, node=node_name(node))
+                yield Assumption(doubt, lambda: None)
 
 
 # ---- order
