@@ -106,6 +106,18 @@ FORGIVEN: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         lambda: model_of([constant("w", weight("", 1, 1)), constant("w", weight("", 2, 2)), node("Add", "x w")]),
         "constant 'w' is defined twice",
     ),
+    "a constant of another value for each of its uses": (
+        lambda: model_of(
+            [
+                constant("w", weight("", 1, np.nan)),
+                node("Add", "x w", "a"),
+                constant("w", weight("", 2, 2)),
+                node("Mul", "a w"),
+                constant("w", weight("", 3, 3)),
+            ]
+        ),
+        "constant 'w' is defined 3 times; the last value is used",
+    ),
     "a constant that is an initializer as well": (
         lambda: model_of([constant("w", weight("", 2, 2)), node("Add", "x w")], initializers=[weight("w", 1, 1)]),
         "constant 'w' is defined twice",
@@ -120,7 +132,7 @@ FORGIVEN: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     ),
     "an output that is listed twice": (
         lambda: model_of([node("Relu")], outputs=["y", "y", "y"]),
-        "output 'y' is listed twice; the second one is called 'y.2' (2 times)",
+        "output 'y' is listed 3 times; the others are called 'y.2', 'y.3'",
     ),
     "an input that is an output twice": (
         lambda: model_of([node("Relu")], outputs=["x", "y", "x"]),

@@ -111,3 +111,17 @@ def test_calls_of_any_size_are_told_of_a_fault_once() -> None:
     with pytest.warns(GlowWarning) as found:
         ran(model, {"x": np.ones(2, np.float32)}, {"x": X})
     assert len(found) == 2
+
+
+def test_faults_of_one_kind_in_other_words_are_counted_apart() -> None:
+    """The first is told, and of how many nodes that is true."""
+    kinds = {"a": 3, "b": 3, "c": 9, "d": 7}
+    given: dict[str, Any] = {"domain": "ai.onnx.ml", "targets": 1}
+    nodes = [node("LinearRegressor", "x", name, coefficients=[1.0] * count, **given) for name, count in kinds.items()]
+    model = model_of(nodes, [value("x", shape=(1, 2))], list(kinds))
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    with pytest.warns(GlowWarning) as found:
+        ran(model)
+    (line,) = [str(item.message).partition(" (hint")[0] for item in found]
+    expected = "3 coefficients for 1 times 2 features; the first 2 are taken"
+    assert line == f"node 'a': LinearRegressor: {expected} (2 nodes, 2 more nodes have a fault of this kind)"
