@@ -207,7 +207,6 @@ def test_wrong_inputs(network: FakeNetwork, name: str) -> None:
 
 WRONG_MEMBERS: dict[str, dict[str, Any]] = {
     "an unknown output": {"outputs": [{"name": "z"}]},
-    "an output twice": {"outputs": [{"name": "y"}, {"name": "y"}]},
     "outputs that are none": {"outputs": "y"},
     "classes": {"outputs": [{"name": "y", "parameters": {"classification": 3}}]},
     "an id that is none": {"id": 7},
@@ -218,6 +217,11 @@ WRONG_MEMBERS: dict[str, dict[str, Any]] = {
     "a start that is none": {"parameters": {"sequence_id": 1, "sequence_start": 1}},
     "binary that is neither": {"parameters": {"binary_data_output": 1}},
 }
+
+
+def test_outputs_are_named_once(network: FakeNetwork) -> None:
+    with pytest.raises(InputError, match="the request names output 'y' twice"):
+        read(network, tensor(data=[1, 2, 3]), outputs=[{"name": "y"}, {"name": "y"}])
 
 
 @pytest.mark.parametrize("name", WRONG_MEMBERS)
