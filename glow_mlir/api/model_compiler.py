@@ -441,6 +441,8 @@ class ModelCompiler:
             return Template(model.signature(self._options.dimensions), names)
         from glow_mlir.frontends.onnx.signature import signature_of
 
+        # What is wrong with the model as a whole is wrong for all sizes; whoever imports it does not tell again.
+        model.settle(self._options.strict)
         return Template(signature_of(model, self._options.dimensions), names)
 
     def _check_machines(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,12 +106,18 @@ def test_errors_of_parts_name_the_file(tmp_path: Path) -> None:
             ran(file, {"x": X, "s": S})
 
 
-def test_calls_of_any_size_are_told_of_a_fault_once() -> None:
+def test_faults_of_a_model_as_a_whole_are_told_before_calls_of_any_size() -> None:
     swapped = [node("Neg", "a", "y", "late"), node("Relu", "x", "a", "early")]
     model = model_of(swapped, [value("x", shape=("N",))], initializers=[integers("w", 1)], ir_version=3)
     with pytest.warns(GlowWarning) as found:
-        ran(model, {"x": np.ones(2, np.float32)}, {"x": X})
+        session = InferenceSession(model, cache=False, backend="interpreter")
     assert len(found) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GlowWarning)
+        for size in (2, 3):
+            session.run(None, {"x": np.ones(size, np.float32)})
+    with pytest.raises(ModelError, match="1 initializer is not an input"):
+        InferenceSession(model, cache=False, strict=True)
 
 
 def test_faults_of_one_kind_in_other_words_are_counted_apart() -> None:
