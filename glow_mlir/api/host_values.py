@@ -7,16 +7,20 @@ from typing import Any
 
 from glow_mlir.errors import HostValuesError
 from glow_mlir.runtime.executable import Executable
+from glow_mlir.support.activity import telling_once
 
 Compile = Callable[[Any], tuple[Executable, dict[str, float]]]
 """Compiles a model: what runs it, and the seconds of each stage."""
 
 
-def with_host_values(model: Any, compile_: Compile, strict: bool = False) -> tuple[Executable, dict[str, float]]:
+def with_host_values(
+    model: Any, compile_: Compile, strict: bool, told: set[str]
+) -> tuple[Executable, dict[str, float]]:
     """
     What runs a model, compiled as a whole, or in parts where Python computes some of its values.
 
-    With `strict`, what such a model says wrongly is refused that a warning tells of otherwise.
+    With `strict`, what such a model says wrongly is refused that a warning tells of otherwise. `told` has the warnings
+    that are not told again.
     """
     try:
         return compile_(model)
@@ -24,4 +28,6 @@ def with_host_values(model: Any, compile_: Compile, strict: bool = False) -> tup
         from glow_mlir.frontends.onnx.hosted_model import HostedModel
         from glow_mlir.frontends.onnx.importer import whole_model
 
-        return HostedModel(whole_model(model, strict), lambda part: compile_(part)[0].entry()), {}
+        with telling_once(told):
+            whole = whole_model(model, strict)
+        return HostedModel(whole, lambda part: compile_(part)[0].entry()), {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
 from glow_mlir.api.device_tensors import check_present
-from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, model_identity
+from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, is_opened, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError, printable
@@ -32,7 +32,7 @@ from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specialization import Loaded, Making
 from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
-from glow_mlir.support.activity import warning_to, watching
+from glow_mlir.support.activity import telling_once, warning_to, watching
 from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -130,11 +130,14 @@ class ModelCompiler:
         time_limit: float = 0.0,
         asks: bool = True,
         progress: Callable[[str], None] | None = None,
+        told: set[str] | None = None,
     ) -> None:
         """
         `time_limit` says how many seconds one compilation may take; 0 for any time. With `asks`, another process may be
-        asked to compile. `progress` is told what a compilation is at that a caller waits for.
+        asked to compile. `progress` is told what a compilation is at that a caller waits for; `told` has the
+        warnings that are not told again.
         """
+        self._warnings: set[str] = set() if told is None else told
         self._progress = progress
         self._is_reported = asks
         """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
@@ -159,12 +162,13 @@ class ModelCompiler:
         with self._reported():
             return self._open()
 
-    def _reported(self) -> AbstractContextManager[None]:
-        """A context that reports the work inside the `with` statement to the caller."""
-        if self._progress is not None:
-            return watching(self._progress)
+    @contextmanager
+    def _reported(self) -> Generator[None]:
+        """A context that reports the work inside the `with` statement to the caller, and repeats no warning."""
         name = self._model.name if isinstance(self._model, Path) else "a model"
-        return report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
+        quiet = report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
+        with telling_once(self._warnings), quiet if self._progress is None else watching(self._progress):
+            yield
 
     def _open(self) -> Loaded | Template:
         if self._loader is None and not self._is_elsewhere(self._model):
@@ -297,7 +301,10 @@ class ModelCompiler:
 
         `None` where it is not to be asked, or cannot. `source` is the model as it is, if that is known.
         """
-        model: Any = source.identity if source is not None and isinstance(source.identity, bytes) else self._model
+        model: Any = self._model
+        # What a `Model` knows of its faults does not go to another process, which tells nothing beside calls.
+        if source is not None and isinstance(source.identity, bytes) and (is_background or not is_opened(model)):
+            model = source.identity
         if not self._is_elsewhere(model, is_background):
             return None
         request = Request(model, self._options, assumptions, self._time_limit, is_kept=self._loader is not None)
@@ -436,6 +443,8 @@ class ModelCompiler:
             return Template(model.signature(self._options.dimensions), names)
         from glow_mlir.frontends.onnx.signature import signature_of
 
+        # What is wrong with the model as a whole is wrong for all sizes; whoever imports it does not tell again.
+        model.settle(self._options.strict)
         return Template(signature_of(model, self._options.dimensions), names)
 
     def _check_machines(self) -> None:
@@ -461,7 +470,7 @@ class ModelCompiler:
     def _remember(self, source: _Source) -> None:
         """Keep the source of a template; a model in memory is copied."""
         self._source = source
-        if not isinstance(self._model, Path) and not is_importable(self._model):
+        if not isinstance(self._model, Path) and not is_importable(self._model) and not is_opened(self._model):
             self._model = source.identity
 
     def _opened(self, model: Any) -> Any:

@@ -31,6 +31,11 @@ def is_importable(model: Any) -> bool:
     return hasattr(model, "free_dimensions") and hasattr(model, "identity")
 
 
+def is_opened(model: Any) -> bool:
+    """Whether a model is a `Model` of ONNX, which knows its file and its faults."""
+    return hasattr(model, "proto") and hasattr(model, "doubts")
+
+
 _NAMED = re.compile(r"backend\s*=\s*([^,>]*)")
 """A backend that a text may name: every target of a function does."""
 
@@ -91,7 +96,8 @@ def model_identity(
         from glow_mlir.ir.text import module_text
 
         return module_text(model, locations=True), model
-    return model.SerializeToString(deterministic=True), model
+    proto = model.proto if is_opened(model) else model
+    return proto.SerializeToString(deterministic=True), model
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -122,7 +128,7 @@ def stored_bytes(model: Any) -> int:
     if is_importable(model):
         return 0
     if not is_ir(model):
-        return model.ByteSize()
+        return (model.proto if is_opened(model) else model).ByteSize()
     from glow_mlir.dialects.glow_high.storage import ConstantOp
     from glow_mlir.dialects.shapes import bytes_of
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from glow_mlir.api.model_identity import is_importable, is_ir
+from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.support.symbols import Dimension
 
@@ -27,7 +27,8 @@ def accepted_model(model: Any) -> Any:
         return path
     # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
-    if is_module or is_importable(model) or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
+    is_own = is_module or is_importable(model) or is_opened(model)
+    if is_own or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
         return model
     hint = "give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp"
     if hasattr(model, "state_dict"):

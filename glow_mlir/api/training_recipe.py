@@ -10,6 +10,7 @@ from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.profiling import seen_where_quantized
 from glow_mlir.frontends.onnx.importer import Model, ModelSource
 from glow_mlir.options.quantization import Quantization
+from glow_mlir.support.activity import warning_to
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.losses import Loss
@@ -42,7 +43,8 @@ class Recipe:
         rounding = None
         if self.quantization is not None:
             plan = partial(Rounding.planned, options=self.quantization)
-            rounding = seen_where_quantized(model, self.dimensions, plan)
+            with warning_to(lambda _: None):  # The import below tells.
+                rounding = seen_where_quantized(model, self.dimensions, plan)
         module = training_module(
             model,
             self.losses,
@@ -52,5 +54,6 @@ class Recipe:
             self.seed,
             rounding,
             self.is_split,
+            strict=self.options.get("strict", False),
         )
         return ModelSession.of(module, entry=PREDICT, **self.options)

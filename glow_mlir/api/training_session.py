@@ -31,6 +31,7 @@ from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.typed_arrays import as_typed
+from glow_mlir.support.activity import warning_to
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
@@ -310,10 +311,11 @@ class TrainingSession:
             if self._recipe.quantization is None:
                 raise OptionError("the session did not record a profile", hint="TrainingSession(…, quantization=…)")
             found = read_profile(Path(self._recipe.quantization.profile))
-            retold(found, trained, self._recipe.dimensions)
+            with warning_to(lambda _: None):  # The session was told.
+                retold(found, trained, self._recipe.dimensions)
             found.write(Path(profile))
         with replaced(Path(path)) as file:
-            file.write(trained.SerializeToString())
+            file.write(trained.proto.SerializeToString())
 
     def is_finite(self) -> bool:
         """Whether all parameters and running statistics are numbers, which steps that are too long end."""

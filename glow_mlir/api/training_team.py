@@ -21,6 +21,7 @@ from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
 from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.support import onnx_loader
+from glow_mlir.support.activity import warning_to
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.portable_errors import portable
@@ -196,7 +197,8 @@ class _Member:
         """Take the task, compile, and say so."""
         task = _task(*read_parts(channel, 1))
         descriptor = read_file(channel)
-        session = task.recipe.session(trainable_model(task.recipe.source))
+        with warning_to(lambda _: None):  # The first process tells.
+            session = task.recipe.session(trainable_model(task.recipe.source))
         kinds = SharedKinds.of(session, task.processes, task.parts)
         shared = kinds.laid_out(bytes_of(mmap.mmap(descriptor, kinds.size)))
         os.close(descriptor)

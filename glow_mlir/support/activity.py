@@ -74,6 +74,29 @@ def relaying(warned: Callable[[GlowError], None], cautioned: Callable[[GlowError
 
 
 @contextmanager
+def telling_once(told: set[str]) -> Generator[None]:
+    """Tell of each caution inside the `with` statement unless `told` has it, which learns of those that are told."""
+    around = _LISTENERS.get()
+    warned = _ignored if around is None else around[0]
+
+    def once(warning: GlowError) -> None:
+        if str(warning) not in told:
+            told.add(str(warning))
+            token = _LISTENERS.set(around)
+            try:
+                caution(warning)
+            finally:
+                _LISTENERS.reset(token)
+
+    with relaying(warned, once):
+        yield
+
+
+def _ignored(warning: GlowError) -> None:
+    """Nobody listens."""
+
+
+@contextmanager
 def warning_to(listener: Callable[[GlowError], None]) -> Generator[None]:
     """Call `listener` with each warning inside the `with` statement, once where several are in the same words."""
     reported: set[str] = set()

@@ -17,7 +17,7 @@ from glow_mlir.frontends.onnx.signature import signature_of
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.training_form import parameters_of, separated, statistics_of, training_form
 from glow_mlir.ir.rewriting import high_functions
-from glow_mlir.support.activity import warn
+from glow_mlir.support.activity import telling_once, warn
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer
@@ -57,6 +57,7 @@ def training_module(
     seed: int = 0,
     rounding: Rounding | None = None,
     is_split: bool = False,
+    strict: bool = False,
 ) -> ModuleOp:
     """
     The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
@@ -68,6 +69,7 @@ def training_module(
     In the place of `train`, a module that `is_split` has `gradients` and `update`: the gradients of the loss times its
     share, an input, add up in state of the parameters, until an update takes them. The loss of `evaluate` has its share
     as well.
+    Of what the model says wrongly a warning tells, or a `ModelError` where the import is `strict`.
     Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
     """
     if not -1 << 63 <= seed < 1 << 63:
@@ -76,10 +78,11 @@ def training_module(
     _warn_of_probabilities(model, losses)
     state = dict.fromkeys(statistics_of(model.proto.graph), False)
     state |= dict.fromkeys(_parameters(model, trainable), True)
-    module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
     form = training_form(model.proto)
-    trained = replace(model, proto=form.model, doubts=())
-    import_model(trained, dimensions, step, state=state, module=module, seed=seed)
+    trained = replace(model, proto=form.model, doubts=(), customs=())
+    with telling_once(set()):
+        module = import_model(model, dimensions, PREDICT, strict=strict, state=state, seed=seed)
+        import_model(trained, dimensions, step, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
     if rounding is not None:
         for function in functions.values():

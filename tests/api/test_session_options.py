@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from iris_classifier import flowers, iris_classifier
+from onnx import numpy_helper
 from small_models import adding, with_weight
 
 import glow_mlir
@@ -33,7 +34,7 @@ from glow_mlir.api.onnxruntime.refused_names import REFUSED
 from glow_mlir.api.onnxruntime.session_options import LEFT_OUT
 from glow_mlir.api.onnxruntime.settings import Effect, Settings
 from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZED
-from glow_mlir.errors import GlowError, GlowWarning, InputError, OptionError
+from glow_mlir.errors import GlowError, GlowWarning, InputError, ModelError, OptionError
 
 onnxruntime: Any = import_module("onnxruntime")
 """It has annotations, but gaps in them."""
@@ -189,6 +190,19 @@ def test_constants_leave_the_model_as_it_is() -> None:
     x = {"x": np.zeros(3, np.float32)}
     assert InferenceSession(model, told).run(None, x)[0].tolist() == [5, 5, 5]
     assert InferenceSession(model).run(None, x)[0].tolist() == [1, 1, 1]
+
+
+def test_faults_of_a_model_are_told_beside_constants_from_options(tmp_path: Path) -> None:
+    model, told = with_weight(1), SessionOptions()
+    model.graph.ClearField("name")
+    onnx.save(model, tmp_path / "m.onnx")
+    told.add_external_initializers(["w"], [OrtValue(np.full(3, 5, np.float32))])
+    with pytest.warns(GlowWarning, match=f"^{tmp_path / 'm.onnx'}: a graph has no name; it is called 'graph'"):
+        session = InferenceSession(tmp_path / "m.onnx", told)
+    assert session.run(None, {"x": np.zeros(3, np.float32)})[0][0] == 5
+    assert numpy_helper.to_array(session.model.graph.initializer[0])[0] == 5
+    with pytest.raises(ModelError, match="a graph has no name"):
+        InferenceSession(tmp_path / "m.onnx", told, strict=True)
 
 
 def test_profiles_have_each_instruction_of_each_call(tmp_path: Path) -> None:

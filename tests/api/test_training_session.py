@@ -16,7 +16,7 @@ from training_models import convolutional, model, perceptron
 
 import glow_mlir
 from glow_mlir import InferenceSession, TrainingSession
-from glow_mlir.errors import GlowError, InputError, OptionError, UnsupportedError
+from glow_mlir.errors import GlowError, GlowWarning, InputError, ModelError, OptionError, UnsupportedError
 from glow_mlir.training.losses import CrossEntropy, MeanSquaredError
 from glow_mlir.training.optimizers import SGD, AdamW
 
@@ -36,6 +36,21 @@ def test_steps_lower_the_loss_until_a_batch_is_known() -> None:
     losses = [trained.step(BATCH) for _ in range(200)]
     assert losses[-1] < 0.05 < losses[0]
     assert (trained.predict({"x": BATCH["x"]})["y"].argmax(1) == BATCH["targets"]).all()
+
+
+def test_faults_of_a_model_are_told_once_and_refused_by_the_strict() -> None:
+    """Those of nodes, of declarations, of the model as a whole, and those that were mended."""
+    source = perceptron([6, 5, 3], 8)
+    source.graph.ClearField("name")
+    source.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 9
+    source.ir_version = 3
+    with pytest.warns(GlowWarning) as found:
+        session(source)
+    lines = sorted(str(item.message).partition(";")[0] for item in found)
+    assert [line.partition(" ")[0] for line in lines] == ["4", "a", "output"]
+    with pytest.raises(ModelError, match="4 initializers are not inputs") as refused:
+        session(source, strict=True)
+    assert len(refused.value.others) == 2
 
 
 @pytest.mark.parametrize("percent", [80, 50, 30])

@@ -51,9 +51,9 @@ def branching(then: list[onnx.NodeProto], late: list[onnx.NodeProto] | None = No
     return model_of([node("If", "flag", "y", "if", **branches), *(late or [])], initializers=[FLAG])
 
 
-def function(nodes: list[onnx.NodeProto], imports: bool = True) -> onnx.ModelProto:
+def function(nodes: list[onnx.NodeProto], imports: bool = True, opset: int = 18) -> onnx.ModelProto:
     """A call of a function of the model's own."""
-    opsets = [helper.make_opsetid("", 18), *([helper.make_opsetid("com.microsoft", 1)] if imports else [])]
+    opsets = [helper.make_opsetid("", opset), *([helper.make_opsetid("com.microsoft", 1)] if imports else [])]
     model = model_of([node("F", domain="own")])
     model.opset_import.append(helper.make_opsetid("own", 1))
     model.functions.append(helper.make_function("own", "F", ["x"], ["y"], nodes, opsets))
@@ -106,6 +106,18 @@ FORGIVEN: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         lambda: model_of([constant("w", weight("", 1, 1)), constant("w", weight("", 2, 2)), node("Add", "x w")]),
         "constant 'w' is defined twice",
     ),
+    "a constant of another value for each of its uses": (
+        lambda: model_of(
+            [
+                constant("w", weight("", 1, np.nan)),
+                node("Add", "x w", "a"),
+                constant("w", weight("", 2, 2)),
+                node("Mul", "a w"),
+                constant("w", weight("", 3, 3)),
+            ]
+        ),
+        "constant 'w' is defined 3 times; the last value is used",
+    ),
     "a constant that is an initializer as well": (
         lambda: model_of([constant("w", weight("", 2, 2)), node("Add", "x w")], initializers=[weight("w", 1, 1)]),
         "constant 'w' is defined twice",
@@ -120,7 +132,7 @@ FORGIVEN: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     ),
     "an output that is listed twice": (
         lambda: model_of([node("Relu")], outputs=["y", "y", "y"]),
-        "output 'y' is listed twice; the second one is called 'y.2' (2 times)",
+        "output 'y' is listed 3 times; the others are called 'y.2', 'y.3'",
     ),
     "an input that is an output twice": (
         lambda: model_of([node("Relu")], outputs=["x", "y", "x"]),
@@ -170,8 +182,18 @@ OWN: dict[str, tuple[Callable[[], onnx.ModelProto], str, Any]] = {
     "a function that is not sorted": (lambda: function(SWAPPED), "the nodes of function 'F' are not sorted", [0, -2]),
     "a function that does not import what it uses": (
         lambda: function([node("QuickGelu", domain="com.microsoft", alpha=0.0)], imports=False),
-        "QuickGelu: the model imports no version of opset 'com.microsoft'; 1 is assumed",
+        "QuickGelu: function 'F' imports no version of opset 'com.microsoft'; 1 is assumed",
         [-0.5, 1],
+    ),
+    "a function with an operator of no opset": (
+        lambda: function([node("ScaledTanh", alpha=1.0, beta=0.0, name="tanh")]),
+        "node 'tanh': ScaledTanh: it is in no opset",
+        [0, 0],
+    ),
+    "a function with an operator before there was one": (
+        lambda: function([node("ThresholdedRelu", alpha=1.0)], opset=9),
+        "node 'y': ThresholdedRelu: it is of opset 10, and function 'F' imports opset 9",
+        [0, 2],
     ),
     "an old operator of ai.onnx.ml": (
         lambda: model_of([node("Normalizer", domain="ai.onnx.ml", norm="MAX")], [value("x", shape=(1, 2))]),

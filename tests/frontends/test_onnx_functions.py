@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx import inlining
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.frontends.onnx.inlining import expanded_nodes
@@ -36,6 +36,24 @@ def model(*functions: onnx.FunctionProto) -> onnx.ModelProto:
 def doubling(levels: int) -> onnx.ModelProto:
     """Functions of which each applies the one before it twice, the first a negation."""
     return model(function("f0", "Neg"), *(function(f"f{n}", f"f{n - 1}", f"f{n - 1}") for n in range(1, levels + 1)))
+
+
+def test_functions_of_other_opsets_are_inlined_where_operators_are_the_same() -> None:
+    """Add is of opset 14, and Softmax is another one since 13."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+
+    def calling(kind: str, inputs: list[str], opset: int) -> onnx.ModelProto:
+        opsets = [helper.make_opsetid("", opset)]
+        body = helper.make_function("own", "F", ["a"], ["b"], [helper.make_node(kind, inputs, ["b"])], opsets)
+        call = helper.make_node("F", ["x"], ["y"], "call", domain="own")
+        graph = helper.make_graph([call], "graph", [x], [onnx.ValueInfoProto(name="y")])
+        imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+        return helper.make_model(graph, functions=[body], opset_imports=imports)
+
+    assert [node.op_type for node in inlining.inlined(calling("Add", ["a", "a"], 14)).graph.node] == ["Add"]
+    reason = "function 'F' imports opset 12 of 'ai.onnx', and the model opset 18, in which Softmax differs"
+    with pytest.raises(UnsupportedError, match=f"^node 'call': {reason}"):
+        import_model(calling("Softmax", ["a"], 12))
 
 
 def test_nodes_are_counted_as_they_are_expanded() -> None:

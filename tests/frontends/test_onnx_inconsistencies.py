@@ -55,7 +55,7 @@ DOUBTFUL: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "initializer that an old model does not list": (
         UNLISTED,
-        "1 initializer is not an input, as IR version 3 requires: 'w'; they are treated as constants (hint: ",
+        "1 initializer is not an input, as IR version 3 requires: 'w'; it is treated as a constant (hint: ",
     ),
     "output of a negative extent": (
         declared([RELU], value("y", shape=(-5,))),

@@ -112,6 +112,13 @@ def test_wrong_requests(channel: Any) -> None:
     assert refused(channel, message_class("ModelReadyRequest")(name="nothing"), "ModelReady")[0] == "NOT_FOUND"
 
 
+def test_outputs_are_named_once(channel: Any) -> None:
+    message = request(contents={"fp32_contents": [1, 2, 3]})
+    for _ in range(2):
+        message.outputs.add(name="y")
+    assert refused(channel, message) == ("INVALID_ARGUMENT", "the request names output 'y' twice")
+
+
 def test_errors_of_a_network(channel: Any) -> None:
     answers = [
         refused(channel, request("failing", (1,), "INT64", contents={"int64_contents": [number]}))

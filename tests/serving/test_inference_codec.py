@@ -209,7 +209,6 @@ WRONG_MEMBERS: dict[str, dict[str, Any]] = {
     "an id that is too long": {"id": "a" * 70_000},
     "a sequence whose name is too long": {"parameters": {"sequence_id": "a" * 70_000}},
     "an unknown output": {"outputs": [{"name": "z"}]},
-    "an output twice": {"outputs": [{"name": "y"}, {"name": "y"}]},
     "outputs that are none": {"outputs": "y"},
     "classes": {"outputs": [{"name": "y", "parameters": {"classification": 3}}]},
     "an id that is none": {"id": 7},
@@ -220,6 +219,11 @@ WRONG_MEMBERS: dict[str, dict[str, Any]] = {
     "a start that is none": {"parameters": {"sequence_id": 1, "sequence_start": 1}},
     "binary that is neither": {"parameters": {"binary_data_output": 1}},
 }
+
+
+def test_outputs_are_named_once(network: FakeNetwork) -> None:
+    with pytest.raises(InputError, match="the request names output 'y' twice"):
+        read(network, tensor(data=[1, 2, 3]), outputs=[{"name": "y"}, {"name": "y"}])
 
 
 @pytest.mark.parametrize("name", WRONG_MEMBERS)

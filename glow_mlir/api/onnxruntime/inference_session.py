@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.model_identity import is_opened
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.onnxruntime.allocators import check_global_threads
 from glow_mlir.api.onnxruntime.messages import is_telling, telling
@@ -206,7 +207,8 @@ class InferenceSession(SessionFacade):
     @property
     def model(self) -> Any:
         """The model, as it was given, or with the constants that options put into it."""
-        return self._compiled.model
+        model: Any = self._compiled.model
+        return model.proto if is_opened(model) else model
 
     # ---- what onnxruntime's sessions say of themselves ----
 

@@ -55,7 +55,7 @@ def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple
         # One line for each kind: most files that have such a mistake have it in many places.
         if found:
             first = found[0].doubt
-            first.times = f" ({len(found)} times)" if len(found) > 1 else ""
+            first.times = f" (and {len(found) - 1} more like it)" if len(found) > 1 else ""
             doubts.append(first)
     return model, tuple(doubts)
 
@@ -92,41 +92,65 @@ def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
         (graph.node, constants, lambda item: item.output[0] if item.output else ""),
         (graph.sparse_initializer, list(graph.sparse_initializer), lambda item: item.values.name),
     )
-    last: dict[str, Any] = {}
-    for _, items, name_of in groups:
-        last.update((name_of(item), item) for item in items)
+    given: dict[str, list[tuple[Any, Any]]] = {}
     for container, items, name_of in groups:
         for item in items:
-            name = name_of(item)
-            if name and last[name] is not item:
-                hint = "give each value a name of its own"
-                doubt = Doubt(f"constant '{name}' is defined twice", "the last value is used", hint=hint)
-                yield Assumption(doubt, _remover(container, item))
+            given.setdefault(name_of(item), []).append((container, item))
+    for name, found in given.items():
+        if name and len(found) > 1:
+            hint = "give each value a name of its own"
+            reason = f"constant '{name}' is defined {_times(len(found))}"
+            yield Assumption(Doubt(reason, "the last value is used", hint=hint), _keeper_of_last(graph, found))
 
 
-def _remover(container: Any, item: Any) -> Callable[[], None]:
-    return lambda: container.remove(item)
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+def _keeper_of_last(graph: onnx.GraphProto, found: Sequence[tuple[Any, Any]]) -> Callable[[], None]:
+    def mend() -> None:
+        *others, (container, last) = found
+        for around, item in others:
+            _remove(around, item)
+        if container is graph.node:  # Nodes that used one of the others are before it.
+            copy = onnx.NodeProto()
+            copy.CopyFrom(last)
+            _remove(container, last)
+            container.insert(0, copy)
+
+    return mend
+
+
+def _remove(container: Any, item: Any) -> None:
+    """Take an item out, and none that is equal to it."""
+    del container[next(place for place, other in enumerate(container) if other is item)]
 
 
 def _repeated_outputs(model: onnx.ModelProto) -> Iterator[Assumption]:
     graph = model.graph
-    seen: set[str] = set()
-    taken: set[str] | None = None
+    listed: dict[str, list[onnx.ValueInfoProto]] = {}
     for output in graph.output:
-        if output.name and output.name in seen:
-            taken = taken if taken is not None else _names(graph)
-            name = next(name for n in range(2, len(taken) + 3) if (name := f"{output.name}.{n}") not in taken)
-            taken.add(name)
-            assumed, hint = f"the second one is called '{name}'", "give each its own name, with an Identity"
-            doubt = Doubt(f"output '{output.name}' is listed twice", assumed, hint=hint)
-            yield Assumption(doubt, _copier(graph, output, name))
-        seen.add(output.name)
+        listed.setdefault(output.name, []).append(output)
+    taken: set[str] | None = None
+    for name, (_, *others) in listed.items():
+        if not name or not others:
+            continue
+        taken = taken if taken is not None else _names(graph)
+        fresh: list[str] = []
+        for _ in others:
+            fresh.append(next(new for n in range(2, len(taken) + 3) if (new := f"{name}.{n}") not in taken))
+            taken.add(fresh[-1])
+        names = ", ".join(f"'{new}'" for new in fresh[:3]) + (", …" if len(fresh) > 3 else "")
+        assumed = f"the second one is called {names}" if len(fresh) == 1 else f"the others are called {names}"
+        reason, hint = f"output '{name}' is listed {_times(len(fresh) + 1)}", "give each its own name, with an Identity"
+        yield Assumption(Doubt(reason, assumed, hint=hint), _copier(graph, others, fresh))
 
 
-def _copier(graph: onnx.GraphProto, output: onnx.ValueInfoProto, name: str) -> Callable[[], None]:
+def _copier(graph: onnx.GraphProto, outputs: Sequence[onnx.ValueInfoProto], names: Sequence[str]) -> Callable[[], None]:
     def mend() -> None:
-        graph.node.append(helper.make_node("Identity", [output.name], [name]))
-        output.name = name
+        for output, name in zip(outputs, names, strict=True):
+            graph.node.append(helper.make_node("Identity", [output.name], [name]))
+            output.name = name
 
     return mend
 
@@ -165,12 +189,8 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
     if not model.opset_import:
         return  # As models of the first IR versions are.
     own = {plain_domain(function.domain) for function in model.functions}
-    bodies: tuple[tuple[Any, Sequence[onnx.NodeProto]], ...] = (
-        (model, model.graph.node),
-        *((function, function.node) for function in model.functions),
-    )
     imported = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
-    for body, nodes in bodies:
+    for body, nodes, where in _importing(model):
         here = {plain_domain(opset.domain) for opset in body.opset_import}
         used: dict[str, list[onnx.NodeProto]] = {}
         for node in all_nodes(nodes):
@@ -180,10 +200,17 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
             if domain in own or any(has_importer(domain, node.op_type) for node in users):
                 version = imported.get(domain) or _version(domain, users, imported)
                 label = domain or "ai.onnx"
-                reason = f"{users[0].op_type}: the model imports no version of opset '{label}'"
+                reason = f"{users[0].op_type}: {where} imports no version of opset '{label}'"
                 hint = "name the version in opset_import"
                 doubt = Doubt(reason, f"{version} is assumed", node=node_name(users[0]), hint=hint)
                 yield Assumption(doubt, _importer(body, domain, version))
+
+
+def _importing(model: onnx.ModelProto) -> Iterator[tuple[Any, Sequence[onnx.NodeProto], str]]:
+    """What imports opsets, the model and each of its functions, with its nodes and what errors call it."""
+    yield model, model.graph.node, "the model"
+    for function in model.functions:
+        yield function, function.node, f"function '{function.name}'"
 
 
 def _importer(body: Any, domain: str, version: int) -> Callable[[], None]:
@@ -210,14 +237,15 @@ def _exists(domain: str, node: onnx.NodeProto, version: int) -> bool:
 
 def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
     """Operators of `EARLY` in opsets that do not have them; they are taken as they are."""
-    version = next((opset.version for opset in model.opset_import if not plain_domain(opset.domain)), 1)
-    for node in all_nodes(model.graph.node):
-        kind = node.op_type
-        if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
-            first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
-            where = f"of opset {first}, and the model imports opset {version}" if first else "in no opset"
-            doubt = Doubt(f"{kind}: it is {where}", AS_IN_ONNXRUNTIME, node=node_name(node))
-            yield Assumption(doubt, lambda: None)
+    for body, nodes, where in _importing(model):
+        version = next((opset.version for opset in body.opset_import if not plain_domain(opset.domain)), 1)
+        for node in all_nodes(nodes):
+            kind = node.op_type
+            if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
+                first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
+                place = f"of opset {first}, and {where} imports opset {version}" if first else "in no opset"
+                doubt = Doubt(f"{kind}: it is {place}", AS_IN_ONNXRUNTIME, node=node_name(node))
+                yield Assumption(doubt, lambda: None)
 
 
 # ---- order

@@ -10,16 +10,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from glow_mlir.errors import UnsupportedError
+from glow_mlir.errors import GlowError, UnsupportedError
 from glow_mlir.frontends.onnx.given_values import NUMBERS, list_of, tensor_of, value_of
 from glow_mlir.frontends.onnx.host_operators.registry import evaluate
 from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, constant_arrays, host_program
+from glow_mlir.frontends.onnx.importer import Model
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.signature import value_argument
 from glow_mlir.frontends.onnx.sparse import initializers_of
@@ -29,7 +31,7 @@ from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State
 
-Compiled = Callable[[onnx.ModelProto], EntryPoint]
+Compiled = Callable[[Model], EntryPoint]
 """Compiles a model of tensors without host operators."""
 
 MAX_STRUCTURES = 16
@@ -39,20 +41,30 @@ MAX_STRUCTURES = 16
 class HostedModel(Executable):
     """A model as a program of host operators and of models without them."""
 
-    def __init__(self, model: onnx.ModelProto, compile_: Compiled) -> None:
+    def __init__(self, model: Model, compile_: Compiled) -> None:
+        """`model` is what `whole_model` gives: of its faults as a whole somebody was told."""
         super().__init__([MAIN], State([]))
         self._model = model
         self._compile = compile_
 
     def load(self, name: str) -> EntryPoint:
-        return HostedEntry(name, inlined(self._model), self._compile)
+        try:
+            return HostedEntry(name, replace(self._model, proto=inlined(self._model.proto)), self._compile)
+        except GlowError as error:
+            error.file = error.file or self._model.file
+            raise
 
 
 class HostedEntry(EntryPoint):
     """The entry of a `HostedModel`."""
 
-    def __init__(self, name: str, model: onnx.ModelProto, compile_: Compiled) -> None:
+    def __init__(self, name: str, opened: Model, compile_: Compiled) -> None:
         super().__init__(name, (), State([]))
+        model = opened.proto
+
+        def compiled(part: onnx.ModelProto) -> EntryPoint:
+            return compile_(replace(opened, proto=part))
+
         known = initializers_of(model.graph)
         self._inputs = tuple(value_argument(value) for value in model.graph.input if value.name not in known)
         self._types = {value.name: value.type for value in model.graph.input if value.name not in known}
@@ -61,7 +73,7 @@ class HostedEntry(EntryPoint):
             if not argument.dtype and not argument.type:
                 raise UnsupportedError(f"input '{argument.name}' has no type")
         steps = host_program(model)
-        self._steps = [_HostedStep(step) if isinstance(step, HostStep) else _Part(step, compile_) for step in steps]
+        self._steps = [_HostedStep(step) if isinstance(step, HostStep) else _Part(step, compiled) for step in steps]
         used = [name for step in steps if isinstance(step, HostStep) for name in step.node.input]
         self._constants = constant_arrays(model, [*used, *(argument.name for argument in self._outputs)])
         self._last = _last_uses(steps, [argument.name for argument in self._outputs])
@@ -121,7 +133,7 @@ class _HostedStep:
 class _Part:
     """A model on values by name, compiled for each structure of what it takes."""
 
-    def __init__(self, step: ModelStep, compile_: Compiled) -> None:
+    def __init__(self, step: ModelStep, compile_: Callable[[onnx.ModelProto], EntryPoint]) -> None:
         self._model = step.model
         self._names = step.inputs
         self._compile = compile_

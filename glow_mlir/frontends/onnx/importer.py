@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,22 @@ class Model:
     path: Path | None
     tensors: Tensors
     doubts: tuple[Doubt, ...] = ()
-    """Its faults that are mended, see `assumptions`."""
+    """Its faults as a whole: some are mended, see `assumptions`, and it is imported in spite of the others."""
+    customs: tuple[tuple[str, Doubt], ...] = ()
+    """Those that many files have, by kinds: only the strict are told of them."""
+
+    @property
+    def file(self) -> str:
+        """Its file, as errors name it."""
+        return "" if self.path is None else str(self.path)
+
+    def inconsistencies(self) -> Inconsistencies:
+        """Its faults as a whole, to which the import adds those of nodes and values."""
+        return Inconsistencies(others=list(self.doubts), customs=list(self.customs))
+
+    def settle(self, is_strict: bool) -> None:
+        """Warn of its faults as a whole; raises `ModelError` where a user is strict."""
+        self.inconsistencies().settle(self.file, is_strict)
 
 
 def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
@@ -75,9 +91,9 @@ def _mended(model: onnx.ModelProto, path: Path | None, tensors: Tensors, is_own:
     except GlowError as error:
         error.file = error.file or ("" if path is None else str(path))
         raise
-    for doubt in doubts:
-        doubt.file = "" if path is None else str(path)
-    return Model(mended, path, tensors, doubts)
+    found = Inconsistencies()
+    found.check_graph(mended)
+    return Model(mended, path, tensors, (*found.others, *doubts), tuple(found.customs))
 
 
 def load_model(source: ModelSource) -> Model:
@@ -88,22 +104,26 @@ def load_model(source: ModelSource) -> Model:
     return _mended(_parsed(bytes, content, path), path, Tensors(), is_own=True)
 
 
-def whole_model(source: ModelSource, strict: bool = False) -> onnx.ModelProto:
+def whole_model(source: ModelSource | Model, strict: bool = False) -> Model:
     """
     The model with all its tensors, those in other files among them; raises as `load_model`.
 
-    A warning tells what was assumed of it, or a `ModelError` where the import is `strict`.
+    A warning tells what is wrong with it as a whole, or a `ModelError` where the import is `strict`. Those who import
+    parts of it are not told again.
     """
-    loaded = load_model(source)
-    model, path = loaded.proto, loaded.path
-    _checked(model)
-    Inconsistencies(others=list(loaded.doubts)).settle("" if path is None else str(path), strict)
-    if path is not None:
-        tensors = Tensors(None, str(path.parent), in_memory=True)
-        for tensor in all_tensors(model):
-            if uses_external_data(tensor):
-                embed(tensor, tensors)
-    return model
+    loaded = source if isinstance(source, Model) else load_model(source)
+    try:
+        check_graph(loaded.proto)
+        loaded.settle(strict)
+        if loaded.path is not None:
+            tensors = Tensors(None, str(loaded.path.parent), in_memory=True)
+            for tensor in all_tensors(loaded.proto):
+                if uses_external_data(tensor):
+                    embed(tensor, tensors)
+    except GlowError as error:
+        error.file = error.file or loaded.file
+        raise
+    return replace(loaded, doubts=(), customs=())
 
 
 def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memoryview, Path | None]:
@@ -168,8 +188,8 @@ def import_model(
     operators()  # What is wrong with a package of operators is no matter of the model.
     model = open_model(source, in_memory)
     try:
-        inconsistencies = _checked(model.proto)
-        inconsistencies.others.extend(model.doubts)
+        check_graph(model.proto)
+        inconsistencies = model.inconsistencies()
         check_host_operators(model.proto)
         plain = inlined(model.proto)
         opsets = opsets_of(plain)
@@ -188,19 +208,11 @@ def import_model(
             raise
         # Afterwards, since what importers say of a model is more to the point.
         check_model(model.proto, plain, model.tensors)
-        inconsistencies.settle("" if model.path is None else str(model.path), strict)
+        inconsistencies.settle(model.file, strict)
         return made
     except GlowError as error:
-        error.file = error.file or ("" if model.path is None else str(model.path))
+        error.file = error.file or model.file
         raise
-
-
-def _checked(proto: onnx.ModelProto) -> Inconsistencies:
-    """What a model says wrongly, and can be imported in spite of; raises `ModelError` for what it can not."""
-    check_graph(proto)
-    found = Inconsistencies()
-    found.check_graph(proto)
-    return found
 
 
 def check_text(model: onnx.ModelProto) -> None:

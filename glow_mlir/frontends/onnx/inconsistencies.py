@@ -45,11 +45,11 @@ class Inconsistencies:
         self._check_names(graph)
         if lifted := lifted_initializers(model):
             listed = ", ".join(f"'{name}'" for name in lifted[:3]) + (", …" if len(lifted) > 3 else "")
-            plural = "initializers are not inputs" if len(lifted) > 1 else "initializer is not an input"
+            is_one = len(lifted) == 1
+            plural = "initializer is not an input" if is_one else "initializers are not inputs"
             reason = f"{len(lifted)} {plural}, as IR version {model.ir_version} requires: {listed}"
-            self.others.append(
-                Doubt(reason, "they are treated as constants", hint="export it with IR version 4 or later")
-            )
+            assumed = "it is treated as a constant" if is_one else "they are treated as constants"
+            self.others.append(Doubt(reason, assumed, hint="export it with IR version 4 or later"))
         for inner in all_graphs(graph):
             for what, values in (("input", inner.input), ("output", inner.output), ("value", inner.value_info)):
                 for value in values:
@@ -120,14 +120,20 @@ class Inconsistencies:
 
 
 def _firsts(doubts: Iterable[tuple[str, Doubt]]) -> list[Doubt]:
-    """The first of each kind, with the number of nodes that have one of it."""
+    """The first of each kind, with the number of nodes that have one of it, in these words or in others."""
     by_kind: dict[str, list[Doubt]] = {}
     for kind, doubt in doubts:
         by_kind.setdefault(kind, []).append(doubt)
     found: list[Doubt] = []
     for first, *rest in by_kind.values():
-        count = len({first.node, *(doubt.node for doubt in rest)})
-        more = f" ({count} nodes)" if count > 1 else ""
+        same = {
+            doubt.node for doubt in (first, *rest) if (doubt.reason, doubt.assumed) == (first.reason, first.assumed)
+        }
+        alike = len({doubt.node for doubt in rest} - same)
+        counts = [f"{len(same)} nodes"] if len(same) > 1 else []
+        counts += [f"{alike} more nodes have a fault of this kind"] if alike > 1 else []
+        counts += ["1 more node has a fault of this kind"] if alike == 1 else []
+        more = f" ({', '.join(counts)})" if counts else ""
         found.append(Doubt(first.reason, first.assumed, node=first.node, hint=first.hint, times=more))
     return found
 

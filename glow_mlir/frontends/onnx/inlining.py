@@ -9,8 +9,10 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import checker, inliner
 
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.functions import find_importer, schema_of
+from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.traversal import all_nodes
 from glow_mlir.support.dataclass import dataclass
 
@@ -25,7 +27,8 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     The model without functions of its own, which imports the domains that these import.
 
-    Raises `ModelError` for more than `MAX_EXPANDED` nodes.
+    Raises `ModelError` for more than `MAX_EXPANDED` nodes, and `UnsupportedError` for a call of a function whose opsets
+    have other operators than those of the model.
     """
     if not model.functions:
         return model
@@ -34,16 +37,75 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
         reason = f"the model's functions expand to {count} nodes, more than {MAX_EXPANDED}"
         raise ModelError(reason, hint="export the model with fewer nested function calls")
     try:
-        found = inliner.inline_local_functions(_with_defaults(model))
+        found = inliner.inline_local_functions(_with_versions(_with_defaults(model)))
     except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
         reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
         raise ModelError(reason, hint="export the model without local functions") from error
+    _check_calls(found, model)
     known = {plain_domain(opset.domain) for opset in found.opset_import}
     for opset in (opset for function in model.functions for opset in function.opset_import):
         if plain_domain(opset.domain) not in known:
             known.add(plain_domain(opset.domain))
             found.opset_import.append(opset)
     return found
+
+
+def _with_versions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """
+    The model whose functions import the versions that it imports itself, where these have the same operators.
+
+    The inliner leaves the calls of others.
+    """
+    versions = _versions(model)
+    others = [
+        (place, index, versions[domain])
+        for place, function in enumerate(model.functions)
+        for index, opset in enumerate(function.opset_import)
+        if (domain := plain_domain(opset.domain)) in versions
+        and opset.version != versions[domain]
+        and _changed(function, domain, opset.version, versions[domain]) is None
+    ]
+    if not others:
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for place, index, version in others:
+        copy.functions[place].opset_import[index].version = version
+    return copy
+
+
+def _versions(body: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
+    """The versions that a model or function imports, by domains."""
+    return {plain_domain(opset.domain): opset.version for opset in body.opset_import}
+
+
+def _changed(function: onnx.FunctionProto, domain: str, one: int, other: int) -> onnx.NodeProto | None:
+    """The first node of a function whose operator differs between two versions of its domain."""
+    nodes = (node for node in all_nodes(function.node) if plain_domain(node.domain) == domain)
+    return next((node for node in nodes if not _is_same(domain, node.op_type, one, other)), None)
+
+
+def _is_same(domain: str, kind: str, one: int, other: int) -> bool:
+    """Whether an operator is the same in two versions; one that a version does not have is as its importer takes it."""
+    schemas = [schema_of(domain, kind, version) for version in (one, other)]
+    if all(schemas):
+        return len({schema.since_version for schema in schemas}) == 1
+    return find_importer(domain, kind, one) is find_importer(domain, kind, other)
+
+
+def _check_calls(inlined: onnx.ModelProto, model: onnx.ModelProto) -> None:
+    """Raise `UnsupportedError` where a call of a function of the model's own is left."""
+    functions = {_key(item.domain, item.name, item.overload): item for item in model.functions}
+    versions = _versions(model)
+    for node in all_nodes(inlined.graph.node):
+        if (function := functions.get(_called(node))) is None:
+            continue
+        for domain, version in _versions(function).items():
+            known = versions.get(domain, version)
+            if version != known and (changed := _changed(function, domain, version, known)) is not None:
+                reason = f"function '{function.name}' imports opset {version} of '{domain or 'ai.onnx'}', and the model"
+                reason += f" opset {known}, in which {changed.op_type} differs"
+                raise UnsupportedError(reason, node=node_name(node), hint="export the function with the model's opset")
 
 
 def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:

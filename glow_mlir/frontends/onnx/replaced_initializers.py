@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.errors import InputError, ModelError
+from glow_mlir.errors import GlowError, InputError, ModelError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_tensors
@@ -20,7 +21,7 @@ MAX_BYTES = (1 << 31) - 1
 
 def with_constants(
     source: ModelSource | Model, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]
-) -> onnx.ModelProto:
+) -> Model:
     """
     The whole model with some constants of its graph in the place of its own, and `files` in the place of those beside.
 
@@ -28,6 +29,15 @@ def with_constants(
     model cannot be read, or is too large to be in memory at once.
     """
     opened = open_model(source, in_memory=True)
+    try:
+        return replace(opened, proto=_filled(opened, constants, files), tensors=Tensors())
+    except GlowError as error:
+        error.file = error.file or opened.file
+        raise
+
+
+def _filled(opened: Model, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]) -> onnx.ModelProto:
+    """A copy of a model with those constants, and all that lies in files."""
     model = onnx.ModelProto()
     model.CopyFrom(opened.proto)
     contents = opened.tensors.with_files(files)
