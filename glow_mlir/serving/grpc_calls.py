@@ -44,12 +44,12 @@ class Calls:
             raise OverloadError(f"the server already has {self.count} calls", hint="later")
         self.count += 1
 
-    def begin_sending(self, peer: str, size: int) -> asyncio.TimerHandle:
-        """End the connection of a peer that does not read so many bytes in the time for them; cancel it otherwise."""
-        seconds = self._limits.response_seconds + size / self._limits.response_rate
-        return asyncio.get_running_loop().call_later(seconds, self._end, peer)
+    def seconds(self, size: int) -> float:
+        """The time in which a client reads so many bytes."""
+        return self._limits.response_seconds + size / self._limits.response_rate
 
-    def _end(self, peer: str) -> None:
+    def disconnect(self, peer: str) -> None:
+        """End the connection of a peer, soon."""
         self._late.add(peer)
         if self._task is None:
             self._task = asyncio.create_task(self._end_late())
@@ -71,6 +71,8 @@ class Call:
         self._peer = context.peer()
         self._counts = False
         self._charge: Charge | None = None
+        self._loop = asyncio.get_running_loop()
+        self._until: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         context.add_done_callback(self._end)
 
@@ -81,17 +83,33 @@ class Call:
 
     async def send(self, data: bytes, charge: Charge) -> None:
         """Send one of several messages, for which `charge` was taken: it is released when the client has read it."""
-        timer = self._calls.begin_sending(self._peer, len(data))
+        self._begin(len(data))
         try:
             await self._context.write(data)
         finally:
-            timer.cancel()
+            self._until = None
             charge.release()
 
     def finish(self, size: int = 0, charge: Charge | None = None) -> None:
         """What is sent from here on, so many bytes for which `charge` was taken, or an error, is the last of it."""
         self._charge = charge
-        self._timer = self._calls.begin_sending(self._peer, size)
+        self._begin(size)
+
+    def _begin(self, size: int) -> None:
+        """So many bytes are sent, for which the client has some time; one timer is there for all messages."""
+        self._until = self._loop.time() + self._calls.seconds(size)
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._until, self._look)
+
+    def _look(self) -> None:
+        """Whether the client is late, at the time that an earlier message had, or this one."""
+        self._timer = None
+        if self._until is None:
+            return
+        if self._loop.time() < self._until:
+            self._timer = self._loop.call_at(self._until, self._look)
+        else:
+            self._calls.disconnect(self._peer)
 
     def _end(self, _: Any) -> None:
         """The client has the answer, or is gone."""

@@ -187,6 +187,17 @@ def test_a_stream_that_is_cancelled(server: Running, channel: Any) -> None:
     assert call(channel, "ServerLive", b"")
 
 
+@pytest.mark.parametrize("name", ["ModelInfer", "ServerMetadata", "RepositoryIndex"])
+def test_calls_without_a_message(channel: Any, name: str) -> None:
+    future = channel.stream_unary(f"/{SERVICE}/{name}").future(iter([]), timeout=20)
+    error = future.exception()
+    assert (error.code().name, error.details()) == ("INVALID_ARGUMENT", "the call has no message")
+
+
+def test_a_stream_without_a_message(channel: Any) -> None:
+    assert not list(channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")(iter([]), timeout=20))
+
+
 def test_a_stream_goes_on_behind_bytes_that_are_no_message(channel: Any) -> None:
     good = request(contents={"fp32_contents": [1, 2, 3]}).SerializeToString()
     stream = channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")(iter([good, b"\xff" * 9, good]), timeout=20)

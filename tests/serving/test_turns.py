@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,3 +230,25 @@ def test_a_message_whose_turn_does_not_come_is_told_so() -> None:
         assert [type(error) for error in found] == [SlowBodyError, OverloadError]
 
     asyncio.run(both())
+
+
+def test_a_call_keeps_no_message_behind_its_time() -> None:
+    """What gave the message has it until it is closed, and lives as long as the call, whose client may never read."""
+    from glow_mlir.serving.grpc_arrivals import Arrivals
+
+    closed: list[bytes] = []
+
+    async def messages(data: bytes) -> AsyncGenerator[bytes]:
+        try:
+            yield data
+            yield data
+        finally:
+            closed.append(data)
+
+    async def received() -> None:
+        given = messages(b"x")
+        async with Arrivals(Limits()).message(given) as data:
+            assert closed == [data] == [b"x"]
+        await given.aclose()  # It lives until here.
+
+    asyncio.run(received())
