@@ -1,4 +1,4 @@
-"""Kernels of pooling: vectors over channels or over the pixels of a row, windows clipped at the border."""
+"""The loops of sums of windows: vectors over channels or over the pixels of a row, windows clipped at the border."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import math
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import TypeVar
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.codegen.access import computed, is_computed_as_stored, lanes_for, load
+from glow_mlir.codegen.access import is_computed_as_stored, load
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, numbers, vector_loop
 from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.windows import rounded_up
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
-from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import Images
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
@@ -61,27 +60,23 @@ class Taps:
     last: Index
 
     @staticmethod
-    def within(
-        b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index], padded: bool = False
-    ) -> Taps:
+    def within(b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index]) -> Taps:
         """
-        The taps of window `output` along `axis` that lie in the input, or in its padding as well.
+        The taps of window `output` along `axis` that lie in the input.
 
         `counts` are how many windows there are, and how many elements of the input.
         """
         outputs, high = counts
-        low, end = (-window.padding(axis)[0], window.padding(axis)[1]) if padded else (0, 0)
-        high = high + end if end else high
         size, stride, (before, after) = window.kernel[axis], window.strides[axis], window.padding(axis)
         origin: Index = output * stride - before
         if isinstance(outputs, int) and isinstance(high, int):
             is_whole = (outputs - 1) * stride - before + window.extent(axis) <= high
         else:
-            is_whole = after <= end and not window.ceil_mode
-        if low <= -before and is_whole:
+            is_whole = after <= 0 and not window.ceil_mode
+        if before <= 0 and is_whole:
             return Taps(output, origin, 0, size)
         origin = b.index(origin)
-        first = b.max(rounded_up(b, low - origin, window.dilations[axis]), 0)
+        first = b.max(rounded_up(b, 0 - origin, window.dilations[axis]), 0)
         last = b.min(rounded_up(b, high - origin, window.dilations[axis]), size)
         return Taps(output, origin, first, last)
 
@@ -90,11 +85,6 @@ class Taps:
         if isinstance(self.first, int) and isinstance(self.last, int):
             return self.last - self.first
         return b.max(b.index(self.last) - self.first, 0)
-
-
-def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
-    """`x` / `divisor` rounded up; a negative quotient may come out larger, but not above 0."""
-    return x if divisor == 1 else b.sdiv(x + (divisor - 1), divisor)
 
 
 def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
@@ -164,11 +154,6 @@ class Elements:
             loop.set(*self.walked(visit, loop.values, axes[1:], place, unrolled))
         return loop.results
 
-    def loaded(self) -> list[Value] | None:
-        """The elements where they are so few that there is code for each; `None` for others."""
-        places = self._few(range(len(self.taps)), kernel_costs(self.call.target).unrolled_taps)
-        return None if places is None else [self.load(moved_by(self.offset, place, 1)) for place in places]
-
     def _few(self, axes: range, most: int) -> list[int] | None:
         """How far the taps along some axes are behind the first, if there are several, up to `most`; else `None`."""
         ranges: list[range] = []
@@ -192,49 +177,30 @@ class Elements:
 
 
 class PoolKernel(Kernel[PoolT]):
-    """The loops of all pooling kernels; what they accumulate differs."""
+    """The loops over windows; channels that fill no vector are lanes of one."""
 
-    FLOATS_ONLY: ClassVar[bool] = True
     AXES = ("lines",)
     EPILOGUE = True
     RUN_TIME_SIZES = True
-    MASKED_REST: ClassVar[bool] = False
-    """Whether channels that fill no vector are lanes of one, instead of several shorter vectors."""
 
     def accepts(self, op: PoolT) -> bool:
-        if self.FLOATS_ONLY and not is_float(element_of(op.operands[0])):
-            return False
         return not op.regions or (runs_over_channels(op) and is_computed_as_stored(op))
 
-    def initial(self, element: Attribute) -> float:
-        """What an accumulator starts from."""
-        return 0.0
-
+    @abstractmethod
     def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
         """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
-        return lanes_for(target, computed(element), steps, kernel_costs(target).independent_vectors)
 
     @abstractmethod
-    def take(self, call: KernelCall[PoolT], total: Value, x: Value) -> Value:
-        """The accumulator with one more element."""
-
-    def total(self, call: KernelCall[PoolT], elements: Elements, start: Value) -> Value:
-        """The accumulator behind a window."""
-        return elements.folded(lambda total, x: self.take(call, total, x), start)
-
     def totals(self, call: KernelCall[PoolT], elements: Elements) -> Sequence[Value]:
         """The accumulators behind a window: one of all lanes, or one for each."""
-        type_ = vector(computed(call.one("input").element), elements.lanes)
-        start = call.b.constant(self.initial(call.one("input").element), type_)
-        return [self.total(call, elements, start)]
 
+    @abstractmethod
     def finish(self, call: KernelCall[PoolT], total: Value, count: Value | None) -> Value:
         """The result from the accumulator and the number of elements."""
-        return total
 
-    def count(self, call: KernelCall[PoolT], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
+    @abstractmethod
+    def count(self, call: KernelCall[PoolT], window: Window, taps: Sequence[Taps]) -> Value | None:
         """The number of elements, where the result depends on it."""
-        return None
 
     def emit(self, call: KernelCall[PoolT]) -> None:
         op = call.op
@@ -290,7 +256,7 @@ class PoolEmission:
         """Vectors over the channels of a pixel, of which the share has some."""
         b, size = self.call.b, self.after.sizes[-1]
         one = max(1, width // kernel_costs(self.call.target).independent_vectors)
-        rest = size % one if isinstance(size, int) and self.kernel.MASKED_REST and self.call.target.vector_bits else 0
+        rest = size % one if isinstance(size, int) and self.call.target.vector_bits else 0
         if rest.bit_count() < 2:
             vector_loop(b, size, width, reduce, share, self.rest)
             return
@@ -355,7 +321,7 @@ class PoolEmission:
 
         From one lane to the next there are `stride` elements of the input.
         """
-        count = self.kernel.count(self.call, self.window, self.counts, taps)
+        count = self.kernel.count(self.call, self.window, taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
         between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
         pixel = [batch, *(t.output for t in taps)]

@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder import arm
 from glow_mlir.codegen.builder.types import i8, i16, i32, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.pooling import Counts, Elements, PoolKernel, Taps, Visit
+from glow_mlir.codegen.kernels.pooling import Elements, PoolKernel, Taps, Visit
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width, is_unsigned, storage_of
@@ -35,8 +35,6 @@ class SumPoolKernel(PoolKernel[SumPoolOp]):
     """
 
     name = "sum-pool"
-    FLOATS_ONLY = False
-    MASKED_REST = True
     READS_ZERO_POINTS = True
 
     def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
@@ -69,7 +67,7 @@ class SumPoolKernel(PoolKernel[SumPoolOp]):
     def finish(self, call: KernelCall[SumPoolOp], total: Value, count: Value | None) -> Value:
         return total if count is None else total - count * zero_point_of(call.one("input").element)
 
-    def count(self, call: KernelCall[SumPoolOp], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall[SumPoolOp], window: Window, taps: Sequence[Taps]) -> Value | None:
         if not zero_point_of(call.one("input").element):
             return None
         total = call.b.index(1)
