@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
-There = TypeVar("Beside")
+There = TypeVar("There")
 Here = TypeVar("Here")
 
 
