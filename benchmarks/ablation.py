@@ -33,7 +33,7 @@ from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.driver.pipelines import Pipeline, Stage
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import write_text
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 MODELS = ("resnet50", "mobilenet_v2", "densenet121", "bert_encoder")
 

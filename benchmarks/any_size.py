@@ -32,7 +32,7 @@ from models import bert_encoder, mobilenet_v2, resnet18
 
 from contest.machine import machine
 from glow_mlir import InferenceSession, SpecializationLimits
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import glow_mlir
 from contest.machine import add_core, stay_on
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.onnx"
 CALLS = 30

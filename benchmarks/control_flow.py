@@ -29,7 +29,7 @@ from control_flow_models import LSTM_BODIES, greedy_decoder, lstm, mandelbrot
 
 from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 Arrays = dict[str, np.ndarray]
 

@@ -25,7 +25,7 @@ from onnx import helper, numpy_helper
 
 from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 SECONDS = 0.02
 """How long a round calls the kernel and copies; the fastest call counts."""

@@ -27,7 +27,7 @@ from growing_decoder import FORMS, growing_decoder
 
 from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, ranged
+from glow_mlir.tools.arguments.bounded_numbers import count, ranged
 
 LAYERS, WIDTH, HEADS, VOCABULARY, MOST = 4, 512, 8, 8000, 512
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from contest.machine import add_core, machine, stay_on
 from contest.probe import PRECISIONS, Probe
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 CALLS = 25
 """Calls of a round; the fastest counts."""

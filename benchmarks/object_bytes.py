@@ -32,7 +32,7 @@ from contest.job import Job
 from contest.machine import add_core, machine
 from contest.objects import file_name
 from glow_mlir.backends.cpu.targets import PRESETS, lacks
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 TARGETS = ("avx512", "avx2", "neon", "cortex-m55")
 """What is compiled for where nothing else is said: vectors of each length, products of codes by each instruction."""

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir import TrainingSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 from glow_mlir.training import SGD
 
 MODEL = Path(__file__).parents[1] / "examples" / "residual_digits.onnx"

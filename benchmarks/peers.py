@@ -29,7 +29,7 @@ from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
 from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
 from glow_mlir.ir.text import write_text
-from glow_mlir.tools.bounded_numbers import count, seconds
+from glow_mlir.tools.arguments.bounded_numbers import count, seconds
 
 
 def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:

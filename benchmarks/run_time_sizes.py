@@ -34,7 +34,7 @@ from contest.engines import ENGINES
 from contest.environments import FOLDER, environment
 from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 Arrays = dict[str, np.ndarray]
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import add_core, machine, stay_on
 from glow_mlir import InferenceSession
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from models import GraphBuilder, linear
 from onnx import TensorProto, numpy_helper
 
-from glow_mlir.tools.process_times import cpu_seconds, spent
+from glow_mlir.tools.reports.process_times import cpu_seconds, spent
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "benchmarks" / "peer_servers"

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from contest.machine import machine
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 from glow_mlir.training.batches import ArraySamples, Batches
 from glow_mlir.training.loop import Trained, evaluated, fit
 from training.sessions import Arrays, PyTorchSession, in_type, initial, our_session

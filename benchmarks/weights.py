@@ -42,7 +42,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.runtime.loader import Library
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
 
 CASES = ((4, 0), (4, 4), (8, 4))
 """Bits of codes, and accuracy levels: ONNX Runtime has no fast products of codes of 8 bits but at level 4."""

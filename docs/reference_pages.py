@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 
 import glow_mlir
 from glow_mlir.ir.universe import PASSES, dialect, pass_class
-from glow_mlir.tools.operation_documents import operation_document, summary
-from glow_mlir.tools.pass_list import first_paragraph, options_of, patterns_of
+from glow_mlir.tools.lsp.operation_documents import operation_document, summary
+from glow_mlir.tools.reports.pass_list import first_paragraph, options_of, patterns_of
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,7 +15,7 @@ from glow_mlir.constants.weights import add_weights
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.text import write_text
 from glow_mlir.support.files import replaced
-from glow_mlir.tools.run_report import write_arrays
+from glow_mlir.tools.reports.run_report import write_arrays
 
 ARRAYS = {"a/b": np.arange(20, dtype=np.float32), "c": np.zeros((2, 3), np.int64)}
 

@@ -19,11 +19,11 @@ from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, Option
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_location
 from glow_mlir.support.file_kinds import ONNX, kind_of_file
-from glow_mlir.tools.flag_hints import with_flags
-from glow_mlir.tools.plain_text import take_all_characters
-from glow_mlir.tools.repeated_options import give_once
-from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
-from glow_mlir.tools.source_lines import STDIN, excerpt
+from glow_mlir.tools.arguments.flag_hints import with_flags
+from glow_mlir.tools.arguments.repeated_options import give_once
+from glow_mlir.tools.arguments.shell_completion import SHELLS, CompletionAction
+from glow_mlir.tools.mlir_text.source_lines import STDIN, excerpt
+from glow_mlir.tools.reports.plain_text import take_all_characters
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.tools.bounded_numbers import count, natural, ranged, seconds
+from glow_mlir.tools.arguments.bounded_numbers import count, natural, ranged, seconds
+from glow_mlir.tools.arguments.repeated_options import OncePerName
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, check_written, new_parser, run_tool, takes_stdout
-from glow_mlir.tools.repeated_options import OncePerName
 
 if TYPE_CHECKING:
-    from glow_mlir.tools.inference_bodies import GivenInputs
-    from glow_mlir.tools.load_measurement import LoadPlan, LoadResult
-    from glow_mlir.tools.load_target import Target
-    from glow_mlir.tools.tables import Alignment
+    from glow_mlir.tools.load.inference_bodies import GivenInputs
+    from glow_mlir.tools.load.load_measurement import LoadPlan, LoadResult
+    from glow_mlir.tools.load.load_target import Target
+    from glow_mlir.tools.reports.tables import Alignment
 
 PROGRAM = "glow-bench"
 DESCRIPTION = (
@@ -159,8 +159,8 @@ def _check(args: Namespace) -> None:
 
 def plans(args: Namespace) -> list[LoadPlan]:
     """The loads that are asked for, one for each row."""
-    from glow_mlir.tools.load_driver import Arrivals, Budget
-    from glow_mlir.tools.load_measurement import LoadPlan
+    from glow_mlir.tools.load.load_driver import Arrivals, Budget
+    from glow_mlir.tools.load.load_measurement import LoadPlan
 
     budget = Budget(requests=args.requests) if args.requests else Budget(seconds=args.seconds)
     common = {"warmup": args.warmup, "patience": args.timeout}
@@ -173,8 +173,8 @@ def plans(args: Namespace) -> list[LoadPlan]:
 
 def given_inputs(args: Namespace) -> GivenInputs:
     """What the options say of inputs; raises `InputError` for a file that cannot be read."""
-    from glow_mlir.tools.inference_bodies import GivenInputs
-    from glow_mlir.tools.run_inputs import read_npy
+    from glow_mlir.tools.inputs.run_inputs import read_npy
+    from glow_mlir.tools.load.inference_bodies import GivenInputs
 
     sizes: dict[str, dict[int, int]] = {}
     for (name, number), found in args.bind:
@@ -189,7 +189,7 @@ def given_inputs(args: Namespace) -> GivenInputs:
 
 def target_of(args: Namespace) -> Target:
     """What is measured; raises `OptionError`."""
-    from glow_mlir.tools.load_target import Access, Target, address_of
+    from glow_mlir.tools.load.load_target import Access, Target, address_of
 
     token = ""
     if args.token_file is not None:
@@ -249,10 +249,10 @@ def run(arguments: list[str]) -> int:
     import asyncio
     from functools import partial
 
-    from glow_mlir.tools.load_measurement import new_loop
-    from glow_mlir.tools.process_times import with_children
-    from glow_mlir.tools.run_report import write_json
-    from glow_mlir.tools.tables import print_table
+    from glow_mlir.tools.load.load_measurement import new_loop
+    from glow_mlir.tools.reports.process_times import with_children
+    from glow_mlir.tools.reports.run_report import write_json
+    from glow_mlir.tools.reports.tables import print_table
 
     args = parse_arguments(arguments)
     target, loads, given = target_of(args), plans(args), given_inputs(args)
@@ -278,7 +278,7 @@ async def measured_rows(
 ) -> tuple[list[str], list[Row]]:
     """The inputs in words, and what was found under each load."""
     from glow_mlir.serving.tensors import wire_datatype
-    from glow_mlir.tools.load_measurement import measured
+    from glow_mlir.tools.load.load_measurement import measured
 
     tensors = given.tensors(await target.inputs(args.timeout))
     request = target.request(tensors, is_binary=args.tensors == "binary")
@@ -288,7 +288,7 @@ async def measured_rows(
 
 def warn_of(row: Row, address: str) -> None:
     """Tell of what failed, and of figures that are the load generator's own."""
-    from glow_mlir.tools.load_target import HINTS
+    from glow_mlir.tools.load.load_target import HINTS
 
     for status, (number, reason) in row.result.failures.items():
         hint = HINTS.get(status, "")

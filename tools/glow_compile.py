@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
-from glow_mlir.tools.command_line import EXIT_OK, ArgumentGroup, new_parser, run_tool
-from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.quantization_arguments import add_quantization_arguments, quantization_by, report_file
-from glow_mlir.tools.run_arguments import (
+from glow_mlir.tools.arguments.quantization_arguments import add_quantization_arguments, quantization_by, report_file
+from glow_mlir.tools.arguments.run_arguments import (
     add_code_arguments,
     add_model_arguments,
     check_code_arguments,
@@ -21,6 +19,8 @@ from glow_mlir.tools.run_arguments import (
     model_options,
     sizes_of_files,
 )
+from glow_mlir.tools.command_line import EXIT_OK, ArgumentGroup, new_parser, run_tool
+from glow_mlir.tools.reports.progress import Progress
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from glow_mlir.errors import OptionError
+from glow_mlir.tools.arguments.option_arguments import names
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
-from glow_mlir.tools.option_arguments import names
-from glow_mlir.tools.test_checks import RunLine, generate, runs_of
+from glow_mlir.tools.mlir_text.test_checks import RunLine, generate, runs_of
 
 PROGRAM = "glow-generate-test-checks"
 DESCRIPTION = (

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.support.file_kinds import ONNX, kind_of_file
+from glow_mlir.tools.arguments.ladder_arguments import add_ladder_arguments, chosen_pipeline
+from glow_mlir.tools.arguments.run_arguments import (
+    add_model_arguments,
+    add_value_argument,
+    model_options,
+    sizes_of_files,
+)
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
-from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
-from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import add_model_arguments, add_value_argument, model_options, sizes_of_files
+from glow_mlir.tools.reports.progress import Progress
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -13,7 +13,7 @@ from glow_mlir.support.optional_packages import imported
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, new_parser, run_tool
 
 if TYPE_CHECKING:
-    from glow_mlir.tools.lsp_server import GlowLanguageServer
+    from glow_mlir.tools.lsp.server import GlowLanguageServer
 
 PROGRAM = "glow-lsp"
 DESCRIPTION = (
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--tcp", metavar="HOST:PORT", help="wait for one editor on a port instead")
     args = parser.parse_args(arguments)
     imported("pygls", "lsp", "needs the package pygls")
-    from glow_mlir.tools.lsp_server import new_server
+    from glow_mlir.tools.lsp.server import new_server
 
     server = new_server()
     if args.tcp is None:

@@ -35,6 +35,10 @@ from glow_mlir.ir.text import (
 from glow_mlir.ir.universe import GLOW_UNIVERSE
 from glow_mlir.support.activity import warn, warning_to
 from glow_mlir.support.blame import foreign_location
+from glow_mlir.tools.arguments.ladder_arguments import chosen_pipeline, pipeline_list
+from glow_mlir.tools.arguments.opt_arguments import DUMPS, REFUSED, SHORT_WITH_VALUES, add_arguments
+from glow_mlir.tools.arguments.pass_flags import with_pass_flags, with_two_dashes
+from glow_mlir.tools.arguments.repeated_options import forget_given
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
@@ -48,17 +52,13 @@ from glow_mlir.tools.command_line import (
     run_tool,
     spelled,
 )
-from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
-from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
-from glow_mlir.tools.log_output import wanted_log, write_log
-from glow_mlir.tools.opt_arguments import DUMPS, REFUSED, SHORT_WITH_VALUES, add_arguments
-from glow_mlir.tools.pass_flags import with_pass_flags, with_two_dashes
+from glow_mlir.tools.mlir_text.expected_diagnostics import expected_diagnostics, mismatches
+from glow_mlir.tools.mlir_text.source_lines import STDIN, read_stdin
+from glow_mlir.tools.mlir_text.split_input import SEPARATOR, pieces
+from glow_mlir.tools.mlir_text.xdsl_diagnostics import words_of_xdsl
 from glow_mlir.tools.pass_plugins import load_plugins
-from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
-from glow_mlir.tools.repeated_options import forget_given
-from glow_mlir.tools.source_lines import STDIN, read_stdin
-from glow_mlir.tools.split_input import SEPARATOR, pieces
-from glow_mlir.tools.xdsl_diagnostics import words_of_xdsl
+from glow_mlir.tools.reports.log_output import wanted_log, write_log
+from glow_mlir.tools.reports.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 
 if TYPE_CHECKING:
     from glow_mlir.driver.pass_runner import PassRunner
@@ -93,7 +93,7 @@ class GlowOpt(xDSLOptMain):
         from glow_mlir.driver.pass_runner import PassRunner
 
         if self.args.list_passes:
-            from glow_mlir.tools.pass_list import pass_list
+            from glow_mlir.tools.reports.pass_list import pass_list
 
             print(pass_list())
             return EXIT_OK

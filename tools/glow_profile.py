@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.options.policy import Policy
-from glow_mlir.tools.bounded_numbers import count
+from glow_mlir.tools.arguments.bounded_numbers import count
+from glow_mlir.tools.arguments.option_arguments import add_options
+from glow_mlir.tools.arguments.run_arguments import add_image_arguments, add_model_arguments, model_options
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
-from glow_mlir.tools.option_arguments import add_options
-from glow_mlir.tools.progress import Progress, bar
-from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
+from glow_mlir.tools.reports.progress import Progress, bar
 
 if TYPE_CHECKING:
     from glow_mlir.quantization.profile import Profile
@@ -91,8 +91,8 @@ def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
     from glow_mlir.api.profiling import Profiler
     from glow_mlir.quantization.histogram import BINS
     from glow_mlir.quantization.profile import read_profile
-    from glow_mlir.tools.datasets import read_dataset
-    from glow_mlir.tools.run_inputs import normalization_of
+    from glow_mlir.tools.inputs.datasets import read_dataset
+    from glow_mlir.tools.inputs.run_inputs import normalization_of
 
     others = [read_profile(Path(name)) for name in args.merge]
     dataset = read_dataset(Path(args.dataset), normalization_of(args))

@@ -15,11 +15,8 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
-from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
-from glow_mlir.tools.log_output import wanted_log, write_log
-from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.quantization_arguments import WITHOUT_FILE, chosen_quantization
-from glow_mlir.tools.run_arguments import (
+from glow_mlir.tools.arguments.quantization_arguments import WITHOUT_FILE, chosen_quantization
+from glow_mlir.tools.arguments.run_arguments import (
     COMPILED,
     HOST,
     PROGRAM,
@@ -29,6 +26,9 @@ from glow_mlir.tools.run_arguments import (
     model_options,
     parse_arguments,
 )
+from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
+from glow_mlir.tools.reports.log_output import wanted_log, write_log
+from glow_mlir.tools.reports.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from glow_mlir.driver.compile_times import CompileTimes
     from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
     from glow_mlir.runtime.queue_trace import QueueTrace
-    from glow_mlir.tools.compilation_comparison import Seen, Side
-    from glow_mlir.tools.latency import Budget
-    from glow_mlir.tools.phase_dump import PhaseDump
-    from glow_mlir.tools.picture_output import Pictures
-    from glow_mlir.tools.placement_summary import PlacementSummary
-    from glow_mlir.tools.run_inputs import Inputs
+    from glow_mlir.tools.inputs.run_inputs import Inputs
+    from glow_mlir.tools.reports.compilation_comparison import Seen, Side
+    from glow_mlir.tools.reports.latency import Budget
+    from glow_mlir.tools.reports.phase_dump import PhaseDump
+    from glow_mlir.tools.reports.picture_output import Pictures
+    from glow_mlir.tools.reports.placement_summary import PlacementSummary
 
 STDIN = "-"
 
@@ -100,8 +100,8 @@ class ModelRun:
             self.progress.clear()
 
     def _execute(self) -> int:
-        from glow_mlir.tools.run_inputs import read_inputs
-        from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
+        from glow_mlir.tools.inputs.run_inputs import read_inputs
+        from glow_mlir.tools.reports.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
         args = self.args
         self._prepare()
@@ -151,7 +151,7 @@ class ModelRun:
         if self.args.target is not None and not self.args.devices:  # Which have targets of their own.
             check_runnable(self.args.backend, self.args.target)
         if self.args.compare is not None:
-            from glow_mlir.tools.compilation_comparison import other_arguments
+            from glow_mlir.tools.reports.compilation_comparison import other_arguments
 
             other = other_arguments(self.args.arguments, self.args.compare)
             # Standard input can be read once only.
@@ -159,7 +159,7 @@ class ModelRun:
             self.other = ModelRun(other, self.progress, model=known, is_other=True)
             self.other._prepare()
         if self.args.check is not None:
-            from glow_mlir.tools.layer_check import check_reference
+            from glow_mlir.tools.reports.layer_check import check_reference
 
             check_reference(self.args.check, "stdin.mlir" if self.args.model == STDIN else self.args.model)
 
@@ -176,8 +176,8 @@ class ModelRun:
             return self.args.model
         from glow_mlir.ir.context import new_context
         from glow_mlir.ir.text import parse_module
-        from glow_mlir.tools.source_lines import STDIN as STDIN_NAME
-        from glow_mlir.tools.source_lines import read_stdin
+        from glow_mlir.tools.mlir_text.source_lines import STDIN as STDIN_NAME
+        from glow_mlir.tools.mlir_text.source_lines import read_stdin
 
         return parse_module(read_stdin(), new_context(), STDIN_NAME)
 
@@ -200,7 +200,7 @@ class ModelRun:
         """The options of the session that runs the model, which may have to keep its values."""
         if self.args.dump_values is None:
             return self._options
-        from glow_mlir.tools.value_dump import value_pipeline
+        from glow_mlir.tools.reports.value_dump import value_pipeline
 
         kept = {name: value for name, value in self._options.items() if name not in ("target", "disable")}
         return {**kept, "pipeline": value_pipeline(self.args)}
@@ -209,7 +209,7 @@ class ModelRun:
         """The outputs of the model itself; what `--dump-values` kept besides goes into its folder."""
         if self.args.dump_values is None:
             return outputs
-        from glow_mlir.tools.value_dump import split_values, write_values
+        from glow_mlir.tools.reports.value_dump import split_values, write_values
 
         own, values = split_values(outputs)
         write_values(values, Path(self.args.dump_values), self.args.values_of or "*")
@@ -224,7 +224,7 @@ class ModelRun:
         self.placement = self._placement()
         pictures = self.pictures = self._pictures()
         if args.compare is not None or self.is_other:
-            from glow_mlir.tools.compilation_comparison import Seen
+            from glow_mlir.tools.reports.compilation_comparison import Seen
 
             self.seen = Seen()
         observers = [item for item in (dump, pictures, self.seen, self.placement) if item is not None]
@@ -273,13 +273,13 @@ class ModelRun:
 
     def _inputs_of(self, session: ModelSession, given: Inputs) -> dict[str, np.ndarray]:
         """The inputs of a run; those that nothing gives are as large as bounds of free dimensions let them be."""
-        from glow_mlir.tools.run_inputs import largest
+        from glow_mlir.tools.inputs.run_inputs import largest
 
         return given.complete(largest(session.first.inputs, dict(self.args.bind)), session.shape_inputs)
 
     def _missing_sizes(self, session: ModelSession, given: Inputs) -> dict[str, Dimension]:
         """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
-        from glow_mlir.tools.run_inputs import largest
+        from glow_mlir.tools.inputs.run_inputs import largest
 
         arguments = largest(session.first.inputs, dict(self.args.bind))
         if all(argument.is_static for argument in arguments):
@@ -290,7 +290,7 @@ class ModelRun:
 
     def _side(self, session: ModelSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
         """This run as one side of a comparison."""
-        from glow_mlir.tools.compilation_comparison import Side
+        from glow_mlir.tools.reports.compilation_comparison import Side
 
         assert self.seen is not None
         return Side(session, self.seen, inputs, outputs)
@@ -305,7 +305,7 @@ class ModelRun:
         """Compile and run the other one, and report both side by side."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page
-        from glow_mlir.tools.compilation_comparison import CompilationComparison, measured_in_turns
+        from glow_mlir.tools.reports.compilation_comparison import CompilationComparison, measured_in_turns
 
         other = run.side(given)
         self.progress.say("measuring")
@@ -321,7 +321,7 @@ class ModelRun:
         """The observer of what devices get, where there are several."""
         if self.args.backend != SEVERAL_BACKENDS:
             return None
-        from glow_mlir.tools.placement_summary import PlacementSummary
+        from glow_mlir.tools.reports.placement_summary import PlacementSummary
 
         return PlacementSummary()
 
@@ -330,7 +330,7 @@ class ModelRun:
         page = self.args.dump_html if self.placement is None else None  # The page about devices is another one.
         if self.args.dump_dot is None and page is None:
             return None
-        from glow_mlir.tools.picture_output import Pictures
+        from glow_mlir.tools.reports.picture_output import Pictures
 
         return Pictures(self.args, self._pipeline)
 
@@ -349,13 +349,13 @@ class ModelRun:
         """The observer that writes all stages, if that is wanted."""
         if self.args.dump_phases is None:
             return None
-        from glow_mlir.tools.phase_dump import PhaseDump
+        from glow_mlir.tools.reports.phase_dump import PhaseDump
 
         return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
 
     def _add_quantization(self, inputs: dict[str, np.ndarray]) -> None:
         """Report what values are computed in, and how far they are from those in f32."""
-        from glow_mlir.tools.quantization_report import quantization_report
+        from glow_mlir.tools.reports.quantization_report import quantization_report
 
         self.progress.say("comparing with f32")
         report = quantization_report(self.model, Path(self.args.model).name, self._options, inputs)
@@ -365,7 +365,7 @@ class ModelRun:
 
     def _measure(self, session: ModelSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
-        from glow_mlir.tools.latency import measure
+        from glow_mlir.tools.reports.latency import measure
 
         args = self.args
         self.progress.say("measuring")
@@ -382,8 +382,8 @@ class ModelRun:
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.queue_trace import QueueTrace, tracing
         from glow_mlir.runtime.trace import chrome_trace
-        from glow_mlir.tools.latency import measure
-        from glow_mlir.tools.queue_times import QueueTimes
+        from glow_mlir.tools.reports.latency import measure
+        from glow_mlir.tools.reports.queue_times import QueueTimes
 
         trace = QueueTrace()
         session.run(inputs)
@@ -410,7 +410,7 @@ class ModelRun:
     @property
     def _budget(self) -> Budget:
         """How often to run, as the options say."""
-        from glow_mlir.tools.latency import Budget
+        from glow_mlir.tools.reports.latency import Budget
 
         args = self.args
         warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
@@ -420,7 +420,7 @@ class ModelRun:
         """Measure, and report where the time went."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.trace import chrome_trace
-        from glow_mlir.tools.layer_profile import profiled_runs
+        from glow_mlir.tools.reports.layer_profile import profiled_runs
 
         profile = profiled_runs(lambda: session.run(inputs), session.machine_entry, budget)
         self._add(profile.measurement)
@@ -438,7 +438,7 @@ class ModelRun:
         self, inputs: dict[str, np.ndarray], values: Mapping[str, np.ndarray], outputs: dict[str, np.ndarray]
     ) -> bool:
         """Compare all layers with the reference; whether they agree."""
-        from glow_mlir.tools.layer_check import Comparison, Tolerance
+        from glow_mlir.tools.reports.layer_check import Comparison, Tolerance
 
         args = self.args
         self.progress.say("checking")

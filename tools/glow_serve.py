@@ -16,10 +16,10 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Policy
 from glow_mlir.support.activity import warn
-from glow_mlir.tools.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
+from glow_mlir.tools.arguments.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
+from glow_mlir.tools.arguments.option_arguments import add_options, given_options
+from glow_mlir.tools.arguments.run_arguments import add_model_arguments, model_options
 from glow_mlir.tools.command_line import EXIT_OK, STDOUT, abandon, new_parser, run_tool
-from glow_mlir.tools.option_arguments import add_options, given_options
-from glow_mlir.tools.run_arguments import add_model_arguments, model_options
 
 if TYPE_CHECKING:
     from glow_mlir.serving.repository import ModelRepository, Named

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.tools.bounded_numbers import count, natural, ranged
+from glow_mlir.tools.arguments.bounded_numbers import count, natural, ranged
 from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
 
 if TYPE_CHECKING:
     from glow_mlir.simulation.description import Description
     from glow_mlir.simulation.result import Result
-    from glow_mlir.tools.tables import Alignment
+    from glow_mlir.tools.reports.tables import Alignment
 
 PROGRAM = "glow-simulate"
 DESCRIPTION = (
@@ -126,8 +126,8 @@ def mean(result: Result) -> float:
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     from glow_mlir.simulation.description import read_description
-    from glow_mlir.tools.run_report import write_json
-    from glow_mlir.tools.tables import print_table
+    from glow_mlir.tools.reports.run_report import write_json
+    from glow_mlir.tools.reports.tables import print_table
 
     args = parse_arguments(arguments)
     description = read_description(Path(args.file))
@@ -163,7 +163,7 @@ def write_pictures(args: Namespace, rows: Sequence[Row]) -> None:
     from glow_mlir.ir.text import write_text
     from glow_mlir.runtime.queue_trace import QueueTrace
     from glow_mlir.runtime.trace import chrome_trace
-    from glow_mlir.tools.scaling_picture import Line, scaling_picture
+    from glow_mlir.tools.reports.scaling_picture import Line, scaling_picture
 
     if args.plot is not None:
         lines = [

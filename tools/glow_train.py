@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from glow_mlir.errors import ExecutionError, InputError, OptionError
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.tools.command_line import EXIT_INTERRUPTED, EXIT_OK, run_tool, takes_stdout
-from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import model_options
-from glow_mlir.tools.training_arguments import (
+from glow_mlir.tools.arguments.run_arguments import model_options
+from glow_mlir.tools.arguments.training_arguments import (
     DEFAULT_BATCH,
     PROGRAM,
     SETTINGS,
@@ -26,14 +24,16 @@ from glow_mlir.tools.training_arguments import (
     parse_arguments,
     quantization_of,
 )
+from glow_mlir.tools.command_line import EXIT_INTERRUPTED, EXIT_OK, run_tool, takes_stdout
+from glow_mlir.tools.reports.progress import Progress
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from glow_mlir.api.training_session import TrainingSession
     from glow_mlir.support.symbols import Dimension
-    from glow_mlir.tools.training_data import ArrayFiles, ImageFolder
-    from glow_mlir.tools.training_metrics import Metrics, Record
+    from glow_mlir.tools.inputs.training_data import ArrayFiles, ImageFolder
+    from glow_mlir.tools.reports.training_metrics import Metrics, Record
     from glow_mlir.training.batches import Batches, Samples
     from glow_mlir.training.loop import EpochDone, StepDone
 
@@ -79,7 +79,7 @@ class Run:
 
     def train(self) -> bool:
         """Train; whether it came to its end."""
-        from glow_mlir.tools.training_report import StepLine
+        from glow_mlir.tools.reports.training_report import StepLine
         from glow_mlir.training.loop import EpochDone, fit
 
         begin, per_epoch = self.session.steps, self.batches.per_epoch
@@ -100,7 +100,7 @@ class Run:
 
     def _record_of(self, event: StepDone | EpochDone, batches: int) -> Record:
         """The record of a step or an epoch, which is written."""
-        from glow_mlir.tools.training_metrics import record_of
+        from glow_mlir.tools.reports.training_metrics import record_of
 
         record = record_of(event, batches * self.batches.size)
         self.metrics.add(record)
@@ -108,7 +108,7 @@ class Run:
 
     def _end_epoch(self, event: EpochDone, begin: int) -> None:
         """Tell of an epoch, of which the steps up to `begin` were those of another run."""
-        from glow_mlir.tools.training_report import epoch_line
+        from glow_mlir.tools.reports.training_report import epoch_line
 
         record = self._record_of(event, min(self.batches.per_epoch, event.step - begin))
         if not takes_stdout(self.args, STDOUT_OPTIONS):
@@ -133,7 +133,7 @@ class Run:
     def draw(self) -> None:
         """Write the page, if it is asked for."""
         from glow_mlir.ir.text import write_text
-        from glow_mlir.tools.training_report import TrainingPage
+        from glow_mlir.tools.reports.training_report import TrainingPage
 
         if self.args.html is not None:
             page = TrainingPage(Path(self.args.model).name, described(self.args, self.batches), self.metrics)
@@ -167,7 +167,7 @@ def run(arguments: list[str]) -> int:
 
 def trained(args: Namespace, progress: Progress) -> int:
     """Train and write what the options ask for; the exit code."""
-    from glow_mlir.tools.training_metrics import metrics_in
+    from glow_mlir.tools.reports.training_metrics import metrics_in
 
     progress.say("compiling")
     session, batches, held_out = prepared(args)
@@ -194,8 +194,8 @@ def trained(args: Namespace, progress: Progress) -> int:
 def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]:
     """What is trained, on what, and on what it is evaluated; raises `GlowError` where these do not fit together."""
     from glow_mlir.api.training_session import TrainingSession
-    from glow_mlir.tools.run_inputs import normalization_of
-    from glow_mlir.tools.training_data import ArrayFiles, ImageFolder, read_samples
+    from glow_mlir.tools.inputs.run_inputs import normalization_of
+    from glow_mlir.tools.inputs.training_data import ArrayFiles, ImageFolder, read_samples
     from glow_mlir.training.batches import Batches
 
     normalization, files = normalization_of(args), dict[str, ArrayFiles | ImageFolder]()
@@ -256,7 +256,7 @@ def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
 
 def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Samples:
     """The samples in files, whose targets are those of the loss; raises `InputError` where they do not fit."""
-    from glow_mlir.tools.training_data import ImageSamples
+    from glow_mlir.tools.inputs.training_data import ImageSamples
     from glow_mlir.training.batches import TARGETS
     from glow_mlir.training.loop import check_targets
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.options.policy import Policy
 from glow_mlir.options.quantization import Quantization
-from glow_mlir.tools.bounded_numbers import amount, count
+from glow_mlir.tools.arguments.bounded_numbers import amount, count
+from glow_mlir.tools.arguments.option_arguments import add_options, given_options, names
+from glow_mlir.tools.arguments.run_arguments import add_image_arguments, add_model_arguments, model_options
 from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
-from glow_mlir.tools.option_arguments import add_options, given_options, names
-from glow_mlir.tools.progress import Progress, bar
-from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
+from glow_mlir.tools.reports.progress import Progress, bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,8 +115,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     from glow_mlir.ir.text import write_text
-    from glow_mlir.tools.run_report import write_json
-    from glow_mlir.tools.tuning_report import TuningReport
+    from glow_mlir.tools.reports.run_report import write_json
+    from glow_mlir.tools.reports.tuning_report import TuningReport
 
     args = parse_arguments(arguments)
     progress = Progress()
@@ -142,8 +142,8 @@ def run(arguments: list[str]) -> int:
 def trials_of(args: Namespace, progress: Progress) -> Trials:
     """The trials on the data set in the options."""
     from glow_mlir.api.precision_trials import Trials
-    from glow_mlir.tools.datasets import read_dataset
-    from glow_mlir.tools.run_inputs import normalization_of
+    from glow_mlir.tools.inputs.datasets import read_dataset
+    from glow_mlir.tools.inputs.run_inputs import normalization_of
 
     dataset = read_dataset(Path(args.dataset), normalization_of(args))
     labels = None if args.labels is None else read_labels(Path(args.labels))
@@ -156,7 +156,7 @@ def trials_of(args: Namespace, progress: Progress) -> Trials:
 def read_labels(path: Path) -> np.ndarray:
     """The classes in a `.npy` file; raises `InputError` where there are none."""
     from glow_mlir.errors import InputError
-    from glow_mlir.tools.run_inputs import read_npy
+    from glow_mlir.tools.inputs.run_inputs import read_npy
 
     found = read_npy(path)
     if found.ndim != 1 or found.dtype.kind not in "iu":

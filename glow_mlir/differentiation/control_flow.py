@@ -94,21 +94,17 @@ class LoopGradient:
         """The cotangents of what is wanted."""
         op, emit = self._keeping(), self.emit
         kept = op.stacked[len(self.cotangents) - len(op.initial) :]
-        carried = [position for position, value in enumerate(op.initial) if is_float(element_of(value))]
-        scanned = [position for position, rows in enumerate(op.over) if rows.value in self.wanted]
+        carried = [index for index, value in enumerate(op.initial) if is_float(element_of(value))]
+        scanned = [index for index, rows in enumerate(op.over) if rows.value in self.wanted]
         around = self._read_by(op)
-        given = [
-            (position, value) for position, value in enumerate(self.cotangents[len(op.initial) :]) if value is not None
-        ]
+        given = [(index, value) for index, value in enumerate(self.cotangents[len(op.initial) :]) if value is not None]
         over, initial, backwards = op.over, op.initial, ints(op.reversed_outputs)
-        seeds = _or_zeros(
-            [self.cotangents[position] for position in carried], [initial[position] for position in carried], emit
-        )
+        seeds = _or_zeros([self.cotangents[index] for index in carried], [initial[index] for index in carried], emit)
         sums = [zeros_like(value, emit) for value in around]
         rows = [
             *(Rows(value, True) for value in kept),
             *(Rows(item.value, not item.reversed) for item in over),
-            *(Rows(value, position not in backwards) for position, value in given),
+            *(Rows(value, index not in backwards) for index, value in given),
         ]
         conditional = int(len(kept) > len(initial))
         yields = len(op.yielded(op.body))
@@ -118,11 +114,11 @@ class LoopGradient:
             before, taken = own[: len(initial)], own[len(kept) : len(kept) + len(over)]
             last = emit(SubOp, emit.splat(self.trips - 1, number), number)
             by_result: list[SSAValue | None] = [None] * yields
-            for position, value in zip(carried, states, strict=False):
-                by_result[conditional + position] = value
-            for (position, _), value in zip(given, own[len(kept) + len(over) :], strict=True):
-                by_result[conditional + len(initial) + position] = value
-            sources = [*(before[position] for position in carried), *(taken[position] for position in scanned), *around]
+            for index, value in zip(carried, states, strict=False):
+                by_result[conditional + index] = value
+            for (index, _), value in zip(given, own[len(kept) + len(over) :], strict=True):
+                by_result[conditional + len(initial) + index] = value
+            sources = [*(before[index] for index in carried), *(taken[index] for index in scanned), *around]
             found = _back_through(op.body.block, [last, *before, *taken], by_result, sources, emit)
             by_carried, by_rows = found[: len(carried)], found[len(carried) : len(carried) + len(scanned)]
             totals = [
@@ -130,7 +126,7 @@ class LoopGradient:
                 for total, one in zip(states[len(carried) :], found[len(carried) + len(scanned) :], strict=True)
             ]
             after = _or_zeros(by_carried, sources[: len(carried)], emit)
-            return [*after, *totals], _or_zeros(by_rows, [taken[position] for position in scanned], emit)
+            return [*after, *totals], _or_zeros(by_rows, [taken[index] for index in scanned], emit)
 
         def trip(emit: Emitter, number: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
             if not conditional:
@@ -139,18 +135,18 @@ class LoopGradient:
             after, by_rows = step(inner, number, states, own)
             inner.anchor.operands = [*after, *by_rows]
             second, inner = _block(emit)
-            zeros = [zeros_like(own[len(kept) + position], inner) for position in scanned]
+            zeros = [zeros_like(own[len(kept) + index], inner) for index in scanned]
             inner.anchor.operands = [*states, *zeros]
             types = [value.type for value in (*after, *by_rows)]
             ran = own[len(initial)]
             results = emit.insert(IfOp.of(ran, types, [Region(first), Region(second)], emit.location)).results
             return results[: len(states)], results[len(states) :]
 
-        reverse = [not over[position].reversed for position in scanned]
+        reverse = [not over[index].reversed for index in scanned]
         finals, stacked = emit_loop(Trips(self.trips), [*seeds, *sums], rows, trip, emit, reverse)
         pairs = [
-            *((initial[position], value) for position, value in zip(carried, finals, strict=False)),
-            *((over[position].value, value) for position, value in zip(scanned, stacked, strict=True)),
+            *((initial[index], value) for index, value in zip(carried, finals, strict=False)),
+            *((over[index].value, value) for index, value in zip(scanned, stacked, strict=True)),
             *zip(around, finals[len(carried) :], strict=True),
         ]
         return self._gathered(pairs)

@@ -24,7 +24,7 @@ from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_module
-from glow_mlir.tools.split_input import pieces
+from glow_mlir.tools.mlir_text.split_input import pieces
 
 
 def operator(**members: Any) -> type[HighOp]:

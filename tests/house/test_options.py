@@ -31,7 +31,7 @@ from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_module
-from glow_mlir.tools.run_arguments import code_options, parse_arguments
+from glow_mlir.tools.arguments.run_arguments import code_options, parse_arguments
 
 found = {}
 module = parse_module("glow_high.func @main() {\\n}", new_context(), "empty.mlir")
@@ -105,7 +105,7 @@ def test_every_flag_of_the_page_is_one_of_a_tool() -> None:
     options = runpy.run_path(str(ROOT / "docs" / "generate_options.py"))["OPTIONS"]
     flags = {item.option.flag.name if item.option.flag else item.option.within for item in options}
     text = "from glow_mlir.tools.%s import %s; %s(['--help'])"
-    tools = (("run_arguments", "parse_arguments"), ("glow_compile", "main"))
+    tools = (("arguments.run_arguments", "parse_arguments"), ("glow_compile", "main"))
     code = "import contextlib\n" + "".join(
         f"with contextlib.suppress(SystemExit):\n    {text % (module, name, name)}\n" for module, name in tools
     )

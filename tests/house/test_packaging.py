@@ -28,7 +28,7 @@ def test_rooms_on_top_are_linked_into_the_package(room: str) -> None:
 
 def test_no_module_of_the_tools_hides_a_standard_one() -> None:
     # `python tools/x.py` puts the folder first on the path: a `profile.py` there would break the interpreter.
-    assert not sys.stdlib_module_names & {path.stem for path in (ROOT / "tools").glob("*.py")}
+    assert not sys.stdlib_module_names & {path.stem for path in (ROOT / "tools").rglob("*.py")}
 
 
 def test_modules_below_the_tests_are_not_a_package() -> None:

@@ -26,8 +26,8 @@ from glow_mlir.driver.pipelines import Stage
 from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.support.import_clock import ImportClock
 from glow_mlir.tools import glow_opt, glow_run
-from glow_mlir.tools.latency import Measurement
-from glow_mlir.tools.layer_profile import Anchor, Profile
+from glow_mlir.tools.reports.latency import Measurement
+from glow_mlir.tools.reports.layer_profile import Anchor, Profile
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 MODULE: Any = None

@@ -19,7 +19,7 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import cloned, source_location
 from glow_mlir.ir.text import parse_unverified
 from glow_mlir.tools import glow_import, glow_opt, glow_run
-from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
+from glow_mlir.tools.mlir_text.expected_diagnostics import expected_diagnostics, mismatches
 
 WRONG: str = """\
 glow_high.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -12,7 +12,7 @@ from onnx_models import model_of, node, value
 from glow_mlir import InferenceSession
 from glow_mlir.backends.cuda.devices import EMULATION_HINT
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.tools.flag_hints import with_flags
+from glow_mlir.tools.arguments.flag_hints import with_flags
 from glow_mlir.tools.glow_import import main as glow_import
 from glow_mlir.tools.glow_run import main as glow_run
 

@@ -13,7 +13,7 @@ from in_process import find_tool, run_tool
 from run_lines import parse_pipeline, substitute
 from shell import run_pipeline
 
-from glow_mlir.tools.test_checks import RunLine, generate, runs_of
+from glow_mlir.tools.mlir_text.test_checks import RunLine, generate, runs_of
 
 SAMPLE = [
     "transforms/canonicalize.mlir",

@@ -24,9 +24,9 @@ from running_servers import Running, needed, running
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools import glow_bench
-from glow_mlir.tools.inference_bodies import GivenInputs, ModelInput
-from glow_mlir.tools.inference_senders import HttpSender
-from glow_mlir.tools.load_driver import (
+from glow_mlir.tools.load.inference_bodies import GivenInputs, ModelInput
+from glow_mlir.tools.load.inference_senders import HttpSender
+from glow_mlir.tools.load.load_driver import (
     LATE,
     Arrivals,
     Budget,
@@ -36,8 +36,8 @@ from glow_mlir.tools.load_driver import (
     OpenLoad,
     Record,
 )
-from glow_mlir.tools.load_target import answered
-from glow_mlir.tools.process_times import cpu_seconds, spent, with_children
+from glow_mlir.tools.load.load_target import answered
+from glow_mlir.tools.reports.process_times import cpu_seconds, spent, with_children
 
 REFUSED = Failure("503", "full")
 

@@ -16,7 +16,7 @@ from filecheck_runner import filecheck_tests
 from lsp_client import Editor
 from lsprotocol import types
 
-from glow_mlir.tools.lsp_document import QUALIFIERS, Document
+from glow_mlir.tools.lsp.document import QUALIFIERS, Document
 
 TEXT = """\
 glow_high.constant @w : tensor<2xf32> {value = dense<1.0> : tensor<2xf32>}

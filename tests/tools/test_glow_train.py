@@ -24,8 +24,8 @@ from training_models import convolutional, perceptron
 from glow_mlir import InferenceSession, Quantization
 from glow_mlir.api.profiling import profiled
 from glow_mlir.tools import glow_train
-from glow_mlir.tools.progress import Progress, bar
-from glow_mlir.tools.training_report import StepLine
+from glow_mlir.tools.reports.progress import Progress, bar
+from glow_mlir.tools.reports.training_report import StepLine
 
 CLASSES, SAMPLES, BATCH = 3, 150, 32
 PER_EPOCH = SAMPLES // BATCH

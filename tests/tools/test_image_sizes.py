@@ -14,8 +14,8 @@ from in_process import run_tool
 
 from glow_mlir.errors import InputError
 from glow_mlir.tools import glow_profile, glow_run
-from glow_mlir.tools.image_sizes import image_size, resized
-from glow_mlir.tools.images import Image, Normalization
+from glow_mlir.tools.inputs.image_sizes import image_size, resized
+from glow_mlir.tools.inputs.images import Image, Normalization
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 SIZES = st.integers(1, 40)

@@ -18,7 +18,7 @@ from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.rewriting.saved_results import with_saved_results
-from glow_mlir.tools.layer_check import CheckReport, Comparison, Layer, Tolerance, compare
+from glow_mlir.tools.reports.layer_check import CheckReport, Comparison, Layer, Tolerance, compare
 
 
 def layer(actual: object, reference: object, tolerance: Tolerance | None = None, dtype: str = "float32") -> Layer:

@@ -12,7 +12,7 @@ from in_process import run_tool
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools import glow_compile, glow_import, glow_opt, glow_profile, glow_run, glow_train, glow_tune
-from glow_mlir.tools.run_arguments import parse_arguments
+from glow_mlir.tools.arguments.run_arguments import parse_arguments
 
 MODEL = str(ROOT / "examples" / "digits.onnx")
 

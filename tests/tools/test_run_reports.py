@@ -12,12 +12,12 @@ import pytest
 from glow_mlir.errors import CacheError
 from glow_mlir.support.activity import warn
 from glow_mlir.tools.command_line import CLEAR_LINE, run_tool
-from glow_mlir.tools.images import Image, Normalization
-from glow_mlir.tools.latency import Budget, measure
-from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_inputs import random_array
-from glow_mlir.tools.run_report import OutputSummary, statistics, vectors
-from glow_mlir.tools.tables import plain_table, print_table, shortened
+from glow_mlir.tools.inputs.images import Image, Normalization
+from glow_mlir.tools.inputs.run_inputs import random_array
+from glow_mlir.tools.reports.latency import Budget, measure
+from glow_mlir.tools.reports.progress import Progress
+from glow_mlir.tools.reports.run_report import OutputSummary, statistics, vectors
+from glow_mlir.tools.reports.tables import plain_table, print_table, shortened
 
 
 class Terminal(io.StringIO):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glow_mlir.tools.split_input import pieces, spans
+from glow_mlir.tools.mlir_text.split_input import pieces, spans
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from checkout import ROOT
 
 from glow_mlir.tools import glow_opt
-from glow_mlir.tools.plain_text import plain
+from glow_mlir.tools.reports.plain_text import plain
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 COMMANDS = {
@@ -92,7 +92,7 @@ def test_streams_take_what_their_encoding_has_not(encoding: str, tmp_path: Path)
 
 
 def test_what_tools_print_has_a_form_in_ascii() -> None:
-    paths = [path for folder in ("tools", "glow_mlir/bundle") for path in (ROOT / folder).glob("*.py")]
+    paths = [path for folder in ("tools", "glow_mlir/bundle") for path in (ROOT / folder).rglob("*.py")]
     used = {char for path in paths for char in path.read_text(encoding="utf-8") if not char.isascii()}
     assert {"→", "×", "µ"} <= used
     assert [char for char in sorted(used) if "\\" in plain(char)] == []

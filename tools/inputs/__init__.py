@@ -1,0 +1,1 @@
+"""Inputs of runs: data sets, images, and arrays from files."""

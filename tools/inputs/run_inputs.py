@@ -1,0 +1,239 @@
+"""The inputs of a run: arrays and images from files, random numbers for the rest."""
+
+from __future__ import annotations
+
+import string
+import zipfile
+from argparse import Namespace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, named_dtype
+from glow_mlir.support.symbols import Dimension
+from glow_mlir.tools.inputs.images import Image, Normalization
+
+_NAMELESS_BYTES = np.dtype("V1")
+"""What numpy writes to files for elements of a byte that it does not know, such as floats of 8 bits."""
+
+DEFAULT_SEED = 0
+
+
+SMALL, LARGE = 119, 136
+"""Codes of the first power of two that is drawn, 1/256, and of the one behind the last, 256."""
+
+
+def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
+    """
+    Random numbers that most models accept: floats from a normal distribution, powers of two from around 1, bytes from
+    all there are.
+
+    Wider integers are 0 or 1, since they are mostly indices, and every table has two entries. Strings are letters.
+    """
+    if dtype.kind == "O":
+        return np.array(list(string.ascii_lowercase), object)[np.asarray(generator.integers(0, 26, shape))]
+    draw: dict[str, Callable[[], np.ndarray]] = {
+        "f": lambda: generator.standard_normal(shape),
+        "b": lambda: generator.integers(0, 2, shape),
+    }
+    whole = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if whole is not None and dtype.itemsize == 1:
+        draw[dtype.kind] = lambda: generator.integers(whole.min, whole.max + 1, shape)
+    if dtype.name == POWERS_OF_TWO:
+        return generator.integers(SMALL, LARGE, shape, np.uint8).view(dtype)
+    if (bits := NARROW_INTEGERS.get(dtype.name)) is not None:
+        return generator.integers(0, 1 << bits, shape, np.uint8).view(dtype)
+    kind = "f" if is_float_dtype(dtype) else dtype.kind
+    return np.asarray(draw.get(kind, draw["b"])()).astype(dtype)
+
+
+@dataclass
+class Inputs:
+    """What the command line gives, before the model is known. The name `""` stands for the only input."""
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    images: dict[str, list[Image]] = field(default_factory=dict[str, list[Image]])
+    normalization: Normalization = field(default_factory=Normalization)
+    seed: int | None = None
+    """The seed of what no file gives; `None` allows that only where no file gives anything."""
+    values: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """Inputs by their numbers, which get the types and shapes of the inputs."""
+
+    def complete(self, arguments: Sequence[Argument], fixed: Collection[str] = ()) -> dict[str, np.ndarray]:
+        """
+        The inputs that a session with those `arguments` takes; the session itself checks shapes and types.
+
+        Free dimensions of inputs that are drawn are as in those that are given, or 1, of which a warning tells. Raises
+        `InputError` where one would have to be drawn that is among those that are `fixed`.
+        """
+        known = {argument.name: argument for argument in arguments}
+        given: dict[str, np.ndarray] = {}
+        for label, array in self.arrays.items():
+            given[_new(label, known, given)] = array
+        for name, array in given.items():
+            if array.dtype == _NAMELESS_BYTES and name in known:
+                dtype = known[name].numpy_dtype
+                given[name] = array.view(dtype) if dtype.itemsize == 1 else array
+        for label, images in self.images.items():
+            name = _new(label, known, given)
+            argument = _argument(name, known)
+            given[name] = self.normalization.batch(images, argument.shape or (), argument.numpy_dtype)
+        for label, numbers in self.values.items():
+            name = _new(label, known, given)
+            given[name] = _argument(name, known).converted(numbers)
+        if (self.arrays or self.images) and self.seed is None:
+            return given
+        generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
+        missing = [argument for argument in arguments if argument.name not in given]
+        for argument in missing:
+            _check_drawable(argument, fixed)
+        sizes = free_sizes(arguments, given)
+        for item in missing:
+            shape = [size if isinstance(size, int) else sizes[size] for size in item.shape or ()]
+            given[item.name] = random_array(shape, item.numpy_dtype, generator)
+        return given
+
+
+def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
+    """Raise `InputError` for an input that no random numbers may be: of no rank that is told, or that fixes shapes."""
+    if argument.type:
+        reason = f"input '{argument.name}' is {argument.type}, which no file of arrays has"
+        raise InputError(reason, hint="run the model in Python, with InferenceSession")
+    if argument.shape is None:
+        hint = f"--bind {argument.name}.0=SIZE for each axis, or an input in a file"
+        raise InputError(f"input '{argument.name}' has unknown rank", hint=hint)
+    if argument.name in fixed:
+        reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
+        raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
+
+
+def largest(arguments: Sequence[Argument], bound: Mapping[str, Dimension]) -> list[Argument]:
+    """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
+    most = {label: bounds[1] or bounds[0] for label, bounds in bound.items() if isinstance(bounds, tuple)}
+    return [item if item.shape is None else replace(item, shape=_at(item.shape, most)) for item in arguments]
+
+
+def _at(shape: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int | str, ...]:
+    """A shape with sizes in place of some of its free dimensions."""
+    return tuple(sizes.get(size, size) if isinstance(size, str) else size for size in shape)
+
+
+def free_sizes(arguments: Sequence[Argument], given: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """What free dimensions are: as in the arrays that are given, or 1, of which a warning tells."""
+    found: dict[str, int] = {}
+    for argument in arguments:
+        if argument.name in given and argument.shape is not None:
+            pairs = zip(argument.shape, given[argument.name].shape, strict=False)
+            found.update((label, size) for label, size in pairs if isinstance(label, str))
+    free = {label: item.name for item in arguments for label in item.shape or () if isinstance(label, str)}
+    if unknown := {label: name for label, name in free.items() if label not in found}:
+        listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
+        hint = f"--bind {quote(next(iter(unknown)))}=1, or an input in a file"
+        warn(InputError(f"unknown size: {listed} is taken to be 1", hint=hint))
+    return found | dict.fromkeys(unknown, 1)
+
+
+def read_inputs(args: Namespace) -> Inputs:
+    """The inputs in the options; raises `InputError` for a file that cannot be read."""
+    arrays: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
+    if args.inputs is not None:
+        arrays |= read_npz(Path(args.inputs))
+    for name, path in _named(args.input):
+        if name in arrays:
+            raise OptionError(f"input '{name}' is given twice")
+        arrays[name] = read_npy(path)
+    for name, numbers in args.value:
+        if name in arrays:
+            raise OptionError(f"input '{name}' is given twice")
+        values[name] = np.array(numbers)
+    images: dict[str, list[Image]] = {}
+    for name, path in _named(args.image):
+        images.setdefault(name, []).append(Image(path))
+    return Inputs(arrays, images, normalization_of(args), args.seed, values)
+
+
+def normalization_of(args: Namespace) -> Normalization:
+    """How the options say that pixels become numbers."""
+    return Normalization(
+        args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,), args.image_size
+    )
+
+
+def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:
+    """`NAME=FILE` or `FILE` as name and path."""
+    pairs: list[tuple[str, Path]] = []
+    for text in texts:
+        name, sign, path = text.partition("=")
+        if sign and not path:
+            raise OptionError(f"'{text}' names no file", hint="write NAME=FILE, or FILE where there is one input")
+        pairs.append((name, Path(path)) if sign else ("", Path(text)))
+    return pairs
+
+
+def _resolved(name: str, known: dict[str, Argument]) -> str:
+    if name:
+        return name
+    if len(known) != 1:
+        listed = ", ".join(known) or "none"
+        raise InputError(f"a file without a name needs a model with one input, and this one has {len(known)}: {listed}")
+    return next(iter(known))
+
+
+def _new(label: str, known: dict[str, Argument], given: Collection[str]) -> str:
+    """The name of an input that is given; raises `OptionError` where it was given before."""
+    if (name := _resolved(label, known)) in given:
+        raise OptionError(f"input '{name}' is given twice")
+    return name
+
+
+def _argument(name: str, known: dict[str, Argument]) -> Argument:
+    if name not in known:
+        raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(known)}")
+    return known[name]
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array in a `.npy` file; raises `InputError` where there is none."""
+    found = _loaded(path)
+    if not isinstance(found, np.ndarray):
+        raise InputError("has several arrays", file=str(path), hint="give a .npz file with --inputs")
+    return found
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays in a `.npz` file by name; raises `InputError` where it is none."""
+    found = _loaded(path)
+    if isinstance(found, np.ndarray):
+        raise InputError("has one array without a name", file=str(path), hint="give a .npy file with --input NAME=FILE")
+    return found
+
+
+def _named_floats(array: np.ndarray) -> np.ndarray:
+    """The array itself, or of bfloat16 where a file has two nameless bytes for each element, as numpy writes it."""
+    return array.view(named_dtype(BFLOAT16)) if array.dtype == np.dtype("V2") else array
+
+
+def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """What `numpy.load` reads, archives as a whole; never a pickle, which could run code."""
+    try:
+        found: Any = np.load(path, allow_pickle=False)
+        if not hasattr(found, "files"):
+            return _named_floats(found)
+        with found:
+            return {name: _named_floats(found[name]) for name in found.files}
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+    except MemoryError as error:
+        raise InputError("says that it has more numbers than there is memory for", file=str(path)) from error
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        # What numpy says of a damaged file is that it might be a pickle, and how to load one.
+        raise InputError("is no .npy or .npz file of numbers, or is cut off", file=str(path)) from error

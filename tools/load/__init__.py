@@ -1,0 +1,1 @@
+"""A load generator for servers of the inference protocol."""

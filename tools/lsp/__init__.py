@@ -1,0 +1,1 @@
+"""The language server: documents, their index, and answers to editors."""

@@ -1,0 +1,1 @@
+"""MLIR text and its tests: split inputs, expected diagnostics, CHECK lines, and excerpts of errors."""

@@ -1,0 +1,1 @@
+"""Output of the tools: tables, traces, progress, dumps and pages."""
