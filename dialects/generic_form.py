@@ -248,9 +248,7 @@ def _add_windows(axis: str, found: Sum, size: Size, sizes: dict[str, Size]) -> N
     if not unknown:
         return
     if len(unknown) > 1:
-        raise ValueError(
-            f"nothing says how long '{unknown[-1]}' is in {axis}: write its size, as in '; {unknown[-1]} < 3'"
-        )
+        raise ValueError(f"the size of '{unknown[-1]}' in {axis} is unknown: write it, as in '; {unknown[-1]} < 3'")
     reach: Size = 1
     for name, times in found.terms.items():
         if name not in unknown:

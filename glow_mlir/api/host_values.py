@@ -14,12 +14,12 @@ Compile = Callable[[Any], tuple[Executable, dict[str, float]]]
 
 
 def with_host_values(
-    model: Any, compile_: Compile, strict: bool, told: set[str]
+    model: Any, compile_: Compile, strict: bool, reported: set[str]
 ) -> tuple[Executable, dict[str, float]]:
     """
     What runs a model, compiled as a whole, or in parts where Python computes some of its values.
 
-    With `strict`, what such a model says wrongly is refused that a warning tells of otherwise. `told` has the warnings
+    With `strict`, faults of such a model are refused that are warnings otherwise. `reported` has the warnings
     that are not told again.
     """
     try:
@@ -28,6 +28,6 @@ def with_host_values(
         from glow_mlir.frontends.onnx.hosted_model import HostedModel
         from glow_mlir.frontends.onnx.importer import whole_model
 
-        with telling_once(told):
+        with telling_once(reported):
             whole = whole_model(model, strict)
         return HostedModel(whole, lambda part: compile_(part)[0].entry()), {}

@@ -130,14 +130,14 @@ class ModelCompiler:
         time_limit: float = 0.0,
         asks: bool = True,
         progress: Callable[[str], None] | None = None,
-        told: set[str] | None = None,
+        reported: set[str] | None = None,
     ) -> None:
         """
         `time_limit` says how many seconds one compilation may take; 0 for any time. With `asks`, another process may be
-        asked to compile. `progress` is told what a compilation is at that a caller waits for; `told` has the
+        asked to compile. `progress` is told what a compilation is at that a caller waits for; `reported` has the
         warnings that are not told again.
         """
-        self._warnings: set[str] = set() if told is None else told
+        self._warnings: set[str] = set() if reported is None else reported
         self._progress = progress
         self._is_reported = asks
         """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
@@ -155,7 +155,7 @@ class ModelCompiler:
         """The template of a model that is compiled when it is called."""
         self._asks = asks
         self._external: tuple[str, ...] | None = None
-        """The files beside an ONNX model that hold its weights, if somebody has told."""
+        """The files beside an ONNX model that hold its weights, if they are known."""
 
     def open(self) -> Loaded | Template:
         """The compiled model, or its template if it is compiled when it is called."""

@@ -42,13 +42,15 @@ class ModelSession(Session):
         limit = given_seconds("compile_time_limit", rules.compile_time_limit)
         limits = rules.limits or SpecializationLimits()
 
-        told: set[str] = set()
+        reported: set[str] = set()
 
         def compiled(model: Any) -> tuple[Executable, dict[str, float]]:
-            compiler = ModelCompiler(model, self.options, rules.cache, limit, progress=rules.progress, told=told)
+            compiler = ModelCompiler(
+                model, self.options, rules.cache, limit, progress=rules.progress, reported=reported
+            )
             return compiler.executable(compiler.open(), limits, rules.warm == SPECIALISED)
 
-        executable, self._seconds = with_host_values(model, compiled, self.options.strict, told)
+        executable, self._seconds = with_host_values(model, compiled, self.options.strict, reported)
         names = {name: name for name in executable.names}
         time_limit = given_seconds("time_limit", rules.time_limit)
         super().__init__(executable, names, executable.chosen(rules.entry), time_limit)

@@ -63,12 +63,12 @@ class IndexedAccess:
     def _single(self) -> tuple[int, SSAValue] | None:
         """The only axis that is read by index, and the indices, where each element has one of its own."""
         axes = self.access.axes
-        places = [place for place, axis in enumerate(axes) if not is_dimension(axis)]
-        index = index_of(axes[places[0]]) if len(places) == 1 else None
+        positions = [place for place, axis in enumerate(axes) if not is_dimension(axis)]
+        index = index_of(axes[positions[0]]) if len(positions) == 1 else None
         if index is None or len(index.axes) != len(axes):
             return None
         is_own = all(own == axis or not is_dimension(axis) for own, axis in zip(index.axes, axes, strict=True))
-        return (places[0], self._indices(index)) if is_own and tuple(self.dimensions) == index.axes else None
+        return (positions[0], self._indices(index)) if is_own and tuple(self.dimensions) == index.axes else None
 
     def _indices(self, index: Access) -> SSAValue:
         """The operand of an index, in a type that scatters take."""

@@ -57,9 +57,9 @@ def read_array(
         elif isinstance(expression, AffineConstantExpr):
             chosen[axis] = np.full((1,) * rank, expression.value)
     found = array.transpose((*chosen, *whole))[tuple(chosen.values())]
-    places = [cast(AffineDimExpr, affine.results[axis]).position for axis in whole]
-    order = [rank + places.index(d) if d in places else d for d in range(rank)]
-    return found.transpose((*order, *sorted(places))).reshape([found.shape[axis] for axis in order])
+    positions = [cast(AffineDimExpr, affine.results[axis]).position for axis in whole]
+    order = [rank + positions.index(d) if d in positions else d for d in range(rank)]
+    return found.transpose((*order, *sorted(positions))).reshape([found.shape[axis] for axis in order])
 
 
 def windows(
@@ -75,14 +75,14 @@ def windows(
     for axis, terms in reversed(sums_in(affine).items()):
         dimensions, size = list(terms.steps), array.shape[axis]
         steps = (np.arange(extents[d]) * times for d, times in terms.steps.items())
-        places = reduce(np.add.outer, steps) + terms.offset
+        positions = reduce(np.add.outer, steps) + terms.offset
         before, after = borders[axis] if borders else (0, 0)
         own = AffineMap(affine.num_dims, 0, tuple(map(AffineDimExpr, dimensions)))
-        is_there.append(index_array((places >= -before) & (places < size + after), own))
-        first, last = (int(edge) for edge in (places.min(initial=0), places.max(initial=0)))
+        is_there.append(index_array((positions >= -before) & (positions < size + after), own))
+        first, last = (int(edge) for edge in (positions.min(initial=0), positions.max(initial=0)))
         widths = [(0, 0)] * array.ndim
         widths[axis] = max(0, -first), max(0, last - size + 1)
-        array = (np.pad(array, widths) if any(widths[axis]) else array).take(places + widths[axis][0], axis)
+        array = (np.pad(array, widths) if any(widths[axis]) else array).take(positions + widths[axis][0], axis)
         axes[axis : axis + 1] = map(AffineDimExpr, dimensions)
     mask = reduce(np.logical_and, is_there) if is_there else True
     return index_array(array, AffineMap(affine.num_dims, 0, tuple(axes))), mask

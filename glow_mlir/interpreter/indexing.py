@@ -25,10 +25,10 @@ from glow_mlir.ir.registry import semantics
 
 def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF_RANGE) -> np.ndarray:
     """Make negative indices positive; raises `ExecutionError`, with that `failure`, for an index out of range."""
-    places = np.where(indices < 0, indices.astype(np.int64) + size, indices)
-    if ((places < 0) | (places >= size)).any():
+    positions = np.where(indices < 0, indices.astype(np.int64) + size, indices)
+    if ((positions < 0) | (positions >= size)).any():
         raise failed_call(failure, location_name(op.location))
-    return places
+    return positions
 
 
 def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -28,6 +28,7 @@ from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.call import CallOp, read_by, written_by
 from glow_mlir.dialects.glow_high.dialect import operators
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
@@ -273,10 +274,11 @@ def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation,
 @contextmanager
 def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -> Generator[Operation]:
     """
-    The operation with symbolic sizes replaced by numbers in its properties, and in its results if it has no inputs.
+    The operation with symbolic sizes replaced by numbers in its properties, and in its types if the sizes of arrays do
+    not determine all others.
     """
     is_symbolic = any(isinstance(value, SizesAttr) for value in op.properties.values())
-    is_made = not op.inputs() and not all(map(has_static_shape, op.outputs()))
+    is_made = not all(map(has_static_shape, op.outputs())) and (not op.inputs() or _has_extents(op))
     if not is_symbolic and not is_made:
         yield op
         return
@@ -290,6 +292,12 @@ def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -
     )
     yield copy
     copy.erase()
+
+
+def _has_extents(op: HighOp | DerivedInstruction) -> bool:
+    """Whether an expression runs over dimensions that no operand has as an axis, such as those of windows."""
+    kind = getattr(op, "OPERATOR", type(op))
+    return issubclass(kind, Expressed) and bool(cast(Expressed, op).notation().extents)
 
 
 def _type_at(value: SSAValue, symbols: Mapping[str, int]) -> Attribute:

@@ -127,7 +127,11 @@ def tabulated(value: SSAValue, code: SSAValue, storage: Storage) -> np.ndarray:
             array = storage.value_of(operand)
             if array is None:
                 owner = cast("HighOp", operand.owner)
-                array = apply_semantics(owner, group_like(owner, [of(inner) for inner in owner.operands]))[0]
+                arrays = [of(inner) for inner in owner.operands]
+                if isinstance(owner, LookupOp):  # Its semantics take arrays of its own shape.
+                    array = arrays[1][arrays[0].view(np.uint8)]
+                else:
+                    array = apply_semantics(owner, group_like(owner, arrays))[0]
             elif array.size == 1:
                 array = array.reshape(())
             known[operand] = np.asarray(array)

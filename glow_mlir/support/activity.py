@@ -74,14 +74,14 @@ def relaying(warned: Callable[[GlowError], None], cautioned: Callable[[GlowError
 
 
 @contextmanager
-def telling_once(told: set[str]) -> Generator[None]:
-    """Tell of each caution inside the `with` statement unless `told` has it, which learns of those that are told."""
+def telling_once(reported: set[str]) -> Generator[None]:
+    """Report each caution inside the `with` statement unless it is in `reported`; add it there."""
     around = _LISTENERS.get()
     warned = _ignored if around is None else around[0]
 
     def once(warning: GlowError) -> None:
-        if str(warning) not in told:
-            told.add(str(warning))
+        if str(warning) not in reported:
+            reported.add(str(warning))
             token = _LISTENERS.set(around)
             try:
                 caution(warning)

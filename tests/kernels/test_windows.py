@@ -147,7 +147,7 @@ def test_sizes_that_are_known_at_run_time_only() -> None:
 @pytest.mark.parametrize(
     ("signature", "shape", "along", "message"),
     [
-        ("x[i + j] -> y[i]", 5, "j", "nothing says how long 'j' is in i + j: write its size, as in '; j < 3'"),
+        ("x[i + j] -> y[i]", 5, "j", "the size of 'j' in i + j is unknown: write it, as in '; j < 3'"),
         ("x[i + j] -> y[i]; j < 3", 2, "j", "a window of 3 along i + j exceeds 2 elements and what is beside them"),
         ("x[i + j] -> y[i, j]; j < 3", 5, "", SUMS),
         ("x[2*i + 4*j + k] -> y[i]; j < 3, k < 2", 50, "jk", SUMS),

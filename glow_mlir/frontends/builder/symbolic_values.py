@@ -21,10 +21,11 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.reductions import ReduceProdOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
-from glow_mlir.dialects.properties import sizes
+from glow_mlir.dialects.properties import integer, sizes, text
 from glow_mlir.dialects.shapes import element_of, has_one_element, has_static_shape, shape_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
+from glow_mlir.interpreter.indexing import from_front
 from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.support.symbols import Size, product_of, quotient
 
@@ -142,6 +143,8 @@ def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
     if not isinstance(op, MOVEMENT):
         return None
     if isinstance(op, GatherOp):
-        operands[1] = operands[1].astype(np.int64)
+        values, axis = operands[0], integer(op.axis)
+        indices = from_front(op, operands[1].astype(np.int64), values.shape[axis], text(op.failure))
+        return np.asarray(values.take(indices, axis), dtype=object)
     (result,) = apply_semantics(op, group_like(op, operands))
     return np.asarray(result, dtype=object)
