@@ -259,7 +259,7 @@ def test_long_responses_in_pieces() -> None:
     assert np.array_equal(np.array(found.int64_contents), array)
     long = np.arange(1 << 20, dtype=np.float32)
     request = InferenceRequest({}, [], id="a" * 200)
-    request.outputs = [type("Wanted", (), {"name": "y", "is_binary": True, "place": None})()]  # pyright: ignore[reportAttributeAccessIssue]
+    request.outputs = [type("Wanted", (), {"name": "y", "is_binary": True, "region_slice": None})()]  # pyright: ignore[reportAttributeAccessIssue]
     data = finished(message_steps(NETWORKS["float32"], request, {"y": long[::2]}, Regions(), Charge()))
     streamed = message_class("ModelStreamInferResponse").FromString(finished(in_stream(data, Charge())))
     assert streamed.infer_response.raw_output_contents[0] == long[::2].tobytes()
