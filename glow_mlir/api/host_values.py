@@ -30,4 +30,4 @@ def with_host_values(
 
         with telling_once(reported):
             whole = whole_model(model, strict)
-        return HostedModel(whole, lambda part: compile_(part)[0].entry()), {}
+        return HostedModel(whole, lambda part: compile_(part)[0].entry(), strict), {}

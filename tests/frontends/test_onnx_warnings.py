@@ -65,6 +65,14 @@ TOLD: dict[str, tuple[Callable[[], onnx.ModelProto], list[str]]] = {
         lambda: on_strings(LOWER, size=-5),
         ["input 'x' is declared with an extent of -5"],
     ),
+    "strings of another size than Python gives": (
+        lambda: other_size(on_strings(LOWER), TensorProto.STRING),
+        ["output 'y' is declared with shape (9), but has shape (1,)"],
+    ),
+    "strings of another size than machine code gives": (
+        lambda: other_size(on_strings(node("Identity"), size=1), TensorProto.STRING),
+        ["output 'y' is declared with shape (9), but has shape (1,)"],
+    ),
     "an initializer that Python reads": (
         lambda: on_strings(
             node("StringConcat", "x w"),
@@ -76,8 +84,8 @@ TOLD: dict[str, tuple[Callable[[], onnx.ModelProto], list[str]]] = {
 }
 
 
-def other_size(model: onnx.ModelProto) -> onnx.ModelProto:
-    model.graph.output[0].CopyFrom(value("first", shape=(9,)))
+def other_size(model: onnx.ModelProto, kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    model.graph.output[0].CopyFrom(value(model.graph.output[0].name, kind, (9,)))
     return model
 
 

@@ -22,6 +22,7 @@ from glow_mlir.frontends.onnx.given_values import NUMBERS, list_of, tensor_of, v
 from glow_mlir.frontends.onnx.host_operators.registry import evaluate
 from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, constant_arrays, host_program
 from glow_mlir.frontends.onnx.importer import Model
+from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies, wrong_shape
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.signature import value_argument
 from glow_mlir.frontends.onnx.sparse import initializers_of
@@ -41,15 +42,22 @@ MAX_STRUCTURES = 16
 class HostedModel(Executable):
     """A model as a program of host operators and of models without them."""
 
-    def __init__(self, model: Model, compile_: Compiled) -> None:
-        """`model` is what `whole_model` gives: of its faults as a whole somebody was told."""
+    def __init__(self, model: Model, compile_: Compiled, strict: bool = False) -> None:
+        """
+        `model` is what `whole_model` gives: of its faults as a whole somebody was told.
+
+        With `strict`, calls refuse results that Python computes of other shapes than declared.
+        """
         super().__init__([MAIN], State([]))
         self._model = model
         self._compile = compile_
+        self._strict = strict
 
     def load(self, name: str) -> EntryPoint:
         try:
-            return HostedEntry(name, replace(self._model, proto=inlined(self._model.proto)), self._compile)
+            return HostedEntry(
+                name, replace(self._model, proto=inlined(self._model.proto)), self._compile, self._strict
+            )
         except GlowError as error:
             error.file = error.file or self._model.file
             raise
@@ -58,7 +66,7 @@ class HostedModel(Executable):
 class HostedEntry(EntryPoint):
     """The entry of a `HostedModel`."""
 
-    def __init__(self, name: str, opened: Model, compile_: Compiled) -> None:
+    def __init__(self, name: str, opened: Model, compile_: Compiled, strict: bool) -> None:
         super().__init__(name, (), State([]))
         model = opened.proto
 
@@ -76,6 +84,9 @@ class HostedEntry(EntryPoint):
         self._steps = [_HostedStep(step) if isinstance(step, HostStep) else _Part(step, compiled) for step in steps]
         used = [name for step in steps if isinstance(step, HostStep) for name in step.node.input]
         self._constants = constant_arrays(model, [*used, *(argument.name for argument in self._outputs)])
+        by_python = {name for step in steps if isinstance(step, HostStep) for name in step.node.output}
+        self._unchecked = {value.name: value for value in model.graph.output if value.name in by_python}
+        self._file, self._strict = opened.file, strict
         self._last = _last_uses(steps, [argument.name for argument in self._outputs])
 
     @property
@@ -93,10 +104,25 @@ class HostedEntry(EntryPoint):
             step.run(values)
             for name in dead:
                 values.pop(name, None)
+        self._check_shapes(values)
         # What a caller gave, and what the model has, is nobody else's to change.
         shared = self._constants.keys() | inputs.keys()
         names = (argument.name for argument in self._outputs)
         return {name: copied(values[name]) if name in shared else values[name] for name in names}
+
+    def _check_shapes(self, values: Mapping[str, Any]) -> None:
+        """Warn once of each result of Python's that has another shape than declared; the strict refuse it."""
+        found = Inconsistencies()
+        for name, declared in list(self._unchecked.items()):  # Other threads call, too.
+            if not isinstance(values[name], np.ndarray):
+                continue
+            shape = cast("tuple[int, ...]", values[name].shape)
+            if (doubt := wrong_shape("output", declared, shape)) is not None:
+                found.outputs[name] = doubt
+        if found.outputs:
+            found.settle(self._file, self._strict)
+        for name in found.outputs:
+            self._unchecked.pop(name, None)
 
 
 def copied(value: Any) -> Any:

@@ -16,10 +16,10 @@ from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind, says_unknown
-from glow_mlir.frontends.onnx.values import Value
+from glow_mlir.frontends.onnx.values import Strings, Value
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 WITH_INITIALIZERS = 3
 """The last IR version in which every initializer has to be an input as well."""
@@ -76,28 +76,28 @@ class Inconsistencies:
 
     def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """
-        Take down declared shapes that values of a graph do not have; types of what is no tensor of numbers are free.
+        Take down declared shapes that values of a graph do not have; types of what is no tensor are free.
 
         The outputs of the model, `is_main`, are those that its users see. They are known last: raises `ModelError` then
         where element types were other than declared.
         """
         for declared in () if is_main else graph.input:
-            if isinstance(value := values.get(declared.name), SSAValue):
-                self._check("input", declared, value, self.values)
+            self._check("input", declared, values.get(declared.name), self.values)
         for declared in graph.output:
-            if isinstance(value := values.get(declared.name), SSAValue):
-                self._check("output", declared, value, self.outputs if is_main else self.values)
+            self._check("output", declared, values.get(declared.name), self.outputs if is_main else self.values)
         for declared in graph.value_info:
-            if declared.name not in self.outputs and isinstance(value := values.get(declared.name), SSAValue):
-                self._check("value", declared, value, self.values)
+            if declared.name not in self.outputs:
+                self._check("value", declared, values.get(declared.name), self.values)
         if is_main and self.wrong:
             raise self.wrong[0]
 
-    def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, Doubt]) -> None:
-        if (wrong := wrong_element(what, declared, value)) is not None:
+    def _check(self, what: str, declared: onnx.ValueInfoProto, value: Value | None, found: dict[str, Doubt]) -> None:
+        if isinstance(value, SSAValue) and (wrong := wrong_element(what, declared, value)) is not None:
             self.wrong.append(wrong)
-        elif (inconsistency := wrong_shape(what, declared, value)) is not None:
-            found.setdefault(declared.name, inconsistency)
+            return
+        tensor = value.numbers if isinstance(value, Strings) else value
+        if isinstance(tensor, SSAValue) and (doubt := wrong_shape(what, declared, sizes_of(tensor))) is not None:
+            found.setdefault(declared.name, doubt)
 
     def reported(self) -> list[Doubt]:
         """An inconsistency for each output, and one for all values inside the model, behind the others."""
@@ -150,13 +150,12 @@ def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
     return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, but is {names[1]}", hint=HINT)
 
 
-def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Doubt | None:
+def wrong_shape(what: str, declared: onnx.ValueInfoProto, shape: Sizes) -> Doubt | None:
     """The inconsistency of a value that cannot have the shape which a model declares for it; `None` where it may."""
     declared_type = declared.type.tensor_type
     if not declared_type.HasField("shape"):
         return None
     extents = [size.dim_value if size.HasField("dim_value") else -1 for size in declared_type.shape.dim]
-    shape = sizes_of(value)
     if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
         return None
     listed = ", ".join("?" if extent < 0 else str(extent) for extent in extents)
