@@ -32,8 +32,8 @@ class _Known:
     """What is known of the loops under some assumptions."""
 
     trips: Trips
-    first_bytes: int = 0
-    """The bytes of an executable with the first capacities; 0 where there was none."""
+    first_bytes: int | None = None
+    """The bytes of an executable with the first capacities, if there was one."""
     accepted: Trips = field(default_factory=dict[str, int])
     """The capacities that an executable has that serves calls."""
     refused: list[tuple[Trips, str]] = field(default_factory=list[tuple[Trips, str]])
@@ -124,8 +124,11 @@ class LoopCapacities:
         taken = executable.activation_bytes + outputs
         if _is_first(known.trips):
             known.first_bytes = taken
-        elif taken - known.first_bytes > self._maximum_bytes:
-            taken -= known.first_bytes
+        elif known.first_bytes is None:
+            if taken > self._maximum_bytes:
+                known.trips, known.accepted = dict.fromkeys(known.trips, FIRST), {}  # They tell how much is above them.
+                return False
+        elif (taken := taken - known.first_bytes) > self._maximum_bytes:
             self._refuse(known, f"memory for more takes {taken} bytes, more than {self._maximum_bytes}")
             return False
         known.accepted = self._begin = dict(known.trips)

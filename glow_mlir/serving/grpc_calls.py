@@ -134,6 +134,8 @@ def disconnect(peers: Collection[str]) -> None:
                 os.close(duplicate)
                 continue
             with socket.socket(fileno=duplicate) as connection:
+                if connection.family not in (socket.AF_INET, socket.AF_INET6):
+                    continue
                 host, port = connection.getpeername()[:2]
                 if (_host(host), port) in wanted:
                     connection.shutdown(socket.SHUT_RDWR)

@@ -36,7 +36,8 @@ class Step:
         """`before` is that the network has the request in front of it, or never will."""
         self._before = before
         self.is_passed = asyncio.Event()
-        """That the network has this one, or never will."""
+        """That the network has this one, or never will, and those in front of it."""
+        self._passing: asyncio.Future[None] | None = None
         self.id = ""
         """Its identifier, as far as it was read."""
 
@@ -47,6 +48,17 @@ class Step:
             return request.submit(network)
         finally:
             self.is_passed.set()
+
+    def leave(self, _: object = None) -> None:
+        """The network has the request by now, or never gets it: the turn is passed on when it comes."""
+        if self._before.is_set():
+            self.is_passed.set()
+        elif not self.is_passed.is_set() and self._passing is None:
+            self._passing = asyncio.ensure_future(self._pass())
+
+    async def _pass(self) -> None:
+        await self._before.wait()
+        self.is_passed.set()
 
 
 Answering = Callable[[bytes, float | None, Step], Awaitable[Answer]]
@@ -96,7 +108,8 @@ class Stream:
                 self._waiting += 1
                 step = Step(before)
                 before = step.is_passed
-                task = asyncio.create_task(self._answered(data, step))
+                task = asyncio.ensure_future(self._answering(data, self._context.time_remaining(), step))
+                task.add_done_callback(step.leave)
                 try:
                     await self._tasks.put(task)
                 except asyncio.CancelledError:
@@ -105,12 +118,6 @@ class Stream:
         except Exception as error:  # What was taken is still answered.
             logger.warning("a stream of requests failed", exc_info=error)
         await self._tasks.put(None)
-
-    async def _answered(self, data: bytes, step: Step) -> Answer:
-        try:
-            return await self._answering(data, self._context.time_remaining(), step)
-        finally:
-            step.is_passed.set()
 
     def _look(self, reader: asyncio.Task[None]) -> None:
         """End the stream if nothing goes on in it."""

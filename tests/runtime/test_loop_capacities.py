@@ -93,6 +93,20 @@ def test_other_sizes_begin_with_what_fits(two: LoopCapacities) -> None:
     assert trips(two, SMALL)["a"] == FIRST * GROWTH
 
 
+@pytest.mark.parametrize(("base", "needed"), [(900, 200), (700, 300)])
+def test_sizes_of_before_refuse_nothing(two: LoopCapacities, base: int, needed: int) -> None:
+    """Only the bytes above the first capacities count, whatever capacity the sizes began with; each trip takes one."""
+    for others, own in ((SMALL, 100), (LARGE, base)):
+        for _ in range(9):
+            wanted = two.with_capacities(others)
+            present = trips(two, others)["a"]
+            if two.accept(wanted, executable(own + present)):
+                if present >= needed:
+                    break
+                two.grow("a", full("a"), wanted)
+        assert trips(two, others)["a"] >= needed
+
+
 def test_memory_that_runs_out_takes_capacities_back(two: LoopCapacities) -> None:
     error = OutOfMemoryError("there is too little memory for output 'y'")
     assert not two.shrink(two.with_capacities(SMALL), error)

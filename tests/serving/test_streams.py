@@ -151,6 +151,37 @@ def test_networks_get_requests_in_the_order_of_a_stream(server: Running, form: s
     assert [(item.is_start, item.is_end) for item in steps] == ([] if form == "wrong" else [(True, False)]) + expected
 
 
+def test_a_request_that_fails_lets_nobody_overtake() -> None:
+    """The first one takes long to read, the second one fails at once: the third one waits for the first."""
+
+    class Request:
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        def submit(self, _: Any) -> None:
+            order.append(self.data)
+
+    async def answering(data: bytes, _: float | None, own: Step) -> Answer:
+        if data == b"2":
+            return Answer(b"error", Charge())
+        if data == b"1":
+            await asyncio.sleep(0.05)
+        request: Any = Request(data)
+        await own.submitted(request, request)
+        return Answer(data, Charge())
+
+    async def messages() -> AsyncIterator[bytes]:
+        for data in (b"1", b"2", b"3"):
+            yield data
+
+    async def answers() -> list[bytes]:
+        return [answer.data async for answer in Stream(answering, Call(), 5).answers(messages())]
+
+    order: list[bytes] = []
+    assert asyncio.run(answers()) == [b"1", b"error", b"3"]
+    assert order == [b"1", b"3"]
+
+
 @pytest.mark.extra
 def test_faults_of_the_server_are_logged(server: Running, caplog: pytest.LogCaptureFixture) -> None:
     item = {"name": "x", "datatype": "INT64", "shape": [1], "contents": {"int64_contents": [2]}}
