@@ -45,6 +45,9 @@ from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp, dime
 from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
+MAX_REACH = 1 << 62
+"""The largest index of a sum: the sum of two of them has 64 bits."""
+
 
 @op_definition
 class GenericOp(HighOp):
@@ -163,6 +166,7 @@ class GenericOp(HighOp):
         unknown = [f"d{number}" for number in missing if not extents or number not in moved]
         require(not unknown, f"no operand says how long {', '.join(unknown)} is")
         require(len(extents) == len(missing), f"extents must have {len(missing)} elements, got {len(extents)}")
+        require(all(smallest(size) >= 0 for size in extents), "extents must not be negative")
         return tuple((known | dict(zip(missing, extents, strict=True)))[number] for number in range(len(kinds)))
 
     def access_map(self) -> AccessMap:
@@ -173,6 +177,7 @@ class GenericOp(HighOp):
         require(count == len(self.inputs()) + 1, f"{len(self.inputs())} operands and a result need as many maps")
         verify_reads(self)
         space = self.space()
+        verify_reach(self.own_maps(), space)
         verify_kinds(self.kinds())
         verify_windows(self)
         verify_arguments(self)
@@ -235,7 +240,15 @@ def verify_reads(op: GenericOp) -> None:
             number = expression.value if isinstance(expression, AffineConstantExpr) else 0
             is_known = isinstance(expression, AffineDimExpr | AffineConstantExpr)
             require(is_known, f"map {read.affine} yields {expression}, neither a dimension nor a number")
-            require(0 <= number < max(smallest(size), 1), f"map {read.affine} reads index {number} of {size}")
+            is_there = not isinstance(expression, AffineConstantExpr) or 0 <= number < smallest(size)
+            require(is_there, f"map {read.affine} reads index {number} of {size}")
+
+
+def verify_reach(maps: Sequence[AffineMap], space: Sizes) -> None:
+    """Check that the indices of sums, and what bounds their loops, are numbers of 64 bits."""
+    for affine, terms in ((affine, terms) for affine in maps for terms in sums_in(affine).values()):
+        reach = abs(terms.offset) + sum(abs(step) * max(largest(space[d]), 1) for d, step in terms.steps.items())
+        require(reach <= MAX_REACH, f"map {affine} reaches index {reach}, more than {MAX_REACH}")
 
 
 def verify_windows(op: GenericOp) -> None:
