@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
@@ -65,7 +65,7 @@ class Terms:
         return found + self.offset if self.offset else found
 
 
-@cache
+@lru_cache(MAX_KEPT)
 def terms_of(expression: AffineExpr) -> Terms | None:
     """The terms of an expression; `None` for a product of dimensions, or one with a quotient or rest."""
     if isinstance(expression, AffineDimExpr):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cache
+from functools import lru_cache
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.identity import MAX_KEPT
 from glow_mlir.support.symbols import Size
 
 ELLIPSIS = "..."
@@ -40,7 +41,7 @@ class Sum:
         return " + ".join(terms) + (f" {sign} {abs(self.offset)}" if self.offset else "")
 
 
-@cache
+@lru_cache(MAX_KEPT)
 def sum_of(axis: str) -> Sum | None:
     """The sum that an axis is; `None` for a dimension, `...` or `1`. Raises `ValueError` for what is none of them."""
     if axis.isdigit() or index_of(axis) is not None or re.fullmatch(r"\.\.\.\w*|[A-Za-z_]\w*", axis):
@@ -108,7 +109,7 @@ class Access:
         return frozenset(filter(is_dimension, self.names))
 
 
-@cache
+@lru_cache(MAX_KEPT)
 def index_of(axis: str) -> Access | None:
     """The element that says where an axis is read; `None` for an axis that is a dimension, or of size one."""
     match = _TENSOR.fullmatch(axis)

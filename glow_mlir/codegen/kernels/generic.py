@@ -253,8 +253,7 @@ class Emission(ABC):
             for number, read in place.elements.items():
                 is_fixed = not any(lines.along_steps[number])
                 if (chosen := self.chosen.get((number, own, lane)) if is_fixed else None) is None:
-                    at = self._moved(line, number, offsets, own, lane)
-                    chosen = checked(self.call, read.read(self.b, at), read.size)
+                    chosen = self._index(line, number, read, offsets, own, lane)
                 first = chosen * read.stride + first
             found.append(load_as(self.b, place.operand, element, first, step, width))
         return concatenated(self.b, found)
@@ -269,8 +268,11 @@ class Emission(ABC):
                 continue
             lanes = line.lanes if lines.innermost(number) else 1
             for own, lane in product(range(line.count), range(lanes)):
-                at = self._moved(line, number, line.starts, own, lane)
-                self.chosen[number, own, lane] = checked(self.call, read.read(self.b, at), read.size)
+                self.chosen[number, own, lane] = self._index(line, number, read, line.starts, own, lane)
+
+    def _index(self, line: Line, number: int, read: Element, offsets: Sequence[Index], own: int, lane: int) -> Value:
+        """The index that a lane of one of the lines side by side reads, which is in range."""
+        return checked(self.call, read.read(self.b, self._moved(line, number, offsets, own, lane)), read.size)
 
     def _moved(self, line: Line, number: int, offsets: Sequence[Index], own: int, lane: int) -> Index:
         """Where an element is of a lane of one of the lines side by side."""

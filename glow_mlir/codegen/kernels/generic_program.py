@@ -295,9 +295,7 @@ class Program:
 
     def element_strides(self) -> list[Shape]:
         """By how many elements each dimension moves the elements at which axes are read."""
-        values, views = self.op.inputs(), self.op.views()
-        strides = [split_strides(sizes_of(v), strides_of(v), view) for v, view in zip(values, views, strict=True)]
-        return [strides_over(read.affine, strides[read.operand]) for read in self.form.reads]
+        return [strides_over(read.affine, self.axis_strides(read.operand)) for read in self.form.reads]
 
     def elements_a_line(self, target: Target) -> int:
         """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""

@@ -67,7 +67,7 @@ class _Pixels:
         batch, *outputs = place
         window, sizes = self.call.op.window(), self.source.sizes
         taps = [
-            Taps.within(b, window, axis, output, (self.values.sizes[axis + 1], sizes[axis + 1]))
+            Taps.of(b, window, axis, output, (self.values.sizes[axis + 1], sizes[axis + 1]))
             for axis, output in enumerate(outputs)
         ]
         origins = [tap.origin for tap in taps]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from abc import abstractmethod
@@ -19,7 +18,7 @@ from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear,
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.windows import rounded_up
+from glow_mlir.codegen.kernels import windows
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.dialects.glow_high.pooling import Images
@@ -49,18 +48,16 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Taps:
-    """The taps of a window along one axis that count: from `first` up to `last`, without it."""
+class Taps(windows.Taps):
+    """The taps of a window along one axis that count."""
 
     output: Index
     """Position of the window among the windows of the axis."""
     origin: Index
     """Place of tap 0 in the input, maybe outside."""
-    first: Index
-    last: Index
 
     @staticmethod
-    def within(b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index]) -> Taps:
+    def of(b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index]) -> Taps:
         """
         The taps of window `output` along `axis` that lie in the input.
 
@@ -74,17 +71,10 @@ class Taps:
         else:
             is_whole = after <= 0 and not window.ceil_mode
         if before <= 0 and is_whole:
-            return Taps(output, origin, 0, size)
+            return Taps(0, size, output, origin)
         origin = b.index(origin)
-        first = b.max(rounded_up(b, 0 - origin, window.dilations[axis]), 0)
-        last = b.min(rounded_up(b, high - origin, window.dilations[axis]), size)
-        return Taps(output, origin, first, last)
-
-    def count(self, b: Builder) -> Index:
-        """How many there are."""
-        if isinstance(self.first, int) and isinstance(self.last, int):
-            return self.last - self.first
-        return b.max(b.index(self.last) - self.first, 0)
+        found = windows.Taps.within(b, origin, window.dilations[axis], size, 0, high)
+        return Taps(found.first, found.last, output, origin)
 
 
 def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
@@ -142,9 +132,10 @@ class Elements:
 
         Up to `unrolled` of them, there is code for each.
         """
-        if (places := self._few(axes, unrolled)) is not None:
+        if (places := windows.few((self.taps[axis] for axis in axes), unrolled)) is not None:
+            steps = [self.steps[axis] for axis in axes]
             for place in places:
-                totals = visit(moved_by(offset, place, 1), totals)
+                totals = visit(moved_by(offset, sum(map(operator.mul, place, steps)), 1), totals)
             return totals
         if not axes:
             return visit(offset, totals)
@@ -154,26 +145,14 @@ class Elements:
             loop.set(*self.walked(visit, loop.values, axes[1:], place, unrolled))
         return loop.results
 
-    def _few(self, axes: range, most: int) -> list[int] | None:
-        """How far the taps along some axes are behind the first, if there are several, up to `most`; else `None`."""
-        ranges: list[range] = []
-        for taps in (self.taps[axis] for axis in axes):
-            if not isinstance(taps.first, int) or not isinstance(taps.last, int):
-                return None
-            ranges.append(range(taps.first, taps.last))
-        if not 1 < math.prod(map(len, ranges)) <= most:
-            return None
-        steps = [self.steps[axis] for axis in axes]
-        return [sum(map(operator.mul, place, steps)) for place in itertools.product(*ranges)]
-
     def load(self, offset: Index) -> Value:
         """The element at a place, or the vector of those of all windows."""
         b, source = self.call.b, self.call.one("input")
         if self.lanes == 1 or self.stride == 1:
             return load(b, source, offset, 1, self.lanes, self.mask)
-        # The second vector ends with the last lane, behind which the input may end.
-        low, high = (load(b, source, moved_by(offset, start, 1), 1, self.lanes) for start in (0, self.lanes - 1))
-        return b.shuffle(low, high, [lane + (lane >= self.lanes) for lane in range(0, 2 * self.lanes, 2)])
+        return windows.every_second(
+            b, self.lanes, lambda start: load(b, source, moved_by(offset, start, 1), 1, self.lanes)
+        )
 
 
 class PoolKernel(Kernel[PoolT]):
@@ -258,7 +237,7 @@ class PoolEmission:
         one = max(1, width // kernel_costs(self.call.target).independent_vectors)
         rest = size % one if isinstance(size, int) and self.call.target.vector_bits else 0
         if rest.bit_count() < 2:
-            vector_loop(b, size, width, reduce, share, self.rest)
+            vector_loop(b, size, width, reduce, share, windows.scalar_rest(self.call.target))
             return
         assert isinstance(size, int), "what remains is counted by Python"
         vectors = -(-size // width)
@@ -266,23 +245,12 @@ class PoolEmission:
         with b.loop(*share.within(vectors, vectors - 1, 1)):
             reduce(size - rest, 1 << rest.bit_length(), b.mask(rest, 1 << rest.bit_length()))
 
-    @property
-    def rest(self) -> int | None:
-        """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no more."""
-        return None if self.call.target.vector_bits else 1
-
     def rows(self) -> None:
         """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
         b, axis = self.call.b, len(self.window.kernel) - 1
         size, count = self.before.sizes[-2], self.after.sizes[-2]
         stride, before = self.window.strides[axis], self.window.pads[axis]
-        first, last = -(-before // stride), size + (before + stride - self.window.extent(axis))
-        if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
-            first = min(first, count)
-            last = max(first, min(count, last // stride))
-        else:
-            first = b.min(b.index(count), first) if first else 0
-            last = b.max(b.min(b.max(b.index(last), 0) // stride, count), first)
+        first, last = windows.whole_windows(b, size, count, stride, before, self.window.extent(axis))
 
         def row(indices: list[Index]) -> None:
             batch, channel, *outputs = indices
@@ -294,13 +262,13 @@ class PoolEmission:
 
             def whole(x: Index, lanes: int) -> None:
                 place = x + first
-                taps = Taps(place, place * stride - before, 0, self.window.kernel[axis])
+                taps = Taps(0, self.window.kernel[axis], place, place * stride - before)
                 self.reduction(batch, [*outer, taps], stride)(channel, lanes)
 
             if not isinstance(first, int) or first > 0:
                 clipped(0, first)
             width = self.width((1, 1)) if stride == 1 or self.call.target.vector_bits else 1
-            vector_loop(b, last - first, width, whole, rest=self.rest)
+            vector_loop(b, last - first, width, whole, rest=windows.scalar_rest(self.call.target))
             if not isinstance(last, int) or not isinstance(count, int) or last < count:
                 clipped(last, count)
 
@@ -308,7 +276,7 @@ class PoolEmission:
 
     def taps(self, axis: int, output: Index) -> Taps:
         """The taps along an axis that lie in the input."""
-        return Taps.within(self.call.b, self.window, axis, output, self.counts[axis])
+        return Taps.of(self.call.b, self.window, axis, output, self.counts[axis])
 
     @property
     def counts(self) -> Counts:

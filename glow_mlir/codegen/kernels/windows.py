@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -61,9 +61,50 @@ class Taps:
 
     def count(self, b: Builder) -> Index:
         """How many there are."""
-        if isinstance(self.first, int) and isinstance(self.last, int):
-            return self.last - self.first
+        if self.known is not None:
+            return len(self.known)
         return b.max(b.index(self.last) - self.first, 0)
+
+    @property
+    def known(self) -> range | None:
+        """The steps, where machine code knows them before it runs."""
+        return range(self.first, self.last) if isinstance(self.first, int) and isinstance(self.last, int) else None
+
+
+def few(taps: Iterable[Taps], most: int) -> list[tuple[int, ...]] | None:
+    """The steps along several axes, where there are more than one, up to `most`; `None` for others."""
+    ranges: list[range] = []
+    for own in taps:
+        if (known := own.known) is None:
+            return None
+        ranges.append(known)
+    return list(itertools.product(*ranges)) if 1 < math.prod(map(len, ranges)) <= most else None
+
+
+def whole_windows(b: Builder, size: Index, count: Index, stride: int, before: int, extent: int) -> tuple[Index, Index]:
+    """
+    The first window of a row that lies in it as a whole, and the one behind the last.
+
+    There are `count` windows, each `stride` elements further and `extent` long, the first of which begins `before`
+    elements in front of the row of that `size`.
+    """
+    first, last = max(0, -(-before // stride)), size + (before + stride - extent)
+    if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
+        first = min(first, count)
+        return first, max(first, min(count, last // stride))
+    start = b.min(b.index(count), first) if first else 0
+    return start, b.max(b.min(b.max(b.index(last), 0) // stride, count), start)
+
+
+def every_second(b: Builder, lanes: int, read: Callable[[int], Value]) -> Value:
+    """Every second element, where `read` gives a vector from one on: none behind the last of them is read."""
+    low, high = read(0), read(lanes - 1)
+    return b.shuffle(low, high, [lane + (lane >= lanes) for lane in range(0, 2 * lanes, 2)])
+
+
+def scalar_rest(target: Target) -> int | None:
+    """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no vectors."""
+    return None if target.vector_bits else 1
 
 
 def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
@@ -286,14 +327,9 @@ class InWindows(Emission):
             at = Spot(dict(zip(dimensions, indices, strict=True)))
             reduce = self.reduction(at, self.steps_within(at, self.program.rows), frame.channels)
             width = frame.width(self.call.target, frame.steps(frame.channels))
-            vector_loop(self.b, size, width, reduce, ALL if by_pixels else share, self.rest)
+            vector_loop(self.b, size, width, reduce, ALL if by_pixels else share, scalar_rest(self.call.target))
 
         nest(self.b, outer, pixel, share if by_pixels else ALL)
-
-    @property
-    def rest(self) -> int | None:
-        """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no more."""
-        return None if self.call.target.vector_bits else 1
 
     def rows(self, axis: Axis) -> None:
         """One row of windows at a time, vectors over those of its windows that do not reach beyond the axis."""
@@ -301,14 +337,8 @@ class InWindows(Emission):
         own = frame.folded(axis)
         size, count, count_of_taps = self.size(axis), self.space[along], self.space[own]
         assert isinstance(count_of_taps, int)
-        stride, before = axis.step(along), -axis.terms.offset
-        first, last = max(0, -(-before // stride)), size + (before + stride - (count_of_taps - 1) * axis.step(own) - 1)
-        if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
-            first = min(first, count)
-            last = max(first, min(count, last // stride))
-        else:
-            first = b.min(b.index(count), first) if first else 0
-            last = b.max(b.min(b.max(b.index(last), 0) // stride, count), first)
+        stride, extent = axis.step(along), (count_of_taps - 1) * axis.step(own) + 1
+        first, last = whole_windows(b, size, count, stride, -axis.terms.offset, extent)
         dimensions = [*frame.others, *([] if frame.channels is None else [frame.channels]), *frame.moved[:-1]]
 
         def row(indices: list[Index]) -> None:
@@ -329,7 +359,7 @@ class InWindows(Emission):
             if not isinstance(first, int) or first > 0:
                 clipped(0, first)
             width = frame.width(self.call.target, (1, 1)) if stride == 1 or self.call.target.vector_bits else 1
-            vector_loop(b, last - first, width, whole, rest=self.rest)
+            vector_loop(b, last - first, width, whole, rest=scalar_rest(self.call.target))
             if not isinstance(last, int) or not isinstance(count, int) or last < count:
                 clipped(last, count)
 
@@ -489,12 +519,11 @@ class InWindows(Emission):
         step = line.lines.innermost(place.number)
         if line.lanes == 1 or step <= 1:
             return load_as(b, place.operand, element, offset, step, line.lanes)
-        # The second vector ends with the last lane, behind which the operand may end.
-        low, high = (
-            load_as(b, place.operand, element, moved_by(offset, start, 1), 1, line.lanes)
-            for start in (0, line.lanes - 1)
+        return every_second(
+            b,
+            line.lanes,
+            lambda start: load_as(b, place.operand, element, moved_by(offset, start, 1), 1, line.lanes),
         )
-        return b.shuffle(low, high, [lane + (lane >= line.lanes) for lane in range(0, 2 * line.lanes, 2)])
 
 
 @dataclass(frozen=True)
@@ -527,16 +556,6 @@ class Walk:
             loop.set(*self.all(visit, loop.values, dimensions[1:], inner))
         return loop.results
 
-    def few(self) -> list[tuple[int, ...]] | None:
-        """The steps, where they are so few that there is code for each, but several; `None` for others."""
-        ranges: list[range] = []
-        for taps in (self.taps[dimension] for dimension in self.emission.program.rows):
-            if not isinstance(taps.first, int) or not isinstance(taps.last, int):
-                return None
-            ranges.append(range(taps.first, taps.last))
-        most = kernel_costs(self.emission.call.target).unrolled_taps
-        return list(itertools.product(*ranges)) if 1 < math.prod(map(len, ranges)) <= most else None
-
     def largest(
         self, line: Line, folds: Sequence[object], values: Sequence[SSAValue], start: Sequence[Value], offsets: Places
     ) -> Value | None:
@@ -552,15 +571,16 @@ class Walk:
         is_element = values[0] is self.stage.body.block.args[0] and len(self.stage.inputs) == 1
         if line.lanes > 1 or not is_largest or not is_element or not target.computes(info.bits):
             return None
-        if (places := self.few()) is None:
+        taps = (self.taps[dimension] for dimension in self.emission.program.rows)
+        if (places := few(taps, kernel_costs(target).unrolled_taps)) is None:
             return None
         (value,) = self.stage.inputs
         strides = self.emission.strides[self.emission.places[value].number]
         steps = [strides[dimension] for dimension in self.emission.program.rows]
         moves = [sum(map(operator.mul, place, steps)) for place in places]
-        few = [self.emission.element(line, value, moved_by(offsets[0], move, 1)) for move in moves]
-        largest, total = functools.reduce(b.largest_number, few), functools.reduce(b.add, few)
-        with_nan = functools.partial(functools.reduce, b.maximum, few)
+        elements = [self.emission.element(line, value, moved_by(offsets[0], move, 1)) for move in moves]
+        largest, total = functools.reduce(b.largest_number, elements), functools.reduce(b.add, elements)
+        with_nan = functools.partial(functools.reduce, b.maximum, elements)
         return b.either(b.compare("uno", total, total), lambda: [with_nan()], lambda: [largest])[0]
 
 
