@@ -32,7 +32,6 @@ WITHOUT = {
     "creation": "creation.created = theirs",
     "append": "creation.append = lambda block, op: block.add_op(op)",
     "readers": "operations._READERS.clear()",
-    "traits": "del operations.LeanOperation.has_trait",
     "defaults": "del operations.LeanOperation.__post_init__",
     "copies": "operations.cloned_region = region_clone; operations.cloned_operation = operation_clone",
 }

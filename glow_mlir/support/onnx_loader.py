@@ -8,11 +8,12 @@ whose import does not begin at the package itself, or that somebody has imported
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from glow_mlir.support import finder
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 _WAITING = frozenset(
     f"onnx.{name}" for name in "compose gen_proto parser printer serialization utils version_converter".split()
@@ -24,21 +25,16 @@ def install() -> None:
     finder.install(_Finder())
 
 
-class _Finder:
+class _Finder(finder.Finder):
     """Finds the modules that wait, while the package is loaded."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Where such a module is; nothing for all others, and where the package is there."""
-        if name not in _WAITING or not _is_loading("onnx"):
-            return None
+    def finds(self, name: str) -> bool:
+        return name in _WAITING and _is_loading("onnx")
+
+    def loader(self, name: str, plain: Loader) -> Loader:
         from importlib.util import LazyLoader
 
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = LazyLoader(spec.loader)
-        return spec
+        return LazyLoader(plain)
 
 
 def _is_loading(name: str) -> bool:

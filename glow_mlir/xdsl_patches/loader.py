@@ -7,12 +7,15 @@ modules mean stays as it is, and those that somebody has imported before are lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glow_mlir.support import finder
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 _PACKAGE = "xdsl."
 _DIALECTS = "xdsl.dialects."
@@ -23,19 +26,14 @@ def install() -> None:
     finder.install(_Finder())
 
 
-class _Finder:
+class _Finder(finder.Finder):
     """Finds the modules of xDSL."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Where a module of xDSL is, and how it is loaded; nothing for all others."""
-        if not name.startswith(_PACKAGE):
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Loader(name, spec.loader.path)
-        return spec
+    def finds(self, name: str) -> bool:
+        return name.startswith(_PACKAGE)
+
+    def loader(self, name: str, plain: Loader) -> Loader:
+        return _Loader(name, plain.path) if type(plain) is SourceFileLoader else plain
 
 
 class _Loader(SourceFileLoader):

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Sequence
-from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues
+from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues
 from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, UniqueVariadicAccessor, VarIRConstruct
 
 from glow_mlir.xdsl_patches.creation import Values, created, give_operands, set_defaults
@@ -89,10 +88,6 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
     def __post_init__(self) -> None:
         set_defaults(self)
 
-    @classmethod
-    def has_trait(cls, trait: type[OpTrait] | OpTrait, *, value_if_unregistered: bool = True) -> bool:
-        return _has_trait(cls, trait)
-
     def set_results(self, types: Sequence[Attribute]) -> None:
         """Give the operation results of these types, in place of those that it has, which nothing uses."""
         self.results = Values([OpResult(type_, self, index) for index, type_ in enumerate(types)])
@@ -126,11 +121,6 @@ class _Operands(OpOperands):
 
     def __setitem__(self, idx: int, operand: SSAValue) -> None:
         cast("LeanOperation", self._op).exchange_operand(idx, operand)
-
-
-@cache
-def _has_trait(kind: type[IRDLOperation], trait: type[OpTrait] | OpTrait) -> bool:
-    return kind.get_trait(trait) is not None
 
 
 def cloned_region(region: Region, values: dict[SSAValue, SSAValue] | None = None) -> Region:

@@ -468,15 +468,8 @@ def test_a_loop_that_runs_long_takes_no_memory_for_others() -> None:
     """Its capacity grows alone: memory for as many trips of the loop beside it would exceed the limit."""
     source = model(
         "(float x, float last, float[1000] w) => (float y, float[n] z, float v, float[m, 1000] u) <bool yes = {1}>",
-        """
-        y, z = Loop ("", yes, x) <
-            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
-                one = Constant <value_float = 1.0> ()
-                after = Add (before, one)
-                go = Less (before, last)
-                row = Identity (after)
-            }
-        >
+        BODIES["a while collects"][1]
+        + """
         v, u = Loop ("", yes, x) <
             body = wide (int64 k, bool d, float old) => (bool on, float new, float[1000] line) {
                 half = Constant <value_float = 100.0> ()

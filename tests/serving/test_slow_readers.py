@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running_servers import Running, running
+from running_servers import Running, running, until
 
 from glow_mlir.serving.connections import ConnectionLimits
 from glow_mlir.serving.http_bodies import accepted_encoding
@@ -107,16 +107,6 @@ def deaf_client(server: Running) -> socket.socket:
     lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Content-Length": len(body)}.items())
     found.sendall(f"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n{lines}\r\n".encode() + body)
     return found
-
-
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether something comes to hold."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.mark.extra

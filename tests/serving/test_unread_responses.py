@@ -7,11 +7,11 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from running_servers import Running, needed, running
+from running_servers import Running, needed, running, until
 
 from glow_mlir.serving.grpc_calls import disconnect
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
@@ -38,16 +38,6 @@ def request(rows: int) -> bytes:
     item = message_class("InferTensor")(name="x", datatype="FP32", shape=[rows, 3]).SerializeToString()
     head = message_class("ModelInferRequest")(model_name="echo").SerializeToString()
     return head + sized(5, len(item)) + item + sized(7, 12 * rows) + bytes(12 * rows)
-
-
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether something comes to hold."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def is_live(server: Running) -> bool:

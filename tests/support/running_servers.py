@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -70,3 +71,13 @@ def running(
         thread.join(30)
         models.close()
         assert not thread.is_alive()
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something comes to hold."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
