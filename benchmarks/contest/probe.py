@@ -48,7 +48,7 @@ def dot_product_of(precision: str, target: Target) -> DotProduct:
     left, right, sums = PRECISIONS[precision]
     operands = [create_ssa_value(TensorType(element, [1, 1])) for element in (left, right)]
     found = dot_product(operands[0], operands[1], target)
-    assert found.sums == sums
+    assert found.accumulators == sums
     return found
 
 
@@ -60,11 +60,11 @@ def _chains(target: Target) -> int:
 def _loop(target: Target, dot: DotProduct) -> Library:
     """The code of a function that takes a place for one vector and a count of turns."""
     module = ModuleBuilder(target)
-    lanes = target.vector_width(dot.sums)
+    lanes = target.vector_width(dot.accumulators)
 
     def sums(b: Builder, arguments: list[Value]) -> None:
         out, count = arguments
-        start = out.load(vector(dot.sums, lanes) if lanes > 1 else dot.sums)
+        start = out.load(vector(dot.accumulators, lanes) if lanes > 1 else dot.accumulators)
         left, right = dot.spread(b, dot.read(b, out), lanes), dot.columns(b, out, lanes)
         with b.loop(0, count, 1, carried=[b.as_value(index, start.type) for index in range(_chains(target))]) as loop:
             loop.set(*(dot.multiply_add(b, left, right, value) for value in loop.values))

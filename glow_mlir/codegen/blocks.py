@@ -125,7 +125,7 @@ class Block(ABC):
     def multiply_add(
         self,
         instruction: MatrixInstruction,
-        sums: tuple[Private, int],
+        accumulators: tuple[Private, int],
         left: tuple[Private, int],
         right: tuple[Private, int],
     ) -> None:
@@ -203,27 +203,27 @@ class DeviceBlock(Block):
     def multiply_add(
         self,
         instruction: MatrixInstruction,
-        sums: tuple[Private, int],
+        accumulators: tuple[Private, int],
         left: tuple[Private, int],
         right: tuple[Private, int],
     ) -> None:
         b = self.b
-        counts = (instruction.left_words, instruction.right_words, instruction.sums)
+        counts = (instruction.left_words, instruction.right_words, instruction.accumulators)
         with self.each_thread() as thread:
             operands = [
                 memory.load(thread, first + number)
-                for (memory, first), count in zip((left, right, sums), counts, strict=True)
+                for (memory, first), count in zip((left, right, accumulators), counts, strict=True)
                 for number in range(count)
             ]
             if instruction.takes_pairs:
                 words = instruction.left_words + instruction.right_words
                 operands[:words] = [b.bitcast(word, instruction.left) for word in operands[:words]]
-            struct = LLVMStructType.from_type_list([sums[0].element] * instruction.sums)
+            struct = LLVMStructType.from_type_list([accumulators[0].element] * instruction.accumulators)
             found = b.intrinsic(instruction.name, operands, struct)
-            for number in range(instruction.sums):
+            for number in range(instruction.accumulators):
                 place = {"position": DenseArrayBase.from_list(index_of_field, [number])}
-                part = b.emit(ExtractValueOp, (found,), sums[0].element, place)
-                sums[0].store(thread, part, sums[1] + number)
+                part = b.emit(ExtractValueOp, (found,), accumulators[0].element, place)
+                accumulators[0].store(thread, part, accumulators[1] + number)
 
 
 class EmulatedPrivate(Private):
@@ -287,13 +287,13 @@ class EmulatedBlock(Block):
     def multiply_add(
         self,
         instruction: MatrixInstruction,
-        sums: tuple[Private, int],
+        accumulators: tuple[Private, int],
         left: tuple[Private, int],
         right: tuple[Private, int],
     ) -> None:
         with self.b.loop(0, self.threads, WARP) as first:
             warp = self.b.cast(first, i32)
-            places = [(memory.place(warp, number), memory.count) for memory, number in (sums, left, right)]
+            places = [(memory.place(warp, number), memory.count) for memory, number in (accumulators, left, right)]
             multiply_add(self.b, instruction, *places)
 
 

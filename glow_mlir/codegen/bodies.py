@@ -1,8 +1,8 @@
 """
-Epilogues and prologues as kernels see them: a body, and planes, its further operands.
+Epilogues and prologues as kernels see them: a body, and extra operands, its further operands.
 
-A plane is an operand over the index space of the body: an address, and by how many elements each axis moves it. The
-last axis moves it by one element or not at all, so that a vector of columns is one load or one broadcast.
+A extra operand is an operand over the index space of the body: an address, and by how many elements each axis moves it.
+The last axis moves it by one element or not at all, so that a vector of columns is one load or one broadcast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)
-class Plane:
+class ExtraOperand:
     """A further operand of a body: its first element, and its strides over the axes of the index space."""
 
     pointer: Value
@@ -55,9 +55,9 @@ class Plane:
         type_ = vector(self.element, lanes)
         return address.load(type_) if mask is None else b.load_masked(address, type_, mask)
 
-    def moved(self, offset: Value | int) -> Plane:
-        """The plane from another element on."""
-        return Plane(self.pointer.at(offset, self.element), self.element, self.strides)
+    def moved(self, offset: Value | int) -> ExtraOperand:
+        """The extra operand from another element on."""
+        return ExtraOperand(self.pointer.at(offset, self.element), self.element, self.strides)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Epilogue(SharedBody):
     """
     A body applied to each vector of results before it is stored.
 
-    It yields elements of the type `element`, as memory holds them, and those of `targets` planes. Epilogues with equal
+    It yields elements of the type `element`, as memory holds them, and those of `targets` extra operands. Epilogues
+    with equal
     `key` share code.
     """
 
@@ -90,7 +91,7 @@ class Epilogue(SharedBody):
         self,
         b: Builder,
         result: Value,
-        planes: Sequence[Plane],
+        extras: Sequence[ExtraOperand],
         offsets: Sequence[Value | int],
         steps: Sequence[int],
         value: Value,
@@ -99,19 +100,19 @@ class Epilogue(SharedBody):
         """
         Store what the body yields for a vector of results, of which the lanes outside `mask` do not exist.
 
-        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each plane.
+        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each extra operand.
         """
-        places = list(zip(planes, offsets[1:], steps[1:], strict=True))[self.targets :]
-        sources = [plane.read(b, offset, step, value.lanes, mask) for plane, offset, step in places]
+        places = list(zip(extras, offsets[1:], steps[1:], strict=True))[self.targets :]
+        sources = [extra.read(b, offset, step, value.lanes, mask) for extra, offset, step in places]
         results = self.apply(b, value, sources)
         targets = [result.at(offsets[0], self.element)]
-        targets += [plane.pointer.at(o, plane.element) for plane, o in zip(planes[: self.targets], offsets[1:])]
+        targets += [extra.pointer.at(o, extra.element) for extra, o in zip(extras[: self.targets], offsets[1:])]
         for stored, address in zip(results, targets, strict=True):
             write_masked(b, stored, address, mask)
 
 
-def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
-    """The epilogue of the instruction of a call, and its planes, targets first; `None` where it has none."""
+def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[ExtraOperand, ...]]:
+    """The epilogue of the instruction of a call, and its extra operands, targets first; `None` where it has none."""
     op = call.op
     body = op.epilogue if isinstance(op, DerivedInstruction) else None
     if body is None:
@@ -123,7 +124,7 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     found = Epilogue(
         shared_structure([body.block]), body.block, element, len(body.targets), is_light, clipping_of(body.block)
     )
-    return found, planes_of(operands, body)
+    return found, extras_of(operands, body)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Sink:
 
     operand: Operand
     epilogue: Epilogue | None
-    planes: tuple[Plane, ...]
+    extras: tuple[ExtraOperand, ...]
 
     @staticmethod
     def of(call: KernelCall) -> Sink:
@@ -141,8 +142,8 @@ class Sink:
 
     @property
     def strides(self) -> list[Shape]:
-        """By how many elements the axes of the result move it, and then each plane."""
-        return [self.operand.strides, *(plane.strides for plane in self.planes)]
+        """By how many elements the axes of the result move it, and then each extra operand."""
+        return [self.operand.strides, *(extra.strides for extra in self.extras)]
 
     def store(
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
@@ -150,12 +151,12 @@ class Sink:
         """
         Store neighbouring elements, of which the lanes outside `mask` do not exist.
 
-        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each plane.
+        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each extra operand.
         """
         if self.epilogue is None:
             store(b, self.operand, offsets[0], value, mask)
         else:
-            self.epilogue.store(b, self.operand.pointer, self.planes, offsets, steps, value, mask)
+            self.epilogue.store(b, self.operand.pointer, self.extras, offsets, steps, value, mask)
 
 
 @dataclass(frozen=True)
@@ -172,37 +173,37 @@ class Source:
 
     @property
     def strides(self) -> list[Shape]:
-        """By how many elements the axes of the operand move it, and then each plane."""
-        planes = () if self.prologue is None else self.prologue.planes
-        return [self.operand.strides, *(plane.strides for plane in planes)]
+        """By how many elements the axes of the operand move it, and then each extra operand."""
+        extras = () if self.prologue is None else self.prologue.extras
+        return [self.operand.strides, *(extra.strides for extra in extras)]
 
     def load(self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], lanes: int) -> Value:
         """Neighbouring elements in the type that kernels compute in; `offsets` and `steps` as for `Sink.store`."""
         x = load(b, self.operand, offsets[0], steps[0], lanes)
         if self.prologue is None:
             return x
-        places = zip(self.prologue.planes, offsets[1:], steps[1:], strict=True)
-        return self.prologue.apply(b, x, [plane.read(b, offset, step, lanes) for plane, offset, step in places])
+        places = zip(self.prologue.extras, offsets[1:], steps[1:], strict=True)
+        return self.prologue.apply(b, x, [extra.read(b, offset, step, lanes) for extra, offset, step in places])
 
 
 @dataclass(frozen=True)
 class Prologue(SharedBody):
     """
-    A body applied to each vector of an operand when it is loaded, and its planes.
+    A body applied to each vector of an operand when it is loaded, and its extra operands.
 
     Prologues with equal `key` share code.
     """
 
     key: Hashable
     block: Block = field(compare=False)
-    planes: tuple[Plane, ...] = field(compare=False)
+    extras: tuple[ExtraOperand, ...] = field(compare=False)
 
     @property
     def takes_scalars(self) -> bool:
         return has_parameters(self.block)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> Value:
-        """What the body yields for a vector of the operand and the vectors of the planes."""
+        """What the body yields for a vector of the operand and the vectors of the extra operands."""
         (result,) = emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
         return result
 
@@ -213,13 +214,13 @@ def prologue_of(call: KernelCall) -> Prologue | None:
     body = op.prologue if isinstance(op, DerivedInstruction) else None
     if body is None:
         return None
-    return Prologue(shared_structure([body.block]), body.block, planes_of(call.many("prologue_sources"), body))
+    return Prologue(shared_structure([body.block]), body.block, extras_of(call.many("prologue_sources"), body))
 
 
-def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:
+def extras_of(operands: Sequence[Operand], body: Body) -> tuple[ExtraOperand, ...]:
     """The further operands of a body."""
     return tuple(
-        Plane(operand.pointer, in_memory(operand.element), strides_over(affine, operand.strides))
+        ExtraOperand(operand.pointer, in_memory(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
     )
 

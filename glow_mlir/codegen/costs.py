@@ -18,14 +18,14 @@ class KernelCosts(Costs):
     """What passes ask for, and the sizes that kernels choose; products are multiply-adds."""
 
     POWERS: ClassVar[Collection[str]] = (
-        *("independent_vectors", "independent_sums", "prologue_vectors"),
+        *("independent_vectors", "independent_accumulators", "prologue_vectors"),
         *("square_rows", "square_bytes"),
     )
 
     # Work that hides latencies.
     independent_vectors: int
     """Vectors that a loop computes side by side where their operations wait for each other."""
-    independent_sums: int
+    independent_accumulators: int
     """Vectors of sums that keep the multiply-add units busy."""
     prologue_vectors: int
     """Vectors that a prologue is applied to at once."""
@@ -44,16 +44,20 @@ class KernelCosts(Costs):
     """Vectors of a row of such a tile."""
     core_tile_rows: int
     """Rows of a tile whose sums are integers in registers of the core, where there are none for vectors of them."""
-    core_tile_sums: int
+    core_tile_accumulators: int
     """Sums of a row of such a tile."""
     called_tiles: int
     """Tiles of rows that one call of their function computes; more than 1 are all that follow each other."""
-    widened_cells: int
-    """Cells of a panel up to which its bytes are made words once for all those tiles, on the stack: 8 bytes each."""
+    widened_groups: int
+    """
+    Dot groups of a panel up to which its bytes are made words once for all those tiles, on the stack: 8 bytes each.
+    """
     widened_tiles: int
     """Tiles from which on that pays."""
-    unrolled_cells: int
-    """Cells of the depth that a step of a tile takes at least, where what a loop does beside them takes its time."""
+    unrolled_groups: int
+    """
+    Dot groups of the depth that a step of a tile takes at least, where what a loop does beside them takes its time.
+    """
     sized_depth: int
     """Products of a sum up to which a tile has code for its sizes, where it computes one vector, or sum, at a time."""
     fewest_rows: int
@@ -78,7 +82,7 @@ class KernelCosts(Costs):
     """Instructions that add products to a vector of sums, and can start in one cycle."""
     tile_product_cycles: int
     """The product of two tile registers."""
-    tile_sums_cycles: int
+    tile_accumulator_cycles: int
     """What the sums of a register take from there to the vectors of an epilogue."""
     tile_configuration_cycles: int
     """The configuration of the registers for an instruction, and their release."""

@@ -16,7 +16,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.types import bf16, f16, f32, i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
+from glow_mlir.codegen.math.half import is_half, loaded_as, to_accumulators
 from glow_mlir.dialects.element_types import bit_width, is_unsigned, signless
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
@@ -33,7 +33,7 @@ WORD_BITS = 32
 @dataclass(frozen=True)
 class MatrixInstruction:
     """
-    One instruction: elements of both sides, with their signs, the type of sums, rows, and words of the depth.
+    One instruction: elements of both sides, with their signs, the type of accumulators, rows, and words of the depth.
 
     It is there from a `generation` on.
     """
@@ -64,8 +64,8 @@ class MatrixInstruction:
         return self.words // 4
 
     @property
-    def sums(self) -> int:
-        """How many sums."""
+    def accumulators(self) -> int:
+        """How many accumulators."""
         return self.rows // 8 * 2
 
 
@@ -104,7 +104,7 @@ def matrix_instruction(left: Attribute, right: Attribute, generation: int) -> Ma
 def multiply_add(
     b: Builder,
     instruction: MatrixInstruction,
-    sums: tuple[Value, int],
+    accumulators: tuple[Value, int],
     left: tuple[Value, int],
     right: tuple[Value, int],
 ) -> None:
@@ -119,16 +119,16 @@ def multiply_add(
 
     readable = "emulated_" + instruction.name.removeprefix("llvm.nvvm.")
     name = b.module.shared(("mma", instruction), define, readable)
-    b.call(name, [item for pair in (sums, left, right) for item in pair])
+    b.call(name, [item for pair in (accumulators, left, right) for item in pair])
 
 
 def _emit_reference(b: Builder, instruction: MatrixInstruction, given: Sequence[Value]) -> None:
-    sums, sums_step, left, left_step, right, right_step = given
+    accumulators, accumulator_step, left, left_step, right, right_step = given
     rows = instruction.rows // 8
     with b.loop(0, instruction.rows) as row, b.loop(0, COLUMNS) as column:
         group, half = row % 8, row // 8
         thread = group * 4 + column // 2
-        place = sums.at(thread * b.index(sums_step) + half * 2 + column % 2, instruction.total)
+        place = accumulators.at(thread * b.index(accumulator_step) + half * 2 + column % 2, instruction.total)
         total = place.load(instruction.total)
         for word in range(instruction.words):
             part, at = word // 4, word % 4
@@ -141,11 +141,11 @@ def _emit_reference(b: Builder, instruction: MatrixInstruction, given: Sequence[
 
 
 def _elements(b: Builder, word: Value, element: Attribute) -> list[Value]:
-    """The elements of a word in the type of sums."""
+    """The elements of a word in the type of accumulators."""
     if element == f32:
         return [b.bitcast(word & TF32_BITS, f32)]
     parts = b.bitcast(word, loaded_as(element))
-    wide = to_sums(b, parts, element, f32 if is_half(element) else i32)
+    wide = to_accumulators(b, parts, element, f32 if is_half(element) else i32)
     return [b.extract(wide, lane) for lane in range(wide.lanes)]
 
 

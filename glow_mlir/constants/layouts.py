@@ -9,7 +9,7 @@ import numpy as np
 
 from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 from glow_mlir.constants.strassen import PRODUCTS, restore_right, right_sums
-from glow_mlir.constants.sub_byte_values import CELL_BYTES, pack_cells, unpack_cells
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES, pack_dot_groups, unpack_dot_groups
 from glow_mlir.constants.tiled_layout import Cut, TiledLayout, Transform
 from glow_mlir.constants.winograd import TAPS, TileForm, restore_filters, transform_filters
 from glow_mlir.support.dataclass import dataclass
@@ -230,7 +230,7 @@ def strassen_panels(plain: Shape, panel: int, *, transposed: bool = False) -> Ti
 
 @dataclass(frozen=True)
 class CodeCells(PackedLayout):
-    """Block-quantized weights [N, K], packed in the bytes they are stored in: see `sub_byte_values.pack_cells`."""
+    """Block-quantized weights [N, K], packed in the bytes they are stored in: see `sub_byte_values.pack_dot_groups`."""
 
     plain: Shape
     panel: int
@@ -244,14 +244,14 @@ class CodeCells(PackedLayout):
     @property
     def shape(self) -> Shape:
         columns, in_bytes = self.plain
-        return -(-columns // self.panel), in_bytes // CELL_BYTES, self.panel, CELL_BYTES
+        return -(-columns // self.panel), in_bytes // DOT_GROUP_BYTES, self.panel, DOT_GROUP_BYTES
 
     @property
     def blocks(self) -> Blocks:
         return Blocks(axis=0, unit=self.panel, target=0)
 
     def write(self, operand: np.ndarray, packed: np.ndarray) -> None:
-        packed[...] = pack_cells(operand, self.bits, self.panel)
+        packed[...] = pack_dot_groups(operand, self.bits, self.panel)
 
     def unpack(self, packed: np.ndarray) -> np.ndarray:
-        return unpack_cells(packed, self.bits, self.plain[0])
+        return unpack_dot_groups(packed, self.bits, self.plain[0])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-CELL_BITS = 32
-"""Bits of a cell: the unit that a kernel reads of a column."""
+DOT_GROUP_BITS = 32
+"""Bits of a dot group: the unit that a kernel reads of a column."""
 
-CELL_BYTES = CELL_BITS // 8
-"""Bytes of a cell; neighbouring values are in different bytes."""
+DOT_GROUP_BYTES = DOT_GROUP_BITS // 8
+"""Bytes of a dot group; neighbouring values are in different bytes."""
 
 
 def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
@@ -30,28 +30,28 @@ def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
     return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
 
 
-def pack_cells(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
+def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     """
-    Pack quantized weights `[N, bytes]` in panels of cells: `[ceil(N / panel), K · bits / 32, panel, 4]` of u8.
+    Pack quantized weights `[N, bytes]` in panels of dot groups: `[ceil(N / panel), K · bits / 32, panel, 4]` of u8.
 
-    A cell has neighbouring values of one column. Half of the range is subtracted, which makes them signed; padding
+    A dot group has neighbouring values of one column. Half of the range is subtracted, which makes them signed; padding
     columns are 0. The first four values are in the lowest bits of its bytes, the next four in the bits above: each
-    shift yields the bytes of a dot product. Raises `ValueError` if the values of a column do not fill whole cells.
+    shift yields the bytes of a dot product. Raises `ValueError` if the values of a column do not fill whole dot groups.
     """
     columns, in_bytes = packed.shape
-    if in_bytes % CELL_BYTES:
-        raise ValueError(f"{in_bytes} bytes of quantized values are no whole cells of {CELL_BYTES}")
-    fields = _signed(unpack_sub_bytes(packed, bits), bits).reshape(columns, -1, 8 // bits, CELL_BYTES)
-    panels, cells = -(-columns // panel), in_bytes // CELL_BYTES
-    whole = np.zeros((panels * panel, cells, CELL_BYTES), np.uint8)
+    if in_bytes % DOT_GROUP_BYTES:
+        raise ValueError(f"{in_bytes} bytes of quantized values are no whole cells of {DOT_GROUP_BYTES}")
+    fields = _signed(unpack_sub_bytes(packed, bits), bits).reshape(columns, -1, 8 // bits, DOT_GROUP_BYTES)
+    panels, dot_groups = -(-columns // panel), in_bytes // DOT_GROUP_BYTES
+    whole = np.zeros((panels * panel, dot_groups, DOT_GROUP_BYTES), np.uint8)
     whole[:columns] = np.bitwise_or.reduce(fields << _shifts(bits)[:, np.newaxis], axis=2)
-    return np.ascontiguousarray(whole.reshape(panels, panel, cells, CELL_BYTES).swapaxes(1, 2))
+    return np.ascontiguousarray(whole.reshape(panels, panel, dot_groups, DOT_GROUP_BYTES).swapaxes(1, 2))
 
 
-def unpack_cells(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
-    """Unpack cells to the bytes `[N, bytes]` given to `pack_cells`."""
-    panels, cells, panel, _ = packed.shape
-    whole = packed.swapaxes(1, 2).reshape(panels * panel, cells, 1, CELL_BYTES)[:columns]
+def unpack_dot_groups(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
+    """Unpack dot groups to the bytes `[N, bytes]` given to `pack_dot_groups`."""
+    panels, dot_groups, panel, _ = packed.shape
+    whole = packed.swapaxes(1, 2).reshape(panels * panel, dot_groups, 1, DOT_GROUP_BYTES)[:columns]
     fields = (whole >> _shifts(bits)[:, np.newaxis]) & _mask(bits)
     return pack_sub_bytes(_signed(fields, bits).reshape(columns, -1), bits)
 

@@ -245,9 +245,9 @@ class TiledLayout(PackedLayout):
     def _pairs(self, elements: np.ndarray, packed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of views, of equal shape, of elements and of their positions in the packed form."""
         names, words = self._placed.split(), self._words
-        cells = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
+        dot_groups = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
         wanted = [word for name in names for word in ((f"{name}/", f"{name}%") if name in self.cuts else (name,))]
-        packed_view = self._apart(cells).transpose([words.index(word) for word in wanted])
+        packed_view = self._apart(dot_groups).transpose([words.index(word) for word in wanted])
         choices = [
             self.cuts[name].boxes(self.sizes[name]) if name in self.cuts else [(slice(None), slice(None), None)]
             for name in names

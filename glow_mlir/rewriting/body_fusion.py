@@ -18,13 +18,13 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.rewriting.epilogue_operands import has_plain_operands, plane, steps_over
+from glow_mlir.rewriting.epilogue_operands import extra, has_plain_operands, steps_over
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 
 @dataclass(frozen=True)
-class Planes:
+class ExtraOperands:
     """The additional operands of a body: buffers over an index space, and the map of each."""
 
     buffers: Sequence[SSAValue]
@@ -45,14 +45,14 @@ class Fusion(ABC):
     def run(self) -> None:
         """Make the stack a body of an instruction, if one accepts it."""
 
-    def planes(self, operands: Sequence[SSAValue], sizes: Sizes, op: DerivedInstruction) -> Planes | None:
+    def extras(self, operands: Sequence[SSAValue], sizes: Sizes, op: DerivedInstruction) -> ExtraOperands | None:
         """Convert operands of the stack to operands of a body of `op` over `sizes`; `None` if strides are uneven."""
         steps = [steps_over(self.stack, operand, sizes) for operand in operands]
         if any(step is None for step in steps):
             return None
         pairs = zip(operands, steps, strict=True)
-        found = [plane(operand, sizes, step, op, self.accesses) for operand, step in pairs if step is not None]
-        return Planes([buffer for buffer, _ in found], [affine for _, affine in found])
+        found = [extra(operand, sizes, step, op, self.accesses) for operand, step in pairs if step is not None]
+        return ExtraOperands([buffer for buffer, _ in found], [affine for _, affine in found])
 
     def finish(self, op: DerivedInstruction, is_behind: bool, counted: str) -> None:
         """

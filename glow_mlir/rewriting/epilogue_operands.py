@@ -75,7 +75,7 @@ def own_strides(value: SSAValue) -> Shape:
     return tuple(0 if size == 1 else step for size, step in zip(sizes_of(value), strides_of(value), strict=True))
 
 
-def plane(
+def extra(
     value: SSAValue, space: Sizes, steps: Shape, anchor: Operation, accesses: Accesses
 ) -> tuple[SSAValue, AffineMap]:
     """

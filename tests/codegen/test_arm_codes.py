@@ -67,7 +67,7 @@ def test_codes_are_those_of_the_interpreter(target: str) -> None:
 def test_products_with_widened_panels_are_exact(left: type[np.generic]) -> None:
     """The deepest panels that are widened and a deeper one; rests of cells; few rows; windows; ends of the ranges."""
     random, info = np.random.default_rng(5), np.iinfo(np.dtype(left).name)
-    cells = kernel_costs(PRESETS["cortex-m4"]).widened_cells
+    cells = kernel_costs(PRESETS["cortex-m4"]).widened_groups
 
     def operands(shape: tuple[int, ...], right: tuple[int, ...]) -> list[np.ndarray]:
         first = random.integers(info.min, info.max, shape, left, endpoint=True)

@@ -14,7 +14,7 @@ from execute import Case, assert_same, check_all, compile_module, module_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glow_mlir.constants.sub_byte_values import pack_cells, pack_sub_bytes, unpack_cells, unpack_sub_bytes
+from glow_mlir.constants.sub_byte_values import pack_dot_groups, pack_sub_bytes, unpack_dot_groups, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.driver.compiler import Compilation
@@ -57,7 +57,7 @@ def test_codes_come_back_out_of_bytes_and_cells(bits: int) -> None:
     packed = pack_sub_bytes(codes, bits)
     assert packed.shape == (7, 8 * bits)
     np.testing.assert_array_equal(unpack_sub_bytes(packed, bits), codes)
-    np.testing.assert_array_equal(unpack_cells(pack_cells(packed, bits, 4), bits, 7), packed)
+    np.testing.assert_array_equal(unpack_dot_groups(pack_dot_groups(packed, bits, 4), bits, 7), packed)
 
 
 @pytest.mark.parametrize("target", runnable_targets())
@@ -91,7 +91,7 @@ def float_product(
 
 @pytest.mark.parametrize("target", runnable_targets())
 def test_products_with_codes_of_floats(target: str) -> None:
-    """By kernels, and lowered where rows are rounded or codes fill no cells."""
+    """By kernels, and lowered where rows are rounded or codes fill no dot groups."""
     cases = [
         float_product(FLOAT4, (1,), (130, 96), 32),
         float_product(FLOAT4, (5,), (9, 80), 16, "float16"),
@@ -105,7 +105,9 @@ def test_products_with_codes_of_floats(target: str) -> None:
 
 @pytest.mark.parametrize("target", runnable_targets())
 def test_products_without_a_kernel_are_lowered(target: str) -> None:
-    """Codes that are no constants, rows of codes that fill no cell, rows that are rounded; and numbers on their own."""
+    """
+    Codes that are no constants, rows of codes that fill no dot group, rows that are rounded; and numbers on their own.
+    """
     cases = [product((3,), (9, 48), 4, 16, "float32", "uint8"), product((2,), (9, 72), 8, 32, left_bits=8)]
     cases[0].constants = ()
     cases += [product((3,), (9, 44), 2, 16), product((1,), (9, 66), 8, 32, bias=True)]

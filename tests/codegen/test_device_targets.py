@@ -28,7 +28,7 @@ DEVICES = {
         "cpu",
         triple="spirv64-unknown-unknown",
         vector_bits=128,
-        costs=(("independent_sums", 4), ("independent_vectors", 1)),
+        costs=(("independent_accumulators", 4), ("independent_vectors", 1)),
     ),
 }
 

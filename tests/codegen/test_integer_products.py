@@ -48,7 +48,7 @@ def both(operator: type[HighOp], *operands: np.ndarray | None, **properties: Any
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_matrix_products_are_exact(target: str) -> None:
-    """All signs, rows, columns and depths that are no multiples of tiles and cells; batches; a bias."""
+    """All signs, rows, columns and depths that are no multiples of tiles and dot groups; batches; a bias."""
     cases: list[Case] = []
     for left in BYTES:
         for rows, depth, columns in [(1, 1, 1), (3, 7, 5), (13, 66, 70), (7, 129, 100)]:
@@ -65,7 +65,9 @@ def test_matrix_products_are_exact(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_convolutions_are_exact(target: str) -> None:
-    """One to three axes, strides, dilations, groups, one filter a channel; channels that are no multiples of cells."""
+    """
+    One to three axes, strides, dilations, groups, one filter a channel; channels that are no multiples of dot groups.
+    """
     cases: list[Case] = []
     for left in BYTES:
         for right in BYTES:
@@ -132,13 +134,13 @@ def _halves(b: Builder, words: Value) -> tuple[Value, Value]:
     return b.ashr(b.shl(words, 16), 16), b.ashr(words, 16)
 
 
-def _signed_bytes(b: Builder, cell: Value) -> Value:
-    low, high = b.ashr(b.shl(cell, 24), 24), b.ashr(b.shl(cell, 8), 24)
+def _signed_bytes(b: Builder, dot_group: Value) -> Value:
+    low, high = b.ashr(b.shl(dot_group, 24), 24), b.ashr(b.shl(dot_group, 8), 24)
     return (low & 0xFFFF) | b.shl(high, 16)
 
 
-def _unsigned_bytes(_: Builder, cell: Value) -> Value:
-    return cell & 0x00FF00FF
+def _unsigned_bytes(_: Builder, dot_group: Value) -> Value:
+    return dot_group & 0x00FF00FF
 
 
 def _add_two_products(b: Builder, x: Value, y: Value, total: Value) -> Value:
@@ -171,7 +173,9 @@ EMULATIONS: Mapping[str, Callable[..., Value]] = {
 def test_instructions_of_small_machines_give_the_same_sums(
     name: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs of the depth that fill cells, do not, and are shorter than one; packing at compile time and at run time."""
+    """
+    Runs of the depth that fill dot groups, do not, and are shorter than one; packing at compile time and at run time.
+    """
     if lacks(PRESETS[target]):
         pytest.skip(f"this machine cannot run code for {target}")
     (found,) = (instruction for instruction in DOT_INSTRUCTIONS if instruction.name == name)

@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurre
 
 def test_rows_of_a_panel_together():
     """Units fill panels, and rows of them steps, or leave some over; weights are read forwards in all steps."""
-    target, sizes = "scalar,costs.unrolled_cells=4,costs.row_sums=16", (3, 1, 7)
+    target, sizes = "scalar,costs.unrolled_groups=4,costs.row_sums=16", (3, 1, 7)
     check(LstmRecurrenceOp, *gates(4, sizes), half(1, 7), target=target)
     for bias in (None, half(7)):
         check(GruRecurrenceOp, *gates(3, sizes), bias, reverse=True, target=target)

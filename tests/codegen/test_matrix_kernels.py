@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
 
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -128,8 +128,12 @@ def test_epilogue_of_gemm(name: str, steps: int):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w, second, residual, vector = arguments
-        planes = (Plane(second, f32, (n, 1)), Plane(residual, f32, (n + 3, 1)), Plane(vector, f32, (0, 1)))
-        operands = ProductOperands(c, a, w, epilogue=sum_and_relu(steps), planes=planes)
+        extras = (
+            ExtraOperand(second, f32, (n, 1)),
+            ExtraOperand(residual, f32, (n + 3, 1)),
+            ExtraOperand(vector, f32, (0, 1)),
+        )
+        operands = ProductOperands(c, a, w, epilogue=sum_and_relu(steps), extras=extras)
         emit_gemm(b, operands, m, n, k, k, n)
 
     result, second = guarded(m * n, np.float32), guarded(m * n, np.float32)
@@ -160,12 +164,12 @@ def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, second, residual, pixels = arguments
-        planes = (
-            Plane(second, f32, dense),
-            Plane(residual, f32, contiguous_strides((batch, *outputs, filters + 2))),
-            Plane(pixels, f32, (*contiguous_strides((batch, *outputs, 1))[:-1], 0)),
+        extras = (
+            ExtraOperand(second, f32, dense),
+            ExtraOperand(residual, f32, contiguous_strides((batch, *outputs, filters + 2))),
+            ExtraOperand(pixels, f32, (*contiguous_strides((batch, *outputs, 1))[:-1], 0)),
         )
-        operands = ProductOperands(out, inp, w, epilogue=sum_and_relu(9 * (seed % 2)), planes=planes)
+        operands = ProductOperands(out, inp, w, epilogue=sum_and_relu(9 * (seed % 2)), extras=extras)
         (emit_depthwise if depthwise else emit_conv)(b, operands, shape)
 
     panel = tile_for(target, f32).panel

@@ -19,7 +19,7 @@ from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernels.dot_products import cell_product
+from glow_mlir.codegen.kernels.dot_products import dot_group_product
 from glow_mlir.codegen.kernels.pack import emit_packing
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import Operand
@@ -106,7 +106,7 @@ def interleave_of(name: str, run: int) -> Interleave | None:
     for count in (4, 16):
         for sums in (0, 128):
             try:
-                cell_product(i8, found := Interleave(count, run, sums), target)
+                dot_group_product(i8, found := Interleave(count, run, sums), target)
             except LookupError:
                 continue
             return found
@@ -126,7 +126,7 @@ def test_cells(name: str, depth: int, columns: int) -> None:
     """Columns that there are, of matrices and of filters, whose runs are lines of the kernel."""
     plain, filters = numbers(depth, columns, element=i8), numbers(2 * columns, 2, 3, depth, element=i8)
     several = numbers(3, depth, columns, element=i8)
-    panel = cell_product(i8, interleave_of(name, 1) or Interleave(), PRESETS[name]).tile(PRESETS[name]).panel
+    panel = dot_group_product(i8, interleave_of(name, 1) or Interleave(), PRESETS[name]).tile(PRESETS[name]).panel
     cases: list[tuple[np.ndarray, int, Callable[[Interleave], TiledLayout]]] = [
         (plain, depth, lambda of: matrix_panels(plain.shape, panel, of)),
         (np.ascontiguousarray(plain.T), depth, lambda of: matrix_panels((columns, depth), panel, of, transposed=True)),
@@ -157,7 +157,9 @@ def test_winograd(name: str, tile: TileForm) -> None:
 @pytest.mark.parametrize("left", [np.uint8, np.int8])
 @pytest.mark.parametrize("target", ["neon-dotprod", "cortex-m55"])
 def test_operands_of_a_call_on_other_machines(target: str, left: type[np.generic]) -> None:
-    """Cells behind a row of sums, which shift the left bytes to the other sign; filters in one group and in two."""
+    """
+    Dot groups behind a row of sums, which shift the left bytes to the other sign; filters in one group and in two.
+    """
     machine, random, info = machine_for(target), np.random.default_rng(0), np.iinfo(np.dtype(left).name)
     rows, image = (random.integers(info.min, info.max, shape, left, endpoint=True) for shape in ((9, 37), (1, 7, 7, 6)))
     matrix, filters, halves = (

@@ -16,8 +16,8 @@ from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 
-TARGET = "scalar,costs.independent_sums=1,costs.unrolled_cells=2,costs.sized_depth=1024"
-"""One instruction at a time, and loops of four cells."""
+TARGET = "scalar,costs.independent_accumulators=1,costs.unrolled_groups=2,costs.sized_depth=1024"
+"""One instruction at a time, and loops of four dot groups."""
 
 
 def conv(image: tuple[int, ...], filters: int, kernel: tuple[int, ...], **properties: Any) -> Case:

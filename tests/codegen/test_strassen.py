@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.bodies import Plane, Prologue
+from glow_mlir.codegen.bodies import ExtraOperand, Prologue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -84,8 +84,8 @@ def product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", TARGETS)
 def test_product_between_views(name: str, seed: int) -> None:
     """
-    Random sizes and pitches; every other time an epilogue with all kinds of planes, one of them the result itself, and
-    every third time a prologue.
+    Random sizes and pitches; every other time an epilogue with all kinds of extra operands, one of them the result
+    itself, and every third time a prologue.
     """
     target = PRESETS[name]
     random = np.random.default_rng(seed)
@@ -114,13 +114,13 @@ def test_product_between_views(name: str, seed: int) -> None:
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias, second, pixels, factors, *scratch = arguments
         steps = contiguous_strides(target_shape)
-        planes = (
-            Plane(second, f32, steps),
-            Plane(out, f32, steps),
-            Plane(pixels, f32, (*contiguous_strides((*extents, 1))[:-1], 0)),
+        extras = (
+            ExtraOperand(second, f32, steps),
+            ExtraOperand(out, f32, steps),
+            ExtraOperand(pixels, f32, (*contiguous_strides((*extents, 1))[:-1], 0)),
         )
-        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
-        prologue = Prologue("scale", SCALE, (Plane(factors, f32, (0, 0, 0, 1)),)) if seed % 3 else None
+        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, extras=extras if epilogue else ())
+        prologue = Prologue("scale", SCALE, (ExtraOperand(factors, f32, (0, 0, 0, 1)),)) if seed % 3 else None
         emit_strassen(b, operands, rows, columns, cut=cut, scratch=scratch, prologue=prologue)
 
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]

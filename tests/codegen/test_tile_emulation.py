@@ -18,7 +18,9 @@ SIZES = [TileSize(ROWS, 64), TileSize(ROWS, 4 * CELLS), TileSize(CELLS, 64)]
 
 
 def product(instruction: str, target: str, monkeypatch: pytest.MonkeyPatch, *arrays: np.ndarray) -> np.ndarray:
-    """The sums `[13, 16]` with the product of `[13, 11]` cells and `[11, 16]` cells added twice, as emulated."""
+    """
+    The sums `[13, 16]` with the product of `[13, 11]` dot groups and `[11, 16]` dot groups added twice, as emulated.
+    """
     monkeypatch.setattr(emitted, "compile_text", compile_emulated)
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -62,10 +64,10 @@ def test_products_of_bf16(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     left[0, 0] = 0
     total = RANDOM.standard_normal((ROWS, 16)).astype(np.float32)
     halves = np.zeros((2, ROWS, 16), np.float32)
-    for cell in range(CELLS):
+    for dot_group in range(CELLS):
         for place in range(2):
             # Exact in f64, so that it is rounded once.
-            exact = halves[place] + left[:, cell, place, np.newaxis] * right[cell, :, place]
+            exact = halves[place] + left[:, dot_group, place, np.newaxis] * right[dot_group, :, place]
             halves[place] = exact.astype(np.float32)
     expected = total
     for _ in range(2):

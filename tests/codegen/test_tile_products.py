@@ -87,7 +87,7 @@ def chosen(case: Case, target: str = "amx") -> list[bool]:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("left", BYTES)
 def test_matrix_products_are_exact(target: str, left: type[np.generic]) -> None:
-    """Rows that are no multiple of strips, columns that are none of tiles, depths of any whole number of cells."""
+    """Rows that are no multiple of strips, columns that are none of tiles, depths of any whole number of dot groups."""
     cases = [
         product(*sizes, left, constants=constants)
         for sizes in [
@@ -178,7 +178,7 @@ def wide(numbers: np.ndarray) -> np.ndarray:
 def tile_sums(left: np.ndarray, right: np.ndarray, step: int) -> np.ndarray:
     """
     Sums in f32 of the products of `[M, K]` and `[K, N]` in bf16, as `tdpbf16ps` gives them: for each `step` of the
-    depth those at even and at odd places by multiply-adds from zero, and then both sums together.
+    depth those at even and at odd places by multiply-adds from zero, and then both accumulators together.
     """
     x, y = wide(left), wide(right)
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
@@ -207,7 +207,7 @@ def test_products_of_bf16_are_those_of_the_instruction(depth: int, step: int) ->
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("target", BRAIN_TARGETS)
 def test_products_of_bf16(target: str) -> None:
-    """What they are in the interpreter, up to the order of sums."""
+    """What they are in the interpreter, up to the order of accumulators."""
     options: dict[str, Any] = {"constants": (1,), "to": f32}
     cases = [
         Case(MatMulOp, brain(49, 128), brain(128, 100), sample((100,)), **options),
@@ -232,8 +232,8 @@ def test_large_convolutions_of_bf16_take_tiles(target: str) -> None:
 RESIDUAL = """
 glow_high.func @main(%x: tensor<49x64xui8>, %y: tensor<49x40xi32>, %w: tensor<64x40xi8>) -> tensor<49x40xi32> {
   %before = glow_high.add %y, %y : tensor<49x40xi32>
-  %sums = glow_high.matmul %x, %w, none : tensor<49x40xi32>
-  %both = glow_high.add %sums, %before : tensor<49x40xi32>
+  %accumulators = glow_high.matmul %x, %w, none : tensor<49x40xi32>
+  %both = glow_high.add %accumulators, %before : tensor<49x40xi32>
   glow_high.return %both
 }
 """
@@ -253,8 +253,8 @@ def test_rows_that_two_strips_have_are_stored_once(target: str) -> None:
 RESCALED = """
 glow_high.func @main(%x: tensor<40x64xui8>, %w: tensor<64x128xi8>, %m: tensor<128xf32>, %o: tensor<128xf32>)
     -> tensor<40x128xTYPE> {
-  %sums = glow_high.matmul %x, %w, none : tensor<40x128xi32>
-  %y = glow_high.rescale %sums, %m, %o {to = TYPE} : tensor<40x128xTYPE>
+  %accumulators = glow_high.matmul %x, %w, none : tensor<40x128xi32>
+  %y = glow_high.rescale %accumulators, %m, %o {to = TYPE} : tensor<40x128xTYPE>
   glow_high.return %y
 }
 """
@@ -290,7 +290,7 @@ def test_sums_become_whole_rows_of_codes(target: str, to: str) -> None:
 
 @pytest.mark.parametrize(("to", "packing"), [("ui8", "vpackuswb"), ("i8", "vpacksswb")])
 def test_rows_of_codes_are_packed(to: str, packing: str) -> None:
-    """Four vectors of sums become one of bytes, which packing limits: there is no maximum."""
+    """Four vectors of accumulators become one of bytes, which packing limits: there is no maximum."""
     module = parse_module(RESCALED.replace("TYPE", to), new_context())
     Compilation(module, target="amx").run()
     text = assembly_text(emit_module(module), target_named("amx"))

@@ -15,7 +15,7 @@ from machines import stray_symbols, target_named
 from packed import laid_out, winograd
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -154,7 +154,7 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", TARGETS)
 def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None:
-    """Random sizes and pitches, with NaN around the input; every other time a body with all kinds of planes."""
+    """Random sizes and pitches, with NaN around the input; every other time a body with all kinds of extra operands."""
     target = PRESETS[name]
     random = np.random.default_rng(seed)
     layer = Layer.random(random, target.vector_width(f32), form.stride)
@@ -170,12 +170,12 @@ def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias, second, residual, pixels, *scratch = arguments
         steps = strides(layer.target)
-        planes = (
-            Plane(second, f32, steps),
-            Plane(residual, f32, steps),
-            Plane(pixels, f32, (*strides((batch, *extents, 1))[:-1], 0)),
+        extras = (
+            ExtraOperand(second, f32, steps),
+            ExtraOperand(residual, f32, steps),
+            ExtraOperand(pixels, f32, (*strides((batch, *extents, 1))[:-1], 0)),
         )
-        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
+        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, extras=extras if epilogue else ())
         emit_winograd(b, operands, shape, cut=cut, source=f32, scratch=scratch)
 
     packed = aligned(winograd(weights, tile_for(target, f32).panel, form))

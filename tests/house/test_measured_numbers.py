@@ -90,7 +90,7 @@ KERNELS = {
     "kernels/matmul": {"MAX_AXES"},
     "kernels/micro_gemm": {"FEWEST_LANES", "FEWEST_TERMS", "MAX_TERMS"},
     "kernels/micro_tiles": {"TOGETHER", "_LEFT", "_RIGHT"},
-    "kernels/pack_cells": {"_ONES"},
+    "kernels/pack_dot_groups": {"_ONES"},
     "kernels/resize": {"LARGEST_TABLE", "MAX_UNROLLED"},
     "kernels/sliced_trees": {"_BYTE", "_WORD"},
     "kernels/sum_pool": {"MAX_SUMMANDS"},

@@ -166,16 +166,16 @@ row:
   %from.offset = mul i64 %r, %from.step
   %target = getelementptr i8, ptr %to, i64 %to.offset
   %source = getelementptr i8, ptr %from, i64 %from.offset
-  br label %cell
-cell:
-  %c = phi i64 [ 0, %row ], [ %c.next, %cell ]
+  br label %dot_group
+dot_group:
+  %c = phi i64 [ 0, %row ], [ %c.next, %dot_group ]
   %read = getelementptr i8, ptr %source, i64 %c
   %written = getelementptr i8, ptr %target, i64 %c
   %value = load i32, ptr %read, align 1
   store i32 %value, ptr %written, align 1
   %c.next = add i64 %c, 4
   %more = icmp ult i64 %c.next, %bytes
-  br i1 %more, label %cell, label %row.end
+  br i1 %more, label %dot_group, label %row.end
 row.end:
   %r.next = add i64 %r, 1
   %again = icmp ult i64 %r.next, %rows
@@ -237,7 +237,7 @@ def _product(name: str) -> str:
 
 
 def _bytes(left: str, right: str) -> str:
-    """The products of the bytes of a cell, each widened in its way."""
+    """The products of the bytes of a dot group, each widened in its way."""
     lines: list[str] = ["  %bytes = bitcast <16 x i32> %right to <64 x i8>", "  %cell = bitcast i32 %left to <4 x i8>"]
     total = "%old"
     for place in range(4):
@@ -286,13 +286,13 @@ define internal void @amx.{name}(i8 %c, i8 %a, i8 %b) noinline {{
   %rights = call ptr @amx.tile(ptr %state, i8 %b)
   %rows = call i64 @amx.rows(ptr %state, i8 %c)
   %left.rows = call i64 @amx.rows(ptr %state, i8 %a)
-  %cells = call i64 @amx.rows(ptr %state, i8 %b)
+  %dot_groups = call i64 @amx.rows(ptr %state, i8 %b)
   %left.bytes = call i64 @amx.bytes(ptr %state, i8 %a)
   %right.bytes = call i64 @amx.bytes(ptr %state, i8 %b)
   %columns = call i64 @amx.bytes(ptr %state, i8 %c)
-  %cell.bytes = mul i64 %cells, 4
+  %dot_group.bytes = mul i64 %dot_groups, 4
   call void @amx.same(i64 %rows, i64 %left.rows)
-  call void @amx.same(i64 %left.bytes, i64 %cell.bytes)
+  call void @amx.same(i64 %left.bytes, i64 %dot_group.bytes)
   call void @amx.same(i64 %columns, i64 %right.bytes)
   br label %row
 row:
@@ -311,7 +311,7 @@ step:
   %right = load <16 x i32>, ptr %right.address, align 1
 {step}
   %k.next = add i64 %k, 1
-  %more = icmp ult i64 %k.next, %cells
+  %more = icmp ult i64 %k.next, %dot_groups
   br i1 %more, label %step, label %row.end
 row.end:
 {end}

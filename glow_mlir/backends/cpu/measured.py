@@ -27,7 +27,7 @@ _MEASURED = KernelCosts(
     pooled_pixels=8,  # AVX2: at 28 pixels, a pool of 2x2/2 takes 0.5 of the time.
     clipped_pooled_pixels=32,  # AVX2: one of 3x3 takes 0.85 at 56, 0.95 at 35, and 1.15 at 28.
     independent_vectors=4,
-    independent_sums=8,  # A multiply-add takes about four cycles, and two can start in each.
+    independent_accumulators=8,  # A multiply-add takes about four cycles, and two can start in each.
     prologue_vectors=2,
     light_operations=8,
     quotient_vectors=2,  # Sapphire Rapids: 1.0 to 1.3 of the time of a product, and a division 1.0 to 2.8.
@@ -35,11 +35,11 @@ _MEASURED = KernelCosts(
     tile_rows=8,
     tile_vectors=2,
     core_tile_rows=2,
-    core_tile_sums=4,
+    core_tile_accumulators=4,
     called_tiles=1,
-    widened_cells=1,
+    widened_groups=1,
     widened_tiles=1,
-    unrolled_cells=1,
+    unrolled_groups=1,
     sized_depth=1,
     fewest_rows=4,
     block_rows=96,
@@ -52,7 +52,7 @@ _MEASURED = KernelCosts(
     # Sapphire Rapids, alone on its core: 91 ns for a configuration and release, 7 ns to store a register.
     dot_products_per_cycle=2,
     tile_product_cycles=16,
-    tile_sums_cycles=32,
+    tile_accumulator_cycles=32,
     tile_configuration_cycles=200,
     depthwise_lines=2,
     depthwise_pixels=4,  # AVX2, with 3x3 and 5x5 filters, among 1x6, 1x7, 2x2, 2x3, 2x4, 3x3, 3x4.
@@ -106,12 +106,12 @@ RISC-V with all its registers, whose loads of vectors have no offset: 1.9 instru
 """
 
 _MICROCONTROLLER: Mapping[str, int] = {
-    "independent_sums": 1,
+    "independent_accumulators": 1,
     "core_tile_rows": 1,
-    "core_tile_sums": 4,
-    "unrolled_cells": 4,
+    "core_tile_accumulators": 4,
+    "unrolled_groups": 4,
     "called_tiles": 1 << 16,
-    "widened_cells": 128,
+    "widened_groups": 128,
     "widened_tiles": 4,
     "prefetched_rows": 1,
     "core_depthwise_lines": 1,
@@ -154,8 +154,8 @@ _SIZE: Mapping[str, int] = {
     "depthwise_lines": 1,
     "depthwise_pixels": 3,
     "light_operations": 1,
-    "unrolled_cells": 1,
-    "widened_cells": 1,
+    "unrolled_groups": 1,
+    "widened_groups": 1,
     "most_taps": 1,
     "unrolled_taps": 1,
     "unrolled_summands": 1,

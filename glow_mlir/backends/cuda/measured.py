@@ -17,7 +17,7 @@ def assumed(target: Target) -> KernelCosts:
         parts_per_thread=64,  # A processor hides the latencies of one thread behind other ones.
         # Registers of a thread: few enough for a quarter of all warps.
         independent_vectors=1,
-        independent_sums=2,
+        independent_accumulators=2,
         prologue_vectors=1,
         quotient_vectors=1,
         tile_rows=4,

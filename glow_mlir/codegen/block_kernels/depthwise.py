@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.conv import DepthwiseConvKernel
 from glow_mlir.codegen.kernels.convolution_form import ConvolutionForm
 from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts
-from glow_mlir.codegen.math.half import loaded_as, to_sums
+from glow_mlir.codegen.math.half import loaded_as, to_accumulators
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.shapes import has_static_shape, shape_of
@@ -53,7 +53,7 @@ class DepthwisePointsKernel(DepthwiseConvKernel):
 
 def _lanes(op: ConvOp, target: Target) -> int:
     """How many channels a thread has."""
-    lanes = target.vector_width(ConvolutionForm.of(op).dot(target).sums)
+    lanes = target.vector_width(ConvolutionForm.of(op).dot(target).accumulators)
     return lanes if shape_of(op.result)[-1] % lanes == 0 else 1
 
 
@@ -65,15 +65,15 @@ def _point(call: KernelCall[ConvOp], filters: Value, place: list[Index], channel
     moves = [stride * pitch for stride, pitch in zip(window.strides, pitches, strict=True)]
     begin = linear(place, (source.strides[0], *moves)) + channel
     bias = call.maybe("bias")
-    type_ = vector(dot.sums, lanes)
-    total = b.constant(0, type_) if bias is None else bias.pointer.at(channel, dot.sums).load(type_)
+    type_ = vector(dot.accumulators, lanes)
+    total = b.constant(0, type_) if bias is None else bias.pointer.at(channel, dot.accumulators).load(type_)
     taps = itertools.product(*map(range, window.kernel))
     for number, tap in enumerate(taps):
         moved = linear(tap, [dilation * pitch for dilation, pitch in zip(window.dilations, pitches, strict=True)])
         x = source.pointer.at(begin + moved, loaded_as(dot.left)).load(vector(loaded_as(dot.left), lanes))
         at = channel + number * form.filters
         y = filters.at(at, loaded_as(dot.right)).load(vector(loaded_as(dot.right), lanes))
-        factors = to_sums(b, x, dot.left, dot.sums), to_sums(b, y, dot.right, dot.sums)
+        factors = to_accumulators(b, x, dot.left, dot.accumulators), to_accumulators(b, y, dot.right, dot.accumulators)
         total = dot.multiply_add(b, factors[:1], factors[1:], total)
     offsets = [linear(place, strides[:-1]) + channel * strides[-1] for strides in sink.strides]
     sink.store(b, [b.index(offset) for offset in offsets], [strides[-1] for strides in sink.strides], total)

@@ -87,7 +87,7 @@ class BlockProductKernel(Kernel[ConvOp | MatMulOp]):
         copies = generation_of(call.target) >= COPIES
         product = BlockProduct(call, view, _instruction(call.op, view, call.target), copies, _splits(call.op))
         if call.axis == "sums":
-            product.emit_sums()
+            product.emit_accumulators()
         else:
             product.emit()
 

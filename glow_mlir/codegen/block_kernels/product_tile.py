@@ -2,8 +2,8 @@
 One tile of a product in a block of 128 threads: 64 rows and 64 columns, along 64 bytes of the depth at a time.
 
 Both sides lie in shared memory by rows of the depth, 80 bytes apart, so that neither matrix fragments nor vectors of 16
-bytes meet in a bank. There are two stages: one is read while the next one is filled. The sums go through shared memory
-once more, so that what is stored at once is 16 bytes of a row.
+bytes meet in a bank. There are two stages: one is read while the next one is filled. The accumulators go through shared
+memory once more, so that what is stored at once is 16 bytes of a row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import linear, unraveled
 from glow_mlir.codegen.builder.types import i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.math.half import loaded_as, to_sums
+from glow_mlir.codegen.math.half import loaded_as, to_accumulators
 from glow_mlir.codegen.matrix_instructions import WARP, MatrixInstruction
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.element_types import is_float, signless
@@ -50,7 +50,7 @@ STAGE = 2 * SIDE
 WORD = 4
 
 SUMS_PITCH = WORD * (BLOCK_COLUMNS + 4)
-"""From row to row of the sums in shared memory."""
+"""From row to row of the accumulators in shared memory."""
 
 UNROLLED = 8
 """Of how many turns of a thread there is code for each."""
@@ -99,16 +99,16 @@ class BlockProduct:
 
     @cached_property
     def memory(self) -> Shared:
-        """Both stages; later the sums."""
+        """Both stages; later the accumulators."""
         return self.block.shared(max(2 * STAGE, BLOCK_ROWS * SUMS_PITCH), self.view.element_bytes)
 
     @property
     def total(self) -> Attribute:
-        """The element type of the sums."""
+        """The element type of the accumulators."""
         return signless(self.view.signature.accumulator)
 
     @cached_property
-    def sums(self) -> Private:
+    def accumulators(self) -> Private:
         """The sums of each thread."""
         return self.block.private(self.total, ROWS_A_THREAD * COLUMNS_A_THREAD)
 
@@ -117,7 +117,7 @@ class BlockProduct:
         view, b = self.view, self.b
         down, across = -(-view.row_count // BLOCK_ROWS), -(-view.columns // BLOCK_COLUMNS)
         loads = Loads(self)
-        _ = self.sums, self.memory
+        _ = self.accumulators, self.memory
         tiles, each = self.tiles(view), -(-self.stages(view) // self.splits)
         with b.loop(*self.call.share("tiles").of(tiles * self.splits)) as number:
             tile, split = number % tiles, number // tiles
@@ -130,7 +130,7 @@ class BlockProduct:
             self._store(batch, row, column, split)
             self.block.barrier()
 
-    def emit_sums(self) -> None:
+    def emit_accumulators(self) -> None:
         """Add up the sums of all parts of the depth, four neighbours of a row in each thread."""
         b, view = self.b, self.view
         across = -(-view.columns // 4)
@@ -159,7 +159,7 @@ class BlockProduct:
         """Some stages along the depth."""
         b, block, elements = self.b, self.block, DEPTH_BYTES // self.view.element_bytes
         with block.each_thread() as thread:
-            self.sums.fill(thread, 0)
+            self.accumulators.fill(thread, 0)
         loads.fill(b.cast(first, i32) % 2 * STAGE, b.cast(first, i32) * elements)
         loads.finish()
         with b.loop(first, last) as step:
@@ -171,7 +171,7 @@ class BlockProduct:
 
     def _by_threads(self, stage: Value) -> None:
         """Each thread multiplies rows 8 apart with columns 16 apart."""
-        b, view, memory, sums = self.b, self.view, self.memory, self.sums
+        b, view, memory, accumulators = self.b, self.view, self.memory, self.accumulators
         across = BLOCK_COLUMNS // COLUMNS_A_THREAD
         down = BLOCK_ROWS // ROWS_A_THREAD
         with self.block.each_thread() as thread:
@@ -180,7 +180,7 @@ class BlockProduct:
             def read(index: Index, side: int, element: Attribute, part: Value) -> list[Value]:
                 type_ = vector(loaded_as(element), ACCESS // view.element_bytes)
                 loaded = memory.load(thread, stage + (part * ACCESS + (index * PITCH + side)), type_)
-                wide = to_sums(b, loaded, element, self.total)
+                wide = to_accumulators(b, loaded, element, self.total)
                 return [b.extract(wide, lane) for lane in range(wide.lanes)]
 
             with b.loop(0, DEPTH_BYTES // ACCESS) as chunk:
@@ -190,10 +190,10 @@ class BlockProduct:
                     right = read(column + across * j, SIDE, view.signature.right, part)
                     for i, factors in enumerate(left):
                         number = i * COLUMNS_A_THREAD + j
-                        total = sums.load(thread, number)
+                        total = accumulators.load(thread, number)
                         for x, y in zip(factors, right, strict=True):
                             total = b.fma(x, y, total) if is_float(self.total) else total + x * y
-                        sums.store(thread, total, number)
+                        accumulators.store(thread, total, number)
 
     def _by_instructions(self, stage: Value) -> None:
         """Each warp multiplies fragments."""
@@ -222,7 +222,7 @@ class BlockProduct:
                 for j in range(across):
                     block.multiply_add(
                         instruction,
-                        (self.sums, (i * across + j) * instruction.sums),
+                        (self.accumulators, (i * across + j) * instruction.accumulators),
                         (left, i * instruction.left_words),
                         (right, j * instruction.right_words),
                     )
@@ -244,28 +244,30 @@ class BlockProduct:
             )
             for i in range(WARP_ROWS // instruction.rows)
             for j in range(WARP_COLUMNS // 8)
-            for number in range(instruction.sums)
+            for number in range(instruction.accumulators)
         ]
 
     def _store(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> None:
-        """The sums through shared memory and the epilogue to the result, or to where those of all parts meet."""
+        """
+        The accumulators through shared memory and the epilogue to the result, or to where those of all parts meet.
+        """
         b, block, memory = self.b, self.block, self.memory
         with block.each_thread() as thread:
             for number, (i, j) in enumerate(self._sum_places(thread)):
-                memory.store(thread, i * SUMS_PITCH + j * WORD, self.sums.load(thread, number))
+                memory.store(thread, i * SUMS_PITCH + j * WORD, self.accumulators.load(thread, number))
         block.barrier()
         quads = BLOCK_COLUMNS // 4
         with block.each_thread() as thread, b.loop(0, BLOCK_ROWS * quads // THREADS) as turn:
             number = thread + b.cast(turn, i32) * THREADS
             i, j = number // quads, number % quads * 4
-            sums = memory.load(thread, i * SUMS_PITCH + j * WORD, vector(self.total, 4))
+            accumulators = memory.load(thread, i * SUMS_PITCH + j * WORD, vector(self.total, 4))
             with b.when((row + i < self.view.row_count) & (column + j < self.view.columns)):
                 if self.splits == 1:
-                    self._store_quad(batch, row + i, column + j, sums)
+                    self._store_quad(batch, row + i, column + j, accumulators)
                 else:
-                    self._partial_place(batch, row + i, column + j, b.cast(split, i32)).store(sums)
+                    self._partial_place(batch, row + i, column + j, b.cast(split, i32)).store(accumulators)
 
-    def _store_quad(self, batch: Sequence[Value], row: Value, column: Value, sums: Value) -> None:
+    def _store_quad(self, batch: Sequence[Value], row: Value, column: Value, accumulators: Value) -> None:
         """Store four neighbours of a row, as far as they exist, of which the first does."""
         b, view, sink = self.b, self.view, Sink.of(self.call)
         outer = [*batch, *unraveled(row, view.rows)]
@@ -281,11 +283,11 @@ class BlockProduct:
             )
 
         if view.columns % 4 == 0 and all(step in (0, 1) for step in steps):
-            store(column, sums)
+            store(column, accumulators)
             return
         for lane in range(4):
             with b.when(column + lane < view.columns):
-                store(column + lane, b.extract(sums, lane))
+                store(column + lane, b.extract(accumulators, lane))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Epilogue, ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, product
 from glow_mlir.codegen.builder.types import vector
@@ -165,8 +165,8 @@ class AttentionKernel(Kernel[AttentionOp]):
             place = _place(position, batch)
             matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
             mask = call.maybe("mask")
-            plane = None if mask is None else _plane(mask).moved(linear(place, batch_strides(mask, batch)))
-            _Head(call.b, plan, *counts, past, matrices, plane, scratch).emit()
+            extra = None if mask is None else _extra(mask).moved(linear(place, batch_strides(mask, batch)))
+            _Head(call.b, plan, *counts, past, matrices, extra, scratch).emit()
 
 
 def _place(position: Value, sizes: Extents) -> list[Index]:
@@ -191,10 +191,10 @@ def _moved(operand: Operand, place: list[Index], batch: Extents) -> Operand:
     return dataclasses.replace(operand, pointer=operand.pointer.at(offset, operand.element))
 
 
-def _plane(mask: Operand) -> Plane:
+def _extra(mask: Operand) -> ExtraOperand:
     """The mask over queries and keys; an axis along which it is repeated moves it by nothing."""
     steps = (0 if size == 1 else stride for size, stride in zip(mask.sizes, mask.strides, strict=True))
-    return Plane(mask.pointer, mask.element, (0, 0, *steps)[-2:])
+    return ExtraOperand(mask.pointer, mask.element, (0, 0, *steps)[-2:])
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class _Head:
     keys: Index
     past: Index | None
     matrices: Mapping[str, Operand]
-    mask: Plane | None
+    mask: ExtraOperand | None
     scratch: Mapping[str, Operand]
 
     @property
@@ -314,7 +314,7 @@ class _Head:
                 columns.weights,
                 dot=multiply_adds(element),
                 epilogue=_scaling(element),
-                planes=(Plane(factors, element, (1, 0)),),
+                extras=(ExtraOperand(factors, element, (1, 0)),),
             )
             options = GemmOptions(tile=plan.value_tile)
             emit_gemm(self.b, operands, rows, columns.count, limit, self.pitch, into.pitch, options=options)

@@ -10,9 +10,9 @@ from glow_mlir.codegen.builder.types import f32, i32
 from glow_mlir.codegen.kernels.blockwise_tile import BlockwiseTile
 from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32
 from glow_mlir.codegen.kernels.gemm import emit_panels, emit_row_tiles
-from glow_mlir.codegen.kernels.micro_gemm import partial_sums
+from glow_mlir.codegen.kernels.micro_gemm import partial_accumulators
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.codegen.kernels.tiles import Columns, balanced, tile_for
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles
 from glow_mlir.codegen.selection.pack_operands import whole_constant
@@ -20,7 +20,7 @@ from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import CodeCells, matrix_panels
 from glow_mlir.constants.storage import Storage
-from glow_mlir.constants.sub_byte_values import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.dialects.element_types import signless, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
@@ -45,7 +45,7 @@ class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
         if integer(op.left_bits) or is_empty(op.result) or is_empty(op.left):
             return False
         in_bytes, rows = op.plain_shape("codes")[1], all(map(has_unit_stride, (op.left, op.result)))
-        return in_bytes % CELL_BYTES == 0 and rows and (op.bias is None or is_dense(op.bias))
+        return in_bytes % DOT_GROUP_BYTES == 0 and rows and (op.bias is None or is_dense(op.bias))
 
     def candidates(self, op: BlockwiseMatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         operands = (op.codes, op.scales, op.zero_points)
@@ -68,19 +68,19 @@ class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
     def emit(self, call: KernelCall[BlockwiseMatMulOp]) -> None:
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("codes").pointer)
-        strides = [left.strides[:-1], result.strides[:-1], *(plane.strides[:-1] for plane in operands.planes)]
+        strides = [left.strides[:-1], result.strides[:-1], *(extra.strides[:-1] for extra in operands.extras)]
         sizes, steps = collapse(result.sizes[:-1], strides)
         product = _Product(call, operands, call.extents(sizes), steps)
-        cells = call.one("codes").shape[1]
+        dot_groups = call.one("codes").shape[1]
         tile, columns = tile_for(call.target, f32), size_along(result.value, -1)
-        emit_panels(call.b, operands.weights, columns, cells, tile, i32, product.panel, call.share("columns"))
+        emit_panels(call.b, operands.weights, columns, dot_groups, tile, i32, product.panel, call.share("columns"))
 
 
 @dataclass(frozen=True)
 class _Product:
     """
     What the loops of one product share: `rows` are the axes of the result but the last, as far as they do not merge,
-    and `steps` how they move the left operand, the result, and the planes of the epilogue.
+    and `steps` how they move the left operand, the result, and the extra operands of the epilogue.
     """
 
     call: KernelCall[BlockwiseMatMulOp]
@@ -109,10 +109,10 @@ class _Product:
             if (value := call.maybe(name)) is not None:
                 blocks = value.shape[1]
                 arguments[name] = value.pointer.at(columns.start * blocks, signless(value.element))
-        for number, (plane, start, step) in enumerate(zip(operands.planes, starts[2:], self.steps[2:], strict=True)):
-            offset = start if plane.spread else columns.start + start
-            arguments[f"plane{number}"] = plane.pointer.at(offset, plane.element)
-            arguments[f"plane_step{number}"] = step[-1]
+        for number, (extra, start, step) in enumerate(zip(operands.extras, starts[2:], self.steps[2:], strict=True)):
+            offset = start if extra.spread else columns.start + start
+            arguments[f"extra{number}"] = extra.pointer.at(offset, extra.element)
+            arguments[f"extra_step{number}"] = step[-1]
         variant.call(
             call.b,
             output=operands.out.at(columns.start + starts[1], variant.output_element),
@@ -137,7 +137,7 @@ class _Product:
         block, zero_points = integer(call.op.block), call.maybe("zero_points")
         rows = self.rows[-1]
         fewest = balanced(rows, tile.rows)[-1][1] if isinstance(rows, int) else 1
-        planes = zip(operands.planes, self.steps[2:], strict=True)
+        extras = zip(operands.extras, self.steps[2:], strict=True)
         return BlockwiseTile(
             MULTIPLY_ADDS_F32,
             tile,
@@ -145,7 +145,7 @@ class _Product:
             columns.vectors,
             columns.partial,
             epilogue=operands.epilogue,
-            planes=tuple(PlaneKind(plane.element, step[-1] != 0, plane.spread) for plane, step in planes),
+            extras=tuple(ExtraKind(extra.element, step[-1] != 0, extra.spread) for extra, step in extras),
             bits=integer(call.op.bits),
             block=block,
             code=call.op.element,
@@ -153,5 +153,5 @@ class _Product:
             scale=signless(call.one("scales").element),
             zero_point=None if zero_points is None else signless(zero_points.element),
             bias=operands.bias is not None,
-            ways=1 if call.target.is_strict else partial_sums(tile, fewest, columns.vectors),
+            ways=1 if call.target.is_strict else partial_accumulators(tile, fewest, columns.vectors),
         )

@@ -1,5 +1,5 @@
 """
-The micro-kernel of products with weights in blocks of codes: one tile of the output, from panels of cells.
+The micro-kernel of products with weights in blocks of codes: one tile of the output, from panels of dot groups.
 
 Codes become numbers in registers. The products of a block are summed on their own, and multiplied by the scale of the
 block: once for each sum, not for each weight.
@@ -24,7 +24,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.math.float_bits import decoded
 from glow_mlir.codegen.math.half import is_half, widen
-from glow_mlir.constants.sub_byte_values import CELL_BITS, CELL_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, DOT_GROUP_BYTES
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.narrow_floats import semantics_of
 from glow_mlir.support.dataclass import dataclass
@@ -60,8 +60,8 @@ class BlockwiseTile(StoredTile, SharedFunction):
         names += [("bias", ptr)] if self.bias else []
         names += [(name, index_type) for name in ("blocks", "input_step", "output_step")]
         names += [("columns", index_type)] if self.partial else []
-        for index, plane in enumerate(self.planes):
-            names += [(f"plane{index}", ptr), *([(f"plane_step{index}", index_type)] if plane.moves else [])]
+        for index, extra in enumerate(self.extras):
+            names += [(f"extra{index}", ptr), *([(f"extra_step{index}", index_type)] if extra.moves else [])]
         return names
 
     @property
@@ -120,7 +120,7 @@ class _Emission:
         return [self.b.mask(columns - index * lanes, lanes) for index in range(kernel.vectors)]
 
     def _start(self, masks: Sequence[Value | None]) -> list[Value]:
-        """What the sums begin with, row by row."""
+        """What the accumulators begin with, row by row."""
         b, kernel = self.b, self.kernel
         type_ = vector(f32, kernel.tile.lanes)
         if not kernel.bias:
@@ -138,36 +138,42 @@ class _Emission:
         return found * kernel.rows
 
     def _block(self, rows: Sequence[Value], number: Value, state: Sequence[Value], size: int) -> list[Value]:
-        """The sums, and where the next codes are, behind a block of some size."""
+        """The accumulators, and where the next codes are, behind a block of some size."""
         b, kernel = self.b, self.kernel
         *totals, codes = state
         first = number * kernel.block
         zero = b.constant(0.0, vector(f32, kernel.tile.lanes))
         count = kernel.rows * kernel.vectors
-        with b.loop(0, size * kernel.bits // CELL_BITS, carried=[*([zero] * (count * kernel.ways)), codes]) as cells:
-            *sums, place = cells.values
-            start = first + cells.index * (CELL_BITS // kernel.bits)
+        with b.loop(
+            0, size * kernel.bits // DOT_GROUP_BITS, carried=[*([zero] * (count * kernel.ways)), codes]
+        ) as dot_groups:
+            *accumulators, place = dot_groups.values
+            start = first + dot_groups.index * (DOT_GROUP_BITS // kernel.bits)
             following = place.at(kernel.tile.panel, i32)
-            cells.set(*self._cell([row.at(start, f32) for row in rows], sums, place), following)
-        *sums, codes = cells.results
+            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, place), following)
+        *accumulators, codes = dot_groups.results
         for way in range(1, kernel.ways):
-            sums = [total + sums[way * count + i] if i < count else total for i, total in enumerate(sums)]
+            accumulators = [
+                total + accumulators[way * count + i] if i < count else total for i, total in enumerate(accumulators)
+            ]
         scales = self._parameters("scales", kernel.scale, number)
-        sums = self._without_zero_points([row.at(first, f32) for row in rows], sums[:count], number, size)
-        pairs = zip(sums, scales * kernel.rows, totals, strict=True)
+        accumulators = self._without_zero_points(
+            [row.at(first, f32) for row in rows], accumulators[:count], number, size
+        )
+        pairs = zip(accumulators, scales * kernel.rows, totals, strict=True)
         return [*(b.fma(total, scale, before) for total, scale, before in pairs), codes]
 
-    def _cell(self, rows: Sequence[Value], sums: Sequence[Value], place: Value) -> list[Value]:
-        """Partial sums with the products of a cell of each column added; each takes some of its codes."""
+    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], place: Value) -> list[Value]:
+        """Partial accumulators with the products of a dot group of each column added; each takes some of its codes."""
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         type_ = vector(i32, lanes)
         words = [place.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
         if kernel.code is not None and self._table is None:
             words = [word ^ self._halves for word in words]
         self._fetch(place)
-        found, count = list(sums), kernel.rows * kernel.vectors
-        for code in range(CELL_BITS // kernel.bits):
-            byte, field = code % CELL_BYTES, code // CELL_BYTES
+        found, count = list(accumulators), kernel.rows * kernel.vectors
+        for code in range(DOT_GROUP_BITS // kernel.bits):
+            byte, field = code % DOT_GROUP_BYTES, code // DOT_GROUP_BYTES
             numbers = [self._number(word, 8 * byte + kernel.bits * field) for word in words]
             for row, address in enumerate(rows):
                 spread = b.splat(address.at(code, f32).load(f32), lanes)
@@ -178,27 +184,32 @@ class _Emission:
 
     @cached_property
     def _halves(self) -> int:
-        """Half of the range in the place of each code of a cell, which packed codes lost."""
-        half, codes = 1 << self.kernel.bits - 1, range(0, CELL_BITS, self.kernel.bits)
-        return sum(half << position for position in codes) - (1 << CELL_BITS)
+        """Half of the range in the place of each code of a dot group, which packed codes lost."""
+        half, codes = 1 << self.kernel.bits - 1, range(0, DOT_GROUP_BITS, self.kernel.bits)
+        return sum(half << position for position in codes) - (1 << DOT_GROUP_BITS)
 
     def _fetch(self, place: Value) -> None:
-        """Fetch as many lines of the cache as a cell of each column has, some way ahead."""
+        """Fetch as many lines of the cache as a dot group of each column has, some way ahead."""
         target = self.b.target
-        in_bytes, ahead = self.kernel.vectors * self.kernel.tile.lanes * CELL_BYTES, kernel_costs(target).fetched_bytes
+        in_bytes, ahead = (
+            self.kernel.vectors * self.kernel.tile.lanes * DOT_GROUP_BYTES,
+            kernel_costs(target).fetched_bytes,
+        )
         for line in range(0, in_bytes, target.line_bytes):
             self.b.prefetch(place.at(ahead + line, i8))
 
     def _number(self, word: Value, position: int) -> Value:
-        """The number of the code from a bit of a cell on, less half of its range; or of a float that has it back."""
+        """
+        The number of the code from a bit of a dot group on, less half of its range; or of a float that has it back.
+        """
         low = self.b.lshr(word, position) if position else word
         if self._table is not None:
             return permute_floats(self.b, self._table, low)
         if self.kernel.code is not None:
             return decoded(self.b, low, semantics_of(self.kernel.code))
-        above = CELL_BITS - self.kernel.bits - position
+        above = DOT_GROUP_BITS - self.kernel.bits - position
         shifted = self.b.shl(word, above) if above else word
-        return self.b.cast(self.b.ashr(shifted, CELL_BITS - self.kernel.bits), f32)
+        return self.b.cast(self.b.ashr(shifted, DOT_GROUP_BITS - self.kernel.bits), f32)
 
     def _parameters(self, name: str, element: Attribute, number: Value) -> list[Value]:
         """Scales or zero points of a block of each column, as f32."""
@@ -211,17 +222,17 @@ class _Emission:
         return [self.b.cast(value, f32, signed=False) for value in loaded]
 
     def _without_zero_points(
-        self, rows: Sequence[Value], sums: Sequence[Value], number: Value, size: int
+        self, rows: Sequence[Value], accumulators: Sequence[Value], number: Value, size: int
     ) -> Sequence[Value]:
         """Sums of a block less the zero points times what the rows have in it."""
         b, kernel = self.b, self.kernel
         if kernel.zero_point is None:
-            return sums
+            return accumulators
         half = float(1 << kernel.bits - 1)
         offsets = [half - value for value in self._parameters("zero_points", kernel.zero_point, number)]
         totals = [b.splat(self._total(row, size), kernel.tile.lanes) for row in rows]
         places = [(total, offset) for total in totals for offset in offsets]
-        return [b.fma(total, offset, sum_) for (total, offset), sum_ in zip(places, sums, strict=True)]
+        return [b.fma(total, offset, sum_) for (total, offset), sum_ in zip(places, accumulators, strict=True)]
 
     def _total(self, row: Value, size: int) -> Value:
         """The sum of so many elements of a row."""

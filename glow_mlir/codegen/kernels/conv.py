@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from glow_mlir.codegen.bodies import Plane, prologue_of
+from glow_mlir.codegen.bodies import ExtraOperand, prologue_of
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -349,7 +349,7 @@ class ConvKernel(Kernel[ConvOp]):
             outputs=form.outputs,
             channels=size_along(form.input, -1),
             operands=operands,
-            source=Plane(source.pointer, source.element, source.strides),
+            source=ExtraOperand(source.pointer, source.element, source.strides),
             prologue=prologue,
             scratch=call.many("scratch")[-1].pointer,
             share=call.share("blocks"),

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import steps_of
 from glow_mlir.codegen.builder.partition import Partition
@@ -87,7 +87,10 @@ class ConvShape:
         return self.depth if dot.group == 1 else dot.panel_rows(self.depth, self.segments()[1])
 
     def sum_sizes(self, dot: DotProduct, tile: Tile, target: Target) -> SumSizes | None:
-        """The sizes of the sums, where there is code for them: tiles then have to lie in lines of the whole images."""
+        """
+        The sizes of the accumulators, where there is code for them: tiles then have to lie in lines of the whole
+        images.
+        """
         whole = self.of_whole_images
         pixels = _pixels_of(whole, (), max(0, len(self.outputs) - 2))
         if self.channel_pitch != 1 or not (pixels.uniform or pixels.go_by_lines(tile)):
@@ -108,7 +111,7 @@ class ConvShape:
             for size, dilation, pitch in zip(self.kernel, self.dilations, self.input_pitches, strict=True)
         ]
         if self.channel_pitch != 1:
-            # Each line of the kernel is a run of the plane of one channel.
+            # Each line of the kernel is a run of the extra operand of one channel.
             run, _ = loops.pop()
             return [loop for loop in ((self.channels, self.channel_pitch), *loops) if loop[0] != 1], run
         run: Index = self.channels
@@ -137,9 +140,9 @@ class _Nest:
         return self.product.kernel
 
 
-def placed(shape: ConvShape, planes: Sequence[Plane], offsets: Places, index: Index, axis: int) -> Places:
-    """Where output and planes are, `index` steps along a spatial axis further."""
-    steps = (shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in planes))
+def placed(shape: ConvShape, extras: Sequence[ExtraOperand], offsets: Places, index: Index, axis: int) -> Places:
+    """Where output and extra operands are, `index` steps along a spatial axis further."""
+    steps = (shape.output_pitches[axis], *(extra.strides[1 + axis] for extra in extras))
     return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
 
 
@@ -148,13 +151,14 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     Emit a convolution: `inp` of the operands points to the first element the first output reads.
 
     The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `layouts.filter_panels` has them; the
-    bias has one element per filter of all groups. Planes are over batch, spatial dimensions, and filters of all groups.
+    bias has one element per filter of all groups. Extra operands are over batch, spatial dimensions, and filters of all
+    groups.
     """
-    options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
+    options, dot, extras = options or GemmOptions(), operands.dot, operands.extras
     tile = options.tile or dot.tile(b.target)
     product = Product.of(
         *(b, operands, tile, shape.segments(), shape.panel_rows(dot)),
-        [any(plane.strides[-3:-1]) for plane in planes],
+        [any(extra.strides[-3:-1]) for extra in extras],
         sizes=shape.sum_sizes(dot, tile, b.target),
         prefetch=options.prefetch,
     )
@@ -163,13 +167,13 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     by_tiles = _by_tiles(b, operands, shape, options) if options.tile_products else nullcontext()
     with by_tiles as tiles, b.loop(*images) as image, b.loop(0, shape.groups) as group:
         nest = _Nest(b, operands, shape, product, options, tiles)
-        steps = (shape.output_image, *(plane.strides[0] for plane in planes))
+        steps = (shape.output_image, *(extra.strides[0] for extra in extras))
         _outer(
             nest,
             0,
             image * shape.input_image + group * (shape.channels * shape.channel_pitch),
             tuple(image * step for step in steps),
-            operands.weights.at(group * group_size, dot.right_cell),
+            operands.weights.at(group * group_size, dot.right_group),
             group * shape.filters,
         )
 
@@ -183,14 +187,14 @@ def _by_tiles(
     assert isinstance(shape.filters, int), "tiles multiply panels of known columns"
     product = tile_product(operands.dot, run, b.target)
     assert product is not None, "what is selected was accepted"
-    moves = tuple(any(plane.strides[-3:-1]) for plane in operands.planes)
-    strips = conv_strips(shape, operands.planes)
+    moves = tuple(any(extra.strides[-3:-1]) for extra in operands.extras)
+    strips = conv_strips(shape, operands.extras)
     return TileGemm.configured(b, operands, product, strips, (loops, run), shape.filters, options, moves)
 
 
-def conv_strips(shape: ConvShape, planes: Sequence[Plane] = ()) -> Strips:
+def conv_strips(shape: ConvShape, extras: Sequence[ExtraOperand] = ()) -> Strips:
     """How the pixels of an image of known sizes become rows of tile registers."""
-    return Strips.of(_pixels_of(shape, planes, max(0, len(shape.outputs) - 2)))
+    return Strips.of(_pixels_of(shape, extras, max(0, len(shape.outputs) - 2)))
 
 
 def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
@@ -204,7 +208,7 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
             nest,
             axis + 1,
             step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-            placed(shape, nest.operands.planes, target, step, axis),
+            placed(shape, nest.operands.extras, target, step, axis),
             filters,
             column,
         )
@@ -215,7 +219,7 @@ def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
     if nest.tiles is not None:
         nest.tiles.emit(Origin(source, target, filters, column))
         return
-    pixels = _pixels_of(nest.shape, nest.operands.planes, axis)
+    pixels = _pixels_of(nest.shape, nest.operands.extras, axis)
     tile = nest.kernel.tile
     bound = _Bound(nest, source, target, filters, column, pixels.whole_rows(nest.shape.image_lines, tile))
     if pixels.uniform:
@@ -226,18 +230,18 @@ def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
         bound.wrapped(pixels)
 
 
-def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> Pixels:
+def _pixels_of(shape: ConvShape, extras: Sequence[ExtraOperand], axis: int) -> Pixels:
     """The pixels of an image of one or two dimensions, the first of which is `axis`."""
     pixel_step = shape.strides[-1] * shape.input_pitches[-1]
     height: Index = 1
     line_in: Index = 0
-    origin: Places = (0,) * (1 + len(planes))
+    origin: Places = (0,) * (1 + len(extras))
     line_out = origin
     if len(shape.outputs) - axis == 2:
         height = shape.outputs[axis]
         line_in = shape.strides[axis] * shape.input_pitches[axis]
-        line_out = placed(shape, planes, origin, 1, axis)
-    pixel_out = placed(shape, planes, origin, 1, len(shape.outputs) - 1)
+        line_out = placed(shape, extras, origin, 1, axis)
+    pixel_out = placed(shape, extras, origin, 1, len(shape.outputs) - 1)
     return Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
 
 
@@ -335,7 +339,7 @@ class _Bound:
                 "width": pixels.width,
                 "input_jump": pixels.line_in - back * pixels.step_in,
                 "output_jump": jumps[0],
-                **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
+                **{f"extra_jump{index}": jump for index, jump in enumerate(jumps[1:])},
             }
             self._tile(columns, (count, 1), pixels.at(line, position), pixels, ahead, row - first, wrap)
 
@@ -345,8 +349,8 @@ class _Bound:
         nest = self.nest
         shape, kernel = nest.shape, nest.kernel
         columns = nest.options.columns
-        cell = kernel.dot.right_cell
-        emit_panels(nest.b, self.filters, shape.filters, nest.product.panel_rows, kernel.tile, cell, body, columns)
+        dot_group = kernel.dot.right_group
+        emit_panels(nest.b, self.filters, shape.filters, nest.product.panel_rows, kernel.tile, dot_group, body, columns)
 
     def _tile(
         self,

@@ -93,7 +93,9 @@ class ConvolutionForm:
 
     @cached_property
     def by_channel(self) -> bool:
-        """Whether the pixels of a line of the input follow each other, the channels do not, and are read by plane."""
+        """
+        Whether the pixels of a line of the input follow each other, the channels do not, and are read by extra operand.
+        """
         if self.has_dense_pixels:
             return False
         return strides_of(self.input)[-2] == 1 and max(self.window.dilations[-1:], default=1) == 1
@@ -111,12 +113,14 @@ class ConvolutionForm:
 
     def is_square_in_one_group(self, taps: int) -> bool:
         """
-        Whether it is in one group with sums in f32, with filters of `taps` x `taps` and dense pixels, of images whose
-        sizes are numbers.
+        Whether it is in one group with accumulators in f32, with filters of `taps` x `taps` and dense pixels, of images
+        whose sizes are numbers.
         """
         known = are_numbers(sizes_of(self.result)[1:])
-        sums = self.element == f32 or is_half(self.element)
-        return self.group == 1 and self.has_dense_pixels and known and sums and self.window.kernel == (taps, taps)
+        accumulators = self.element == f32 or is_half(self.element)
+        return (
+            self.group == 1 and self.has_dense_pixels and known and accumulators and self.window.kernel == (taps, taps)
+        )
 
     @property
     def outputs(self) -> Shape:

@@ -15,7 +15,7 @@ import math
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
+from glow_mlir.codegen.bodies import Epilogue, ExtraOperand, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
@@ -28,8 +28,8 @@ from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.math.half import loaded_as, to_sums
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
+from glow_mlir.codegen.math.half import loaded_as, to_accumulators
 from glow_mlir.dialects.element_types import bit_width, is_integer
 from glow_mlir.support.dataclass import dataclass
 
@@ -39,7 +39,7 @@ class DepthwiseKernel(SharedFunction):
     """
     Which variant of the tile function.
 
-    A tile is `rows` lines of `pixels` outputs. `planes` counts the two-dimensional slices of the filter, `height` and
+    A tile is `rows` lines of `pixels` outputs. `extras` counts the two-dimensional slices of the filter, `height` and
     `width` are the elements of one. Neighbouring outputs read inputs `strides` pixels apart, neighbouring elements
     of the filter `dilations` pixels. Where `whole`, the channels are a multiple of the vector.
     """
@@ -56,12 +56,12 @@ class DepthwiseKernel(SharedFunction):
     whole: bool
     bias: bool
     epilogue: Epilogue | None
-    planes: tuple[PlaneKind, ...]
+    extras: tuple[ExtraKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        moving = [index for index, plane in enumerate(self.planes) if plane.moves]
+        moving = [index for index, extra in enumerate(self.extras) if extra.moves]
         return [
             ("output", ptr),
             ("input", ptr),
@@ -69,15 +69,15 @@ class DepthwiseKernel(SharedFunction):
             ("bias", ptr),
             *((name, index_type) for name in ("channels", "input_step", "input_line", "output_step", "output_line")),
             *((f"slice{index}", index_type) for index in range(1, self.slices)),
-            *((f"plane{index}", ptr) for index in range(len(self.planes))),
-            *((f"plane_step{index}", index_type) for index in moving),
-            *((f"plane_line{index}", index_type) for index in moving),
+            *((f"extra{index}", ptr) for index in range(len(self.extras))),
+            *((f"extra_step{index}", index_type) for index in moving),
+            *((f"extra_line{index}", index_type) for index in moving),
         ]
 
     @property
     def element(self) -> Attribute:
-        """The element type of the sums."""
-        return self.dot.sums
+        """The element type of the accumulators."""
+        return self.dot.accumulators
 
     @property
     def output_element(self) -> Attribute:
@@ -117,29 +117,29 @@ class _Channels:
         kernel = self.kernel
         type_ = vector(kernel.element, kernel.lanes)
         start = self._read(self.given["bias"], kernel.element) if kernel.bias else self.b.constant(0.0, type_)
-        sums = [[start] * kernel.pixels for _ in range(kernel.rows)]
+        accumulators = [[start] * kernel.pixels for _ in range(kernel.rows)]
         for index in range(kernel.slices):
             offset = self.given[f"slice{index}"] if index else 0
-            self._slice(index, self.given["input"].at(offset, kernel.dot.memory), sums)
+            self._slice(index, self.given["input"].at(offset, kernel.dot.memory), accumulators)
         clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
-        totals = [total for line in sums for total in line]
+        totals = [total for line in accumulators for total in line]
         if clips_at is not None and clips_numbers(self.b, totals, clips_at):
             given, first = self.given, self.given["output"].at(self.channel, kernel.output_element)
             steps = given["output_line"], given["output_step"]
             store_clipped(self.b, totals, Grid(first, kernel.rows, kernel.pixels, *steps), clips_at)
             return
-        for row, line in enumerate(sums):
+        for row, line in enumerate(accumulators):
             for pixel, total in enumerate(line):
                 self._store(row, pixel, total)
 
     def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
-        """Elements of some type of the channels, as that of the sums."""
+        """Elements of some type of the channels, as that of the accumulators."""
         type_, in_memory = vector(loaded_as(element), self.kernel.lanes), loaded_as(element)
         address = pointer.at(self.channel + offset, in_memory)
         value = address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
-        return to_sums(self.b, value, element, self.kernel.element)
+        return to_accumulators(self.b, value, element, self.kernel.element)
 
-    def _slice(self, index: int, source: Value, sums: list[list[Value]]) -> None:
+    def _slice(self, index: int, source: Value, accumulators: list[list[Value]]) -> None:
         """Add the products of one slice of the filter, input line by input line: each pixel is loaded once."""
         kernel = self.kernel
         users: dict[int, list[tuple[int, int]]] = {}
@@ -149,7 +149,7 @@ class _Channels:
         for line, pairs in sorted(users.items()):
             filter_ = {y: self._filter_line(index * kernel.height + y) for _, y in pairs}
             start = source.at(self.given["input_line"] * line, kernel.dot.memory)
-            self._line(start, [(sums[row], filter_[y]) for row, y in pairs])
+            self._line(start, [(accumulators[row], filter_[y]) for row, y in pairs])
 
     def _filter_line(self, line: int) -> list[Value]:
         first, width = self.given["weights"], self.kernel.width
@@ -165,9 +165,9 @@ class _Channels:
                 takers.setdefault(pixel * kernel.strides[1] + x * kernel.dilations[1], []).append((pixel, x))
         for place, pairs in sorted(takers.items()):
             value = self._read(source, kernel.dot.left, self.given["input_step"] * place)
-            for sums, elements in users:
+            for accumulators, elements in users:
                 for pixel, x in pairs:
-                    sums[pixel] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), sums[pixel])
+                    accumulators[pixel] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), accumulators[pixel])
 
     def _store(self, row: int, pixel: int, total: Value) -> None:
         """Pass one vector of channels of a pixel through the epilogue and store it."""
@@ -177,13 +177,13 @@ class _Channels:
             write_masked(b, total, given["output"].at(offset, kernel.element), self.mask)
             return
         places: list[Index] = [
-            given[f"plane_line{index}"] * row + given[f"plane_step{index}"] * pixel if kind.moves else 0
-            for index, kind in enumerate(kernel.planes)
+            given[f"extra_line{index}"] * row + given[f"extra_step{index}"] * pixel if kind.moves else 0
+            for index, kind in enumerate(kernel.extras)
         ]
-        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kernel.planes)]
-        offsets = [place if plane.spread else self.channel + place for place, plane in zip(places, planes, strict=True)]
-        steps = [1, *(plane.strides[-1] for plane in planes)]
-        kernel.epilogue.store(b, given["output"], planes, [offset, *offsets], steps, total, self.mask)
+        extras = [kind.extra(given[f"extra{index}"]) for index, kind in enumerate(kernel.extras)]
+        offsets = [place if extra.spread else self.channel + place for place, extra in zip(places, extras, strict=True)]
+        steps = [1, *(extra.strides[-1] for extra in extras)]
+        kernel.epilogue.store(b, given["output"], extras, [offset, *offsets], steps, total, self.mask)
 
 
 def emit_depthwise(
@@ -198,10 +198,10 @@ def emit_depthwise(
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
-    flat, dot, planes = _planar(shape), operands.dot, operands.planes
-    lanes, costs = b.target.vector_width(dot.sums), kernel_costs(b.target)
+    flat, dot, extras = _planar(shape), operands.dot, operands.extras
+    lanes, costs = b.target.vector_width(dot.accumulators), kernel_costs(b.target)
     rows, pixels = costs.depthwise_lines, costs.depthwise_pixels
-    if lanes == 1 and is_integer(dot.sums):
+    if lanes == 1 and is_integer(dot.accumulators):
         rows, pixels = min(rows, costs.core_depthwise_lines), min(pixels, costs.core_depthwise_pixels)
     kernel = DepthwiseKernel(
         dot=dot,
@@ -216,14 +216,14 @@ def emit_depthwise(
         whole=shape.groups % lanes == 0,
         bias=operands.bias is not None,
         epilogue=operands.epilogue,
-        planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
+        extras=tuple(ExtraKind(extra.element, any(extra.strides[-3:-1]), extra.spread) for extra in extras),
     )
     # Offsets in the input of the slices of the filter, the first at zero.
     arguments: dict[str, Index] = {f"slice{i}": offset for i, offset in enumerate(_slice_offsets(flat)) if i}
-    places = tuple(_planar_plane(plane, shape) for plane in planes)
+    places = tuple(_planar_extra(extra, shape) for extra in extras)
     nest = _Nest(b, operands, kernel, flat, places, arguments, lines)
     with b.loop(*images.of(flat.batch)) as image:
-        origin = tuple(image * plane.strides[0] for plane in places)
+        origin = tuple(image * extra.strides[0] for extra in places)
         nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
 
 
@@ -242,11 +242,11 @@ def _planar(shape: ConvShape) -> ConvShape:
     )
 
 
-def _planar_plane(plane: Plane, shape: ConvShape) -> Plane:
-    """A plane over the axes of a convolution with at least two of them."""
+def _planar_extra(extra: ExtraOperand, shape: ConvShape) -> ExtraOperand:
+    """A extra operand over the axes of a convolution with at least two of them."""
     if len(shape.outputs) > 1:
-        return plane
-    return dataclasses.replace(plane, strides=(plane.strides[0], 0, *plane.strides[1:]))
+        return extra
+    return dataclasses.replace(extra, strides=(extra.strides[0], 0, *extra.strides[1:]))
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class _Nest:
     operands: ProductOperands
     kernel: DepthwiseKernel
     shape: ConvShape
-    planes: tuple[Plane, ...]
+    extras: tuple[ExtraOperand, ...]
     arguments: dict[str, Index]
     share: Partition
     """Which of the steps along the first axis."""
@@ -283,16 +283,16 @@ class _Nest:
         """The offsets of a pixel, `index` steps along a spatial axis further."""
         shape, axis = self.shape, axis % len(self.shape.outputs)
         step = shape.strides[axis] * shape.input_pitches[axis]
-        return index * step + source, placed(shape, self.planes, target, index, axis)
+        return index * step + source, placed(shape, self.extras, target, index, axis)
 
     def tile(self, source: Index, target: Places, rows: int, pixel: Index, pixels: int) -> None:
         """Call the tile function for some pixels of some lines."""
         shape, operands = self.shape, self.operands
         place, (output, *places) = self._moved(source, target, pixel, -1)
-        planes: dict[str, Index] = {}
-        for index, (plane, offset) in enumerate(zip(self.planes, places, strict=True)):
-            planes[f"plane{index}"] = plane.pointer.at(offset, plane.element)
-            planes[f"plane_line{index}"], planes[f"plane_step{index}"] = plane.strides[-3:-1]
+        extras: dict[str, Index] = {}
+        for index, (extra, offset) in enumerate(zip(self.extras, places, strict=True)):
+            extras[f"extra{index}"] = extra.pointer.at(offset, extra.element)
+            extras[f"extra_line{index}"], extras[f"extra_step{index}"] = extra.strides[-3:-1]
         dataclasses.replace(self.kernel, rows=rows, pixels=pixels).call(
             self.b,
             output=operands.out.at(output, self.kernel.output_element),
@@ -305,7 +305,7 @@ class _Nest:
             output_step=shape.output_pitches[-1],
             output_line=shape.output_pitches[-2],
             **self.arguments,
-            **planes,
+            **extras,
         )
 
 

@@ -11,9 +11,9 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i16, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
-from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
+from glow_mlir.codegen.math.half import is_half, loaded_as, to_accumulators
 from glow_mlir.constants.layouts import Interleave
-from glow_mlir.constants.sub_byte_values import CELL_BITS
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless, ui8
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of
@@ -22,44 +22,45 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import MAX_KEPT, number_of
 
 Parts = Sequence[Value]
-"""What is multiplied of the cells of an operand: vectors, one for each instruction that it takes."""
+"""What is multiplied of the dot groups of an operand: vectors, one for each instruction that it takes."""
 
 
 @dataclass(frozen=True)
 class DotProduct:
     """
-    Products of elements of the types `left` and `right`, one at a time: both are converted to the type of the `sums`.
+    Products of elements of the types `left` and `right`, one at a time: both are converted to the type of the
+    `accumulators`.
 
-    A *cell* is what a step takes of a row of the left operand, and of a column of a panel of the right one: some
+    A *dot group* is what a step takes of a row of the left operand, and of a column of a panel of the right one: some
     neighbours along the depth, as one scalar. Element types have the signs of the operands.
     """
 
     left: Attribute
     right: Attribute
-    sums: Attribute
+    accumulators: Attribute
 
     @property
     def group(self) -> int:
-        """How many neighbours along the depth a cell has."""
+        """How many neighbours along the depth a dot group has."""
         return 1
 
     def lanes(self, target: Target) -> int:
-        """How many sums a vector has."""
-        return target.vector_width(self.sums)
+        """How many accumulators a vector has."""
+        return target.vector_width(self.accumulators)
 
     def tile(self, target: Target) -> Tile:
         """The tile in which a machine computes them."""
-        return tile_for(target, self.sums, self.lanes(target))
+        return tile_for(target, self.accumulators, self.lanes(target))
 
     @property
     def readable(self) -> str:
         """What functions that compute so are called by."""
-        return str(self.sums) if self.left == self.sums else f"{self.left}.{self.right}"
+        return str(self.accumulators) if self.left == self.accumulators else f"{self.left}.{self.right}"
 
     @property
     def singly(self) -> DotProduct:
         """The same products one at a time."""
-        return DotProduct(self.left, self.right, self.sums)
+        return DotProduct(self.left, self.right, self.accumulators)
 
     @property
     def memory(self) -> Attribute:
@@ -67,19 +68,20 @@ class DotProduct:
         return signless(self.left)
 
     @property
-    def left_cell(self) -> Attribute:
-        """The type in which a cell of the left operand is read."""
+    def left_group(self) -> Attribute:
+        """The type in which a dot group of the left operand is read."""
         return loaded_as(self.left)
 
     @property
-    def right_cell(self) -> Attribute:
+    def right_group(self) -> Attribute:
         """The type of which a row of a panel has one for each column."""
         return loaded_as(self.right)
 
     @property
     def start(self) -> int:
         """
-        What sums begin with, as a multiple of the sum of a column; the first row of a panel has it without its sign.
+        What accumulators begin with, as a multiple of the sum of a column; the first row of a panel has it without its
+        sign.
         """
         return 0
 
@@ -88,59 +90,60 @@ class DotProduct:
         return Interleave()
 
     def panel_rows(self, depth: Index, run: Index) -> Index:
-        """How many rows of cells a panel has for a depth that is made of contiguous runs of one length."""
+        """How many rows of dot groups a panel has for a depth that is made of contiguous runs of one length."""
         return depth
 
-    def cells(self, run: Index) -> tuple[Index, int]:
-        """How many whole cells are read of a run, and how many elements are left."""
+    def dot_groups(self, run: Index) -> tuple[Index, int]:
+        """How many whole dot groups are read of a run, and how many elements are left."""
         return run, 0
 
-    def last_cell(self, run: Index) -> int | None:
+    def last_group(self, run: Index) -> int | None:
         """
-        Where in a run its last cell begins, if that has elements in common with the one before, so that it is whole.
+        Where in a run its last dot group begins, if that has elements in common with the one before, so that it is
+        whole.
         """
         return None
 
     def has_vectors_of(self, lanes: int) -> bool:
-        """Whether there are vectors of so many sums."""
+        """Whether there are vectors of so many accumulators."""
         return True
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
-        """A cell of the left operand, or the first elements of one; what is not there stands for any number."""
-        cell = address.load(self.left_cell)
-        return cell if is_half(self.left) else to_sums(b, cell, self.left, self.sums)
+        """A dot group of the left operand, or the first elements of one; what is not there stands for any number."""
+        dot_group = address.load(self.left_group)
+        return dot_group if is_half(self.left) else to_accumulators(b, dot_group, self.left, self.accumulators)
 
-    def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
-        """A cell of the left operand for each of `lanes` sums."""
-        spread = b.splat(cell, lanes)
+    def spread(self, b: Builder, dot_group: Value, lanes: int) -> Parts:
+        """A dot group of the left operand for each of `lanes` accumulators."""
+        spread = b.splat(dot_group, lanes)
         # One conversion of a vector costs less than that of a scalar and its way there.
-        return (to_sums(b, spread, self.left, self.sums) if is_half(self.left) else spread,)
+        return (to_accumulators(b, spread, self.left, self.accumulators) if is_half(self.left) else spread,)
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
-        """A cell of each of `lanes` columns of a panel, aligned to a whole vector of them."""
-        type_ = vector(self.right_cell, lanes)
+        """A dot group of each of `lanes` columns of a panel, aligned to a whole vector of them."""
+        type_ = vector(self.right_group, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
-        return (to_sums(b, loaded, self.right, self.sums),)
+        return (to_accumulators(b, loaded, self.right, self.accumulators),)
 
     @property
     def widened(self) -> DotProduct | None:
-        """The same products of panels that hold the parts of cells, where it takes instructions to make these."""
+        """The same products of panels that hold the parts of dot groups, where it takes instructions to make these."""
         return None
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
         (x,), (y,) = left, right
-        return b.fma(x, y, total) if is_float(self.sums) else total + x * y
+        return b.fma(x, y, total) if is_float(self.accumulators) else total + x * y
 
 
 @dataclass(frozen=True)
 class DotInstruction:
     """
-    An instruction that adds the products of a cell to each lane: of bytes to i32, without rounding or saturation, or of
-    bf16 to f32. A cell has as many bits as a lane, 32.
+    An instruction that adds the products of a dot group to each lane: of bytes to i32, without rounding or saturation,
+    or of bf16 to f32. A dot group has as many bits as a lane, 32.
 
     It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
-    the types of sums and elements, or the width, in its place. The right bytes are signed.
+    the types of accumulators and elements, or the width, in its place. The right bytes are signed.
     """
 
     name: str
@@ -151,27 +154,27 @@ class DotInstruction:
     element: Attribute = i8
 
     @property
-    def cell(self) -> Attribute:
-        """The type of a cell."""
+    def dot_group(self) -> Attribute:
+        """The type of a dot group."""
         return i32
 
     @property
     def group(self) -> int:
-        """How many elements a cell has."""
-        return CELL_BITS // bit_width(self.element)
+        """How many elements a dot group has."""
+        return DOT_GROUP_BITS // bit_width(self.element)
 
     def lanes(self, target: Target) -> int:
-        """How many sums a vector has."""
-        return max(1, target.vector_bits // CELL_BITS)
+        """How many accumulators a vector has."""
+        return max(1, target.vector_bits // DOT_GROUP_BITS)
 
     def columns(self, lanes: int) -> Attribute:
-        """The type in which the cells of some columns are read."""
+        """The type in which the dot groups of some columns are read."""
         return vector(i32, lanes)
 
-    def spread(self, b: Builder, cell: Value, lanes: int, flipped: bool) -> Value:
-        """A cell for each lane, with the sign of its bytes changed where it is `flipped`."""
-        cells = b.splat(cell, lanes)
-        return b.xor(cells, _SIGN_BITS) if flipped else cells
+    def spread(self, b: Builder, dot_group: Value, lanes: int, flipped: bool) -> Value:
+        """A dot group for each lane, with the sign of its bytes changed where it is `flipped`."""
+        dot_groups = b.splat(dot_group, lanes)
+        return b.xor(dot_groups, _SIGN_BITS) if flipped else dot_groups
 
     def is_there(self, target: Target) -> bool:
         """Whether a machine has it in its vectors."""
@@ -182,19 +185,19 @@ class DotInstruction:
         return signless(left) == self.element == right
 
     def start(self, left: Attribute) -> int:
-        """What sums begin with for left elements of a type, as a multiple of the sums of the right ones."""
+        """What accumulators begin with for left elements of a type, as a multiple of the sums of the right ones."""
         if is_float(left) or is_unsigned(left) != self.is_left_signed:
             return 0
         return 128 if self.is_left_signed else -128
 
-    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
-        """What is multiplied of some cells."""
-        return (b.bitcast(cells, self.element),)
+    def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
+        """What is multiplied of some dot groups."""
+        return (b.bitcast(dot_groups, self.element),)
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
-        """The sums with products added."""
+        """The accumulators with products added."""
         types = [_type_in_names(value) for value in (total, *left)]
-        name = self.intrinsic.format(bits=CELL_BITS * total.lanes, types=".".join(types))
+        name = self.intrinsic.format(bits=DOT_GROUP_BITS * total.lanes, types=".".join(types))
         return b.intrinsic(name, (total, *left, *right), total.type)
 
 
@@ -207,8 +210,8 @@ class WordInstruction(DotInstruction):
     def start(self, left: Attribute) -> int:
         return 0
 
-    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
-        words = b.bitcast(cells, i16)
+    def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
+        words = b.bitcast(dot_groups, i16)
         if signed:
             return b.ashr(b.shl(words, 8), 8), b.ashr(words, 8)
         return words & 0xFF, b.lshr(words, 8)
@@ -223,10 +226,10 @@ class WordInstruction(DotInstruction):
 class ScalarWordInstruction(WordInstruction):
     """Such an instruction for one lane, in a register of the core: Arm's DSP extension."""
 
-    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
+    def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
         widen = f"llvm.arm.{'s' if signed else 'u'}xtb16"
-        odd = b.intrinsic("llvm.fshr.i32", (cells, cells, b.constant(8, i32)), i32)
-        return tuple(b.intrinsic(widen, (part,), i32) for part in (cells, odd))
+        odd = b.intrinsic("llvm.fshr.i32", (dot_groups, dot_groups, b.constant(8, i32)), i32)
+        return tuple(b.intrinsic(widen, (part,), i32) for part in (dot_groups, odd))
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
         for x, y in zip(left, right, strict=True):
@@ -239,11 +242,11 @@ class ReducingInstruction(DotInstruction):
     """
     An instruction that adds all products of two vectors along the depth to one sum, in a register of the core: Helium.
 
-    A cell is a vector of 16 bytes.
+    A dot group is a vector of 16 bytes.
     """
 
     @property
-    def cell(self) -> Attribute:
+    def dot_group(self) -> Attribute:
         return vector(i8, self.group)
 
     @property
@@ -254,13 +257,13 @@ class ReducingInstruction(DotInstruction):
         return 1
 
     def columns(self, lanes: int) -> Attribute:
-        return self.cell
+        return self.dot_group
 
-    def spread(self, b: Builder, cell: Value, lanes: int, flipped: bool) -> Value:
-        return b.xor(cell, -128) if flipped else cell
+    def spread(self, b: Builder, dot_group: Value, lanes: int, flipped: bool) -> Value:
+        return b.xor(dot_group, -128) if flipped else dot_group
 
-    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
-        return (cells,)
+    def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
+        return (dot_groups,)
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
         # Operands have signs, products are added, elements are in their order.
@@ -303,11 +306,12 @@ _SIGN_BITS = 0x80808080
 
 
 @dataclass(frozen=True)
-class CellProduct(DotProduct):
+class DotGroupProduct(DotProduct):
     """
-    Products of narrow elements, those of a cell at a time, by an instruction.
+    Products of narrow elements, those of a dot group at a time, by an instruction.
 
-    Where that reads left bytes with the other sign, they are shifted by 128, for which the sums make up at their start.
+    Where that reads left bytes with the other sign, they are shifted by 128, for which the accumulators make up at
+    their start.
     """
 
     instruction: DotInstruction
@@ -324,12 +328,12 @@ class CellProduct(DotProduct):
         return f"{self.instruction.name}.{self.left}.{self.right}"
 
     @property
-    def left_cell(self) -> Attribute:
-        return self.instruction.cell
+    def left_group(self) -> Attribute:
+        return self.instruction.dot_group
 
     @property
-    def right_cell(self) -> Attribute:
-        return self.instruction.cell
+    def right_group(self) -> Attribute:
+        return self.instruction.dot_group
 
     @property
     def start(self) -> int:
@@ -343,37 +347,37 @@ class CellProduct(DotProduct):
         assert isinstance(run, int), "cells are of runs of known length"
         return depth // max(1, run) * -(-run // self.group) + (self.start != 0)
 
-    def cells(self, run: Index) -> tuple[Index, int]:
+    def dot_groups(self, run: Index) -> tuple[Index, int]:
         assert isinstance(run, int), "cells are of runs of known length"
         whole, rest = divmod(run, self.group)
-        return (whole, rest) if self.last_cell(run) is None else (whole + 1, 0)
+        return (whole, rest) if self.last_group(run) is None else (whole + 1, 0)
 
-    def last_cell(self, run: Index) -> int | None:
+    def last_group(self, run: Index) -> int | None:
         assert isinstance(run, int), "cells are of runs of known length"
         return run - self.group if self.interleave(run).shared(run) else None
 
     def has_vectors_of(self, lanes: int) -> bool:
-        return CELL_BITS * lanes in self.instruction.widths
+        return DOT_GROUP_BITS * lanes in self.instruction.widths
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         if count is None:
-            return address.load(self.left_cell, align=1)
-        if type_info(self.left_cell).is_vector:
+            return address.load(self.left_group, align=1)
+        if type_info(self.left_group).is_vector:
             mask = b.mask(count, self.group, bit_width(self.left))
-            return b.load_masked(address, self.left_cell, mask, align=1)
+            return b.load_masked(address, self.left_group, mask, align=1)
         parts = {8: ((0, i8),), 16: ((0, i16),), 24: ((0, i16), (2, i8))}[count * bit_width(self.left)]
         loaded = [b.cast(address.at(at, i8).load(type_, align=1), i32, signed=False) << 8 * at for at, type_ in parts]
         return loaded[0] if len(loaded) == 1 else loaded[0] | loaded[1]
 
-    def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
-        cells = self.instruction.spread(b, cell, lanes, flipped=self.start != 0)
-        return self.instruction.parts(b, cells, signed=not is_unsigned(self.left))
+    def spread(self, b: Builder, dot_group: Value, lanes: int) -> Parts:
+        dot_groups = self.instruction.spread(b, dot_group, lanes, flipped=self.start != 0)
+        return self.instruction.parts(b, dot_groups, signed=not is_unsigned(self.left))
 
     @property
     def widened(self) -> DotProduct | None:
         if not isinstance(self.instruction, ScalarWordInstruction):
             return None
-        return WidenedProduct(self.left, self.right, self.sums, self.instruction)
+        return WidenedProduct(self.left, self.right, self.accumulators, self.instruction)
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
         type_ = self.instruction.columns(lanes)
@@ -385,11 +389,13 @@ class CellProduct(DotProduct):
 
 
 @dataclass(frozen=True)
-class WidenedProduct(CellProduct):
-    """Such products in registers of the core, of panels whose cells are two words for the two parts of four bytes."""
+class WidenedProduct(DotGroupProduct):
+    """
+    Such products in registers of the core, of panels whose dot groups are two words for the two parts of four bytes.
+    """
 
     @property
-    def right_cell(self) -> Attribute:
+    def right_group(self) -> Attribute:
         return i64
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
@@ -397,10 +403,14 @@ class WidenedProduct(CellProduct):
 
 
 def multiplies(op: Operation, *factors: SSAValue) -> bool:
-    """Whether there are the products of an operator: of integers and floats, those of 16 bits where it gives sums."""
+    """
+    Whether there are the products of an operator: of integers and floats, those of 16 bits where it gives accumulators.
+    """
     elements = [element_of(factor) for factor in factors]
-    sums = op.properties.get("to") is not None
-    return all(is_integer(element) or (is_float(element) and (sums or not is_half(element))) for element in elements)
+    accumulators = op.properties.get("to") is not None
+    return all(
+        is_integer(element) or (is_float(element) and (accumulators or not is_half(element))) for element in elements
+    )
 
 
 def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
@@ -429,7 +439,7 @@ def _dot_product(first: Attribute, second: Attribute, target: Target) -> DotProd
     signature = ProductSignature.of_elements(first, second if fits else first)
     types = signature.left, signature.right, signless(signature.accumulator)
     ways = [
-        CellProduct(*types, instruction)
+        DotGroupProduct(*types, instruction)
         for instruction in DOT_INSTRUCTIONS
         if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target)
     ]
@@ -438,7 +448,7 @@ def _dot_product(first: Attribute, second: Attribute, target: Target) -> DotProd
     return min(alike, key=lambda way: way.start != 0, default=DotProduct(*types))
 
 
-def cell_product(right: Attribute, interleave: Interleave, target: Target) -> CellProduct:
+def dot_group_product(right: Attribute, interleave: Interleave, target: Target) -> DotGroupProduct:
     """
     Products that read right elements of a type in an interleaved form, with some left operand.
 
@@ -449,7 +459,7 @@ def cell_product(right: Attribute, interleave: Interleave, target: Target) -> Ce
         for left in lefts if is_integer(right) else (right,):
             signature = ProductSignature.of_elements(left, right)
             if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target):
-                found = CellProduct(signature.left, signature.right, signless(signature.accumulator), instruction)
+                found = DotGroupProduct(signature.left, signature.right, signless(signature.accumulator), instruction)
                 if found.interleave(interleave.run) == interleave:
                     return found
     raise LookupError(f"{target.cpu} reads no {right} in the form {interleave}")

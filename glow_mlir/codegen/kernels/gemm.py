@@ -41,7 +41,7 @@ def emit_panels(
     share: Partition = ALL,
 ) -> None:
     """
-    Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]` of cells of type `element`.
+    Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]` of dot groups of type `element`.
 
     The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels.
     """
@@ -219,8 +219,8 @@ class GemmOptions:
         """
         Of which blocks of rows, and of which tiles of each, the products are.
 
-        Where Python does not know the number of rows, the height of a tile decides how its sums are taken: the parts
-        have the tiles that there are without them.
+        Where Python does not know the number of rows, the height of a tile decides how its accumulators are taken: the
+        parts have the tiles that there are without them.
         """
         return (self.rows, ALL) if isinstance(count, int) else (ALL, self.rows)
 
@@ -268,7 +268,7 @@ def emit_gemm(
     options: GemmOptions | None = None,
 ) -> None:
     """
-    Emit `C = A * B + bias`, with the epilogue applied to each element; its planes are over `[m, n]`.
+    Emit `C = A * B + bias`, with the epilogue applied to each element; its extra operands are over `[m, n]`.
 
     A is `[m, k]` with rows `lda` elements apart, C `[m, n]` with rows `ldc` apart; the weights are
     `[ceil(n / panel), k, panel]` as `layouts.matrix_panels` has them. With `accumulate` the product is added to C, and
@@ -276,7 +276,7 @@ def emit_gemm(
     """
     options, dot = options or GemmOptions(), operands.dot
     tile = options.tile or dot.tile(b.target)
-    moves = [plane.strides[-2] != 0 for plane in operands.planes]
+    moves = [extra.strides[-2] != 0 for extra in operands.extras]
     sizes = SumSizes.of(dot, tile, b.target, (), (1, 0), k, (lda, ldc))
     product = Product.of(
         *(b, operands, tile, ((), k), dot.panel_rows(k, k), moves),
@@ -284,7 +284,7 @@ def emit_gemm(
         prefetch=options.prefetch,
         accumulate=accumulate,
     )
-    steps = (ldc, *(plane.strides[-2] for plane in operands.planes))
+    steps = (ldc, *(extra.strides[-2] for extra in operands.extras))
     by_blocks, by_tiles = options.shares_of_rows(m)
     whole_rows = options.whole_rows or m
 
@@ -308,6 +308,6 @@ def emit_gemm(
 
             emit_row_tiles(b, first, rows, tile.rows, wanted, by_tiles)
 
-        emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_cell, panel, options.columns)
+        emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_group, panel, options.columns)
 
     emit_blocks(b, m, tile.rows, options.block_rows, block, by_blocks)

@@ -18,7 +18,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.bodies import Plane, Prologue, Sink, prologue_of
+from glow_mlir.codegen.bodies import ExtraOperand, Prologue, Sink, prologue_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.builder.nests import product as steps_over
@@ -71,7 +71,7 @@ class Stored(Sink):
     @staticmethod
     def of(call: KernelCall) -> Stored:
         plain = Sink.of(call)
-        return Stored(plain.operand, plain.epilogue, plain.planes)
+        return Stored(plain.operand, plain.epilogue, plain.extras)
 
     def store(
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
@@ -146,7 +146,7 @@ class Place:
 
     number: int
     """Which of what is walked it is."""
-    operand: Operand | Plane
+    operand: Operand | ExtraOperand
     kept: int = 0
     """How many elements a row that is kept has; 0 for an operand."""
     elements: Mapping[int, Element] = field(default_factory=dict[int, Element])
@@ -167,10 +167,12 @@ class Emission(ABC):
     sink: Stored
     places: dict[SSAValue, Place]
     strides: list[Shape]
-    """By how many elements each dimension moves what is walked: result, operands, planes, and rows that are kept."""
+    """
+    By how many elements each dimension moves what is walked: result, operands, extra operands, and rows that are kept.
+    """
     prologue: Prologue | None
     prologue_places: list[Place]
-    """Where the elements of its planes are."""
+    """Where the elements of its extra operands are."""
     indices: dict[int, int]
     """Dimensions whose indices are read → which of what is walked these are."""
     chosen: dict[tuple[int, int, int], Value] = field(default_factory=dict[tuple[int, int, int], Value])
@@ -180,7 +182,7 @@ class Emission(ABC):
     def of(cls, call: KernelCall, program: Program) -> Self:
         """The emission of the instruction of a call."""
         sink = Stored.of(call)
-        strides = [*program.operand_strides(), *program.plane_strides([plane.strides for plane in sink.planes])]
+        strides = [*program.operand_strides(), *program.extra_strides([extra.strides for extra in sink.extras])]
         operands = operands_read(call, program)
         places: dict[SSAValue, Place] = {}
         for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True)):
@@ -190,9 +192,9 @@ class Emission(ABC):
         if program.in_result is not None:
             places[program.in_result] = Place(0, sink.operand)
         prologue = prologue_of(call)
-        planes = () if prologue is None else prologue.planes
-        first = [Place(number, plane) for number, plane in enumerate(planes, len(strides))]
-        strides += program.prologue_strides([plane.strides for plane in planes])
+        extras = () if prologue is None else prologue.extras
+        first = [Place(number, extra) for number, extra in enumerate(extras, len(strides))]
+        strides += program.prologue_strides([extra.strides for extra in extras])
         indices = {dimension: number for number, dimension in enumerate(program.indexed, len(strides))}
         strides += program.index_strides()
         for value, operand in zip(program.kept, call.many("scratch"), strict=False):
@@ -207,9 +209,9 @@ class Emission(ABC):
 
     @property
     def sink_numbers(self) -> list[int]:
-        """Which of what is walked are the result and the planes of the epilogue."""
+        """Which of what is walked are the result and the extra operands of the epilogue."""
         first = 1 + len(self.program.block.args)
-        return [0, *range(first, first + len(self.sink.planes))]
+        return [0, *range(first, first + len(self.sink.extras))]
 
     def read(self, line: Line, value: SSAValue, offsets: Sequence[Index], lanes: int) -> Value:
         """Elements of a row as memory has them, `lanes` of each line; those of the first operand by the prologue."""
@@ -218,8 +220,8 @@ class Emission(ABC):
         found = self._elements(line, self.places[value], in_memory(element_at(value.type)), offsets, lanes)
         if self.prologue is None or value is not self.program.block.args[0]:
             return found
-        planes = [self._elements(line, place, place.operand.element, offsets, lanes) for place in self.prologue_places]
-        return self.prologue.apply(self.b, found, planes)
+        extras = [self._elements(line, place, place.operand.element, offsets, lanes) for place in self.prologue_places]
+        return self.prologue.apply(self.b, found, extras)
 
     def _indices(self, line: Line, dimension: int, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
         """The indices of neighbours in each line along a dimension."""

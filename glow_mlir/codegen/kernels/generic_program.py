@@ -215,17 +215,17 @@ class Program:
         dimensions = range(len(self.form.kinds))
         return [tuple(int(number == own) for number in dimensions) for own in self.indexed]
 
-    def plane_strides(self, planes: Sequence[Shape]) -> list[Shape]:
-        """By how many elements each dimension moves planes that move with the axes of the result."""
-        return self._split(planes, self.op.outputs()[0], self.result_view, self.form.maps[-1])
+    def extra_strides(self, extras: Sequence[Shape]) -> list[Shape]:
+        """By how many elements each dimension moves extra operands that move with the axes of the result."""
+        return self._split(extras, self.op.outputs()[0], self.result_view, self.form.maps[-1])
 
-    def prologue_strides(self, planes: Sequence[Shape]) -> list[Shape]:
-        """By how many elements each dimension moves planes that move with the axes of the first operand."""
-        return self._split(planes, self.op.inputs()[0], self.op.views()[0], self.form.maps[0])
+    def prologue_strides(self, extras: Sequence[Shape]) -> list[Shape]:
+        """By how many elements each dimension moves extra operands that move with the axes of the first operand."""
+        return self._split(extras, self.op.inputs()[0], self.op.views()[0], self.form.maps[0])
 
-    def _split(self, planes: Sequence[Shape], value: SSAValue, view: Sizes, affine: AffineMap) -> list[Shape]:
-        """By how many elements each dimension moves planes that move with the axes of an operand."""
-        return [strides_over(affine, split_strides(sizes_of(value), strides, view)) for strides in planes]
+    def _split(self, extras: Sequence[Shape], value: SSAValue, view: Sizes, affine: AffineMap) -> list[Shape]:
+        """By how many elements each dimension moves extra operands that move with the axes of an operand."""
+        return [strides_over(affine, split_strides(sizes_of(value), strides, view)) for strides in extras]
 
     @property
     def reads_first_once(self) -> bool:
@@ -280,17 +280,17 @@ class Program:
             carrier = f64 if is_float(self.element) and target.doubles else self.element
             return lanes_for(target, carrier, (0,), max(1, costs.independent_vectors // 2)) if is_across else 1
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
-        vectors = costs.independent_sums if self.is_reduction else costs.independent_vectors // count
+        vectors = costs.independent_accumulators if self.is_reduction else costs.independent_vectors // count
         if any(map(has_positions, self.stages)):
             vectors = max(1, costs.independent_vectors // 2)  # A step is several instructions, and carries two vectors.
         return lanes_for(target, self.element, (0,), vectors)
 
     def planned_lines(self) -> Lines:
         """The lines as machine code has them: with sizes in the place of what they are when it runs."""
-        behind, before = (plane_strides_of(body) for body in (self.op.epilogue, self.op.prologue))
-        planes = [*self.plane_strides(behind), *self.prologue_strides(before)]
+        behind, before = (extra_strides_of(body) for body in (self.op.epilogue, self.op.prologue))
+        extras = [*self.extra_strides(behind), *self.prologue_strides(before)]
         return self.lines(
-            self.space, [*self.operand_strides(), *planes, *self.index_strides(), *self.element_strides()]
+            self.space, [*self.operand_strides(), *extras, *self.index_strides(), *self.element_strides()]
         )
 
     def element_strides(self) -> list[Shape]:
@@ -326,7 +326,7 @@ def can_run(form: GenericForm) -> bool:
     return is_able and (form.moves or not any(map(is_narrow, stored)))
 
 
-def plane_strides_of(body: Body | None) -> list[Shape]:
+def extra_strides_of(body: Body | None) -> list[Shape]:
     """By how many elements the axes that a body moves along move its further operands."""
     if body is None:
         return []

@@ -169,9 +169,9 @@ class _Groups:
         (pitch, _), (step, _) = self.rows.strides, self.products.strides
         operands = replace(
             operands,
-            out=self.products.pointer.at(begin * step, dot.sums),
+            out=self.products.pointer.at(begin * step, dot.accumulators),
             inp=self.rows.pointer.at(begin * pitch, dot.memory),
-            bias=None if operands.bias is None else operands.bias.at(matrix * columns, dot.sums),
+            bias=None if operands.bias is None else operands.bias.at(matrix * columns, dot.accumulators),
         )
         options = GemmOptions.of(tiles_of(call.op), columns=call.share("columns"))
         emit_gemm(call.b, operands, count, columns, depth, pitch, step, options=options)

@@ -11,13 +11,13 @@ from typing import Any, Self
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Epilogue, ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.support.dataclass import dataclass
 
 GRID = ("first", "count", "across", "image_tiles")
@@ -59,25 +59,25 @@ class TileOutput(SharedFunction):
     """
     A function that finishes tiles: adds the bias, applies the epilogue and stores pixels, one vector at a time.
 
-    `planes` are the further operands of the epilogue, those that it writes first.
+    `extras` are the further operands of the epilogue, those that it writes first.
     """
 
     element: Attribute
     lanes: int
     bias: bool
     epilogue: Epilogue | None
-    planes: tuple[PlaneKind, ...]
+    extras: tuple[ExtraKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         numbers = ((name, index_type) for name in (*GRID, *STEPS))
-        return [("output", ptr), ("bias", ptr), *numbers, *plane_parameters(self.planes)]
+        return [("output", ptr), ("bias", ptr), *numbers, *extra_parameters(self.extras)]
 
     @classmethod
     def of(cls, operands: ProductOperands, lanes: int, **own: Any) -> Self:
         """The function that finishes a product; a class of its own has further fields, which are its `own`."""
-        bias, planes = operands.bias is not None, plane_kinds(operands.planes)
-        return cls(element=operands.element, lanes=lanes, bias=bias, epilogue=operands.epilogue, planes=planes, **own)
+        bias, extras = operands.bias is not None, extra_kinds(operands.extras)
+        return cls(element=operands.element, lanes=lanes, bias=bias, epilogue=operands.epilogue, extras=extras, **own)
 
     @property
     def output_element(self) -> Attribute:
@@ -90,9 +90,9 @@ class TileOutput(SharedFunction):
         if self.epilogue is None:
             b.store(value, given["output"].at(output, self.element))
             return
-        planes, offsets = plane_vectors(given, self.planes, places[1:], column)
-        steps = [1, *(plane.strides[-1] for plane in planes)]
-        self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
+        extras, offsets = extra_vectors(given, self.extras, places[1:], column)
+        steps = [1, *(extra.strides[-1] for extra in extras)]
+        self.epilogue.store(b, given["output"], extras, [output, *offsets], steps, value)
 
 
 @dataclass(frozen=True)
@@ -114,50 +114,52 @@ class TiledProduct:
         return self.b.target.vector_width(self.element)
 
     def destination(self, column: Index) -> dict[str, Index]:
-        """What a `TileOutput` is told of the columns from one on: addresses, and the steps of planes."""
+        """What a `TileOutput` is told of the columns from one on: addresses, and the steps of extra operands."""
         output = self.operands.out.at(column, self.operands.output_element)
         bias = self.operands.bias_at(column)
-        return {"output": output, "bias": bias, **plane_arguments(self.operands.planes, column)}
+        return {"output": output, "bias": bias, **extra_arguments(self.operands.extras, column)}
 
 
 _AXES = ("image", "line", "pixel")
 
 
-def plane_kinds(planes: Sequence[Plane]) -> tuple[PlaneKind, ...]:
-    """What a shared function has to know of planes over images, lines, pixels and columns."""
-    return tuple(PlaneKind(plane.element, True, plane.spread) for plane in planes)
+def extra_kinds(extras: Sequence[ExtraOperand]) -> tuple[ExtraKind, ...]:
+    """What a shared function has to know of extra operands over images, lines, pixels and columns."""
+    return tuple(ExtraKind(extra.element, True, extra.spread) for extra in extras)
 
 
-def plane_parameters(kinds: Sequence[PlaneKind]) -> list[tuple[str, Attribute]]:
-    """The parameters of a shared function for such planes."""
-    pointers: list[tuple[str, Attribute]] = [(f"plane{index}", ptr) for index in range(len(kinds))]
-    return [*pointers, *((f"plane{index}_{axis}", index_type) for index in range(len(kinds)) for axis in _AXES)]
+def extra_parameters(kinds: Sequence[ExtraKind]) -> list[tuple[str, Attribute]]:
+    """The parameters of a shared function for such extra operands."""
+    pointers: list[tuple[str, Attribute]] = [(f"extra{index}", ptr) for index in range(len(kinds))]
+    return [*pointers, *((f"extra{index}_{axis}", index_type) for index in range(len(kinds)) for axis in _AXES)]
 
 
-def pixel_steps(given: dict[str, Value], kinds: Sequence[PlaneKind]) -> list[list[Value]]:
-    """Steps from image to image, line to line and pixel to pixel, of what is read or written, and of each plane."""
-    planes = ([given[f"plane{index}_{axis}"] for axis in _AXES] for index in range(len(kinds)))
-    return [[given[step] for step in STEPS], *planes]
+def pixel_steps(given: dict[str, Value], kinds: Sequence[ExtraKind]) -> list[list[Value]]:
+    """
+    Steps from image to image, line to line and pixel to pixel, of what is read or written, and of each extra operand.
+    """
+    extras = ([given[f"extra{index}_{axis}"] for axis in _AXES] for index in range(len(kinds)))
+    return [[given[step] for step in STEPS], *extras]
 
 
-def pixel_places(given: dict[str, Value], kinds: Sequence[PlaneKind], place: tuple[Value, Value, Value]) -> list[Value]:
-    """Where what is read or written, and each plane, has a pixel, in elements."""
+def pixel_places(given: dict[str, Value], kinds: Sequence[ExtraKind], place: tuple[Value, Value, Value]) -> list[Value]:
+    """Where what is read or written, and each extra operand, has a pixel, in elements."""
     return [offset_of(place, steps) for steps in pixel_steps(given, kinds)]
 
 
-def plane_vectors(
-    given: dict[str, Value], kinds: Sequence[PlaneKind], places: Sequence[Value], column: Index
-) -> tuple[list[Plane], list[Value]]:
-    """The planes, and where each has the vector of a pixel from a column on, by its `pixel_places`."""
-    planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kinds)]
-    return planes, [place if plane.spread else place + column for place, plane in zip(places, planes, strict=True)]
+def extra_vectors(
+    given: dict[str, Value], kinds: Sequence[ExtraKind], places: Sequence[Value], column: Index
+) -> tuple[list[ExtraOperand], list[Value]]:
+    """The extra operands, and where each has the vector of a pixel from a column on, by its `pixel_places`."""
+    extras = [kind.extra(given[f"extra{index}"]) for index, kind in enumerate(kinds)]
+    return extras, [place if extra.spread else place + column for place, extra in zip(places, extras, strict=True)]
 
 
-def plane_arguments(planes: Sequence[Plane], column: Index) -> dict[str, Index]:
-    """The arguments for `plane_parameters`, for columns from one on."""
+def extra_arguments(extras: Sequence[ExtraOperand], column: Index) -> dict[str, Index]:
+    """The arguments for `extra_parameters`, for columns from one on."""
     arguments: dict[str, Index] = {}
-    for index, plane in enumerate(planes):
-        arguments[f"plane{index}"] = plane.pointer.at(0 if plane.spread else column, plane.element)
-        for axis, step in zip(_AXES, plane.strides[:3], strict=True):
-            arguments[f"plane{index}_{axis}"] = step
+    for index, extra in enumerate(extras):
+        arguments[f"extra{index}"] = extra.pointer.at(0 if extra.spread else column, extra.element)
+        for axis, step in zip(_AXES, extra.strides[:3], strict=True):
+            arguments[f"extra{index}_{axis}"] = step
     return arguments

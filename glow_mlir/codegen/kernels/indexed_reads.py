@@ -144,7 +144,9 @@ def _take(
     strides: Sequence[Shape],
     starts: Sequence[Index],
 ) -> None:
-    """Move a slice, which begins at those places of the operand, of the result and of the planes of the epilogue."""
+    """
+    Move a slice, which begins at those places of the operand, of the result and of the extra operands of the epilogue.
+    """
     if sink.epilogue is None:
         out_of, into = starts
         copy_box(call.b, extents, Box(sink.operand, strides[1], into), Box(source, strides[0], out_of))

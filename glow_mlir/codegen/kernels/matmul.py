@@ -11,13 +11,13 @@ from typing import Any
 from typing_extensions import TypeVar
 from xdsl.ir import SSAValue
 
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import DotGroupProduct, DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import (
     TILE_PRODUCTS,
     GemmOptions,
@@ -134,7 +134,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("right").pointer)
         missing = MAX_AXES - len(result.shape)
-        planes = tuple(replace(plane, strides=(0,) * missing + plane.strides) for plane in operands.planes)
+        extras = tuple(replace(extra, strides=(0,) * missing + extra.strides) for extra in operands.extras)
         batch = result.shape[:-2]
         rows = Rows(
             (1,) * missing + result.shape[:-1],
@@ -143,7 +143,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
         )
         emit_strassen(
             call.b,
-            replace(operands, planes=planes),
+            replace(operands, extras=extras),
             rows,
             result.shape[-1],
             cut=self.halves(call.op, call.target),
@@ -229,11 +229,11 @@ class ProductKernel(Kernel[ProductT]):
         packing = call.op.properties.get("packing")
         right = call.one("right")
         operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
-        planes = operands.planes
+        extras = operands.extras
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         if packing is not None:
-            sizes = [left.sizes, *[result.sizes] * (1 + len(planes))]
-            strides = _all_strides(left, result, planes)
+            sizes = [left.sizes, *[result.sizes] * (1 + len(extras))]
+            strides = _all_strides(left, result, extras)
             for predicate in call.many("predicate"):
                 sizes.append((*predicate.sizes, 1))
                 strides.append((*predicate.strides, 1))
@@ -241,7 +241,7 @@ class ProductKernel(Kernel[ProductT]):
             if merged is not None:
                 ((rows,), batch) = call.extents((merged,)), ()
         steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
-        steps += [plane.strides[:-2] if batch else () for plane in planes]
+        steps += [extra.strides[:-2] if batch else () for extra in extras]
         pitches = left.strides[-2], result.strides[-2]
         by_tiles = nullcontext()
         if options.tile_products and call.runs(*self.AXES[1:]):
@@ -260,7 +260,7 @@ class ProductKernel(Kernel[ProductT]):
                     out=result.pointer.at(target, operands.output_element),
                     inp=left.pointer.at(source, operands.dot.memory),
                     weights=packed,
-                    planes=tuple(plane.moved(place) for plane, place in zip(planes, places, strict=True)),
+                    extras=tuple(extra.moved(place) for extra, place in zip(extras, places, strict=True)),
                 )
                 emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=given)
 
@@ -300,7 +300,7 @@ class ProductKernel(Kernel[ProductT]):
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = dot.tile(call.target)
-        if isinstance(dot, CellProduct):
+        if isinstance(dot, DotGroupProduct):
             layout = _layout(call.op, right.shape[-2:], call.target)
             emit_packing(call.b, layout, scratch, Box(right, right.strides[-2:], offset), share)
             return
@@ -347,7 +347,9 @@ def _is_batched(op: MatrixProduct) -> bool:
 
 
 def _is_merged(op: MatrixProduct) -> bool:
-    """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
+    """
+    Whether all batches are multiplied as one matrix, as far as that is known without the extra operands of an epilogue.
+    """
     matrices, rows = (op.left, op.result), operands_of(op, "predicate")
     sizes = [*map(sizes_of, matrices), *((*sizes_of(value), 1) for value in rows)]
     return _merged_rows(sizes, [*map(strides_of, matrices), *((*strides_of(value), 1) for value in rows)]) is not None
@@ -357,14 +359,14 @@ def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
     """
     Whether a product with a right operand of a size that is known at run time only packs it as it comes.
 
-    Panels of narrow elements are of cells, whose number is known; a lowering widens these.
+    Panels of narrow elements are of dot groups, whose number is known; a lowering widens these.
     """
     return element_of(left) == element_of(right) and byte_width(element_of(left)) >= 4
 
 
-def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> list[Shape]:
+def _all_strides(left: Operand, result: Operand, extras: Sequence[ExtraOperand]) -> list[Shape]:
     """The strides of what the rows of a product move."""
-    return [left.strides, result.strides, *(plane.strides for plane in planes)]
+    return [left.strides, result.strides, *(extra.strides for extra in extras)]
 
 
 def _merged_rows(shapes: Sequence[AllSizes], strides: Sequence[Shape]) -> Size | None:

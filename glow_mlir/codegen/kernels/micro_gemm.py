@@ -32,16 +32,20 @@ FEWEST_LANES = 4
 """Vectors of fewer lanes are not halved: of two, half is no vector."""
 
 
-def partial_sums(tile: Tile, rows: int, vectors: int) -> int:
-    """How many partial sums each output of a tile has, of which `rows` and `vectors` are used: fewer leave gaps."""
-    return max(1, min(4, tile.sums // (rows * vectors)))
+def partial_accumulators(tile: Tile, rows: int, vectors: int) -> int:
+    """
+    How many partial accumulators each output of a tile has, of which `rows` and `vectors` are used: fewer leave gaps.
+    """
+    return max(1, min(4, tile.accumulators // (rows * vectors)))
 
 
 MAX_TERMS, FEWEST_TERMS = 64, 32
-"""How many products are summed on their own in one order of sums, at most, and at least where there are as many."""
+"""
+How many products are summed on their own in one order of accumulators, at most, and at least where there are as many.
+"""
 
 
-def own_sums(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
+def own_accumulators(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
     """How many of the innermost loops over segments are summed on their own: as many as it takes for some products."""
     terms, inner = run, 0
     for count, _ in reversed(loops):
@@ -58,13 +62,16 @@ class MicroKernel(StoredTile, SharedFunction):
 
     `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
     `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
-    with `rest` elements of a cell, or with a whole one that has elements `shared` with the one before. `prefetch` is
-    how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
-    suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it computes
-    `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `cells` in their parts.
+    with `rest` elements of a dot group, or with a whole one that has elements `shared` with the one before. `prefetch`
+    is how many lines of the cache each step fetches ahead. `partial_accumulators` is how many each output has, by
+    default what suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it
+    computes
+    `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `dot_groups` in their
+    parts.
 
-    With `own_sums`, sums have one order, whatever the tile is: there are no partial sums, but products are summed some
-    at a time, those of so many of the innermost loops together, or `MAX_TERMS` of a segment, and their sums added up.
+    With `own_accumulators`, accumulators have one order, whatever the tile is: there are no partial accumulators, but
+    products are summed some at a time, those of so many of the innermost loops together, or `MAX_TERMS` of a segment,
+    and their accumulators added up.
     """
 
     narrow: bool = False
@@ -74,18 +81,18 @@ class MicroKernel(StoredTile, SharedFunction):
     rest: int = 0
     shared: bool = False
     prefetch: int = 0
-    partial_sums: int | None = None
-    own_sums: int | None = None
+    partial_accumulators: int | None = None
+    own_accumulators: int | None = None
     sizes: SumSizes | None = None
     looped: bool = False
     widened: bool = False
 
     @property
     def ways(self) -> int:
-        """How many partial sums each output has."""
-        if self.own_sums is not None:
+        """How many partial accumulators each output has."""
+        if self.own_accumulators is not None:
             return 1
-        return self.partial_sums or partial_sums(self.tile, self.rows, self.vectors)
+        return self.partial_accumulators or partial_accumulators(self.tile, self.rows, self.vectors)
 
     def loops(self, target: Target, rows: Index) -> bool:
         """Whether a machine has it go through the tiles of some rows by itself, where it is for no sizes alone."""
@@ -93,11 +100,11 @@ class MicroKernel(StoredTile, SharedFunction):
         return together and isinstance(rows, int) and not self.prefetch and self.sizes is None
 
     def together(self, target: Target, rows: Index, tiles: int, panel_rows: Index) -> MicroKernel:
-        """The variant that computes `tiles` by itself where it may, of a panel with so many rows of cells."""
+        """The variant that computes `tiles` by itself where it may, of a panel with so many rows of dot groups."""
         if not self.loops(target, rows):
             return self
         costs = kernel_costs(target)
-        fits = isinstance(panel_rows, int) and panel_rows * self.tile.panel <= costs.widened_cells
+        fits = isinstance(panel_rows, int) and panel_rows * self.tile.panel <= costs.widened_groups
         widened = fits and tiles >= costs.widened_tiles and self.dot.widened is not None
         return dataclasses.replace(self, looped=True, widened=widened)
 
@@ -123,7 +130,9 @@ class MicroKernel(StoredTile, SharedFunction):
             vectors=vectors,
             narrow=narrow,
             partial=columns.partial and not (narrow and rest == lanes // 2),
-            partial_sums=1 if is_float(self.dot.sums) else partial_sums(self.tile, fewest, vectors),
+            partial_accumulators=1
+            if is_float(self.dot.accumulators)
+            else partial_accumulators(self.tile, fewest, vectors),
         )
 
     def lanes_of(self, vector_: int) -> int:
@@ -139,7 +148,7 @@ class MicroKernel(StoredTile, SharedFunction):
             ("weights", ptr),
         ]
         if self.sizes is None:
-            together = ("count", "cells") if self.widened else ("count",) if self.looped else ()
+            together = ("count", "dot_groups") if self.widened else ("count",) if self.looped else ()
             names += [(name, index_type) for name in ("depth", "input_step", "output_step", *together)]
         if self.bias:
             names.append(("bias", ptr))
@@ -153,12 +162,12 @@ class MicroKernel(StoredTile, SharedFunction):
             names += [(f"count{loop}", index_type), (f"stride{loop}", index_type)]
         if self.prefetch:
             names += [("ahead", ptr), ("ahead_step", index_type)]
-        for index, plane in enumerate(self.planes):
-            names.append((f"plane{index}", ptr))
-            if plane.moves:
+        for index, extra in enumerate(self.extras):
+            names.append((f"extra{index}", ptr))
+            if extra.moves:
                 names += [
-                    (f"plane_step{index}", index_type),
-                    *([(f"plane_jump{index}", index_type)] if self.wraps else []),
+                    (f"extra_step{index}", index_type),
+                    *([(f"extra_jump{index}", index_type)] if self.wraps else []),
                 ]
         return names
 
@@ -187,9 +196,9 @@ class MicroKernel(StoredTile, SharedFunction):
     def _tiles(self, b: Builder, given: dict[str, Value]) -> None:
         """The tiles of rows that follow each other."""
         steps = {"input": ("input_step", self.dot.memory), "output": ("output_step", self.output_element)}
-        for index, plane in enumerate(self.planes):
-            if plane.moves:
-                steps[f"plane{index}"] = (f"plane_step{index}", plane.element)
+        for index, extra in enumerate(self.extras):
+            if extra.moves:
+                steps[f"extra{index}"] = (f"extra_step{index}", extra.element)
         with b.loop(0, given["count"], carried=[given[name] for name in steps]) as tiles:
             self._tile(b, given | dict(zip(steps, tiles.values, strict=True)))
             following = zip(tiles.values, steps.values(), strict=True)
@@ -203,20 +212,20 @@ class MicroKernel(StoredTile, SharedFunction):
         first = _initial(b, self, given, masks)
         if self.sizes is None:
             inputs = row_addresses(b, self, given, "input", self.dot.memory)
-            sums = _sum(b, self, given, inputs, first)
+            accumulators = _sum(b, self, given, inputs, first)
         else:
             sized = SizedSums(b, self.dot, self.tile, self.rows, self.vectors, self.sizes)
-            sums = sized.added(given["input"], given["weights"], first)
-        TileStore(b, self, given, masks).run(sums)
+            accumulators = sized.added(given["input"], given["weights"], first)
+        TileStore(b, self, given, masks).run(accumulators)
 
 
 def _widened(b: Builder, kernel: MicroKernel, given: dict[str, Value], dot: DotProduct) -> Value:
-    """Return a copy of a panel, the parts of each cell in a row: all tiles read them."""
-    panel = b.stack(dot.right_cell, kernel_costs(b.target).widened_cells, align=8)
-    with b.loop(0, given["cells"]) as cell:
-        parts = kernel.dot.columns(b, given["weights"].at(cell, kernel.dot.right_cell), 1)
+    """Return a copy of a panel, the parts of each dot group in a row: all tiles read them."""
+    panel = b.stack(dot.right_group, kernel_costs(b.target).widened_groups, align=8)
+    with b.loop(0, given["dot_groups"]) as dot_group:
+        parts = kernel.dot.columns(b, given["weights"].at(dot_group, kernel.dot.right_group), 1)
         for part, value in enumerate(parts):
-            panel.at(cell, dot.right_cell).at(part, value.type).store(value)
+            panel.at(dot_group, dot.right_group).at(part, value.type).store(value)
     return panel
 
 
@@ -242,7 +251,7 @@ def _read(b: Builder, kernel: MicroKernel, address: Value, lanes: int, mask: Val
 
 
 def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Sequence[Value | None]) -> list[Value]:
-    """Return what the sums start from, row by row."""
+    """Return what the accumulators start from, row by row."""
     lanes = [kernel.lanes_of(v) for v in range(kernel.vectors)]
 
     def row(address: Value) -> list[Value]:
@@ -255,20 +264,24 @@ def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Se
     first = row(given["bias"]) if kernel.bias else zeros
     if kernel.dot.start:
         places = [given["weights"].at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
-        sums = [place.load(zero.type) for place, zero in zip(places, zeros, strict=True)]
-        first = [x + y if kernel.dot.start > 0 else x - y for x, y in zip(first, sums, strict=True)]
+        accumulators = [place.load(zero.type) for place, zero in zip(places, zeros, strict=True)]
+        first = [x + y if kernel.dot.start > 0 else x - y for x, y in zip(first, accumulators, strict=True)]
     return first * kernel.rows
 
 
 def _sum(
-    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], sums: Sequence[Value]
+    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], accumulators: Sequence[Value]
 ) -> list[Value]:
-    """Return the sums with all products added."""
+    """Return the accumulators with all products added."""
 
-    own = None if not kernel.own_sums else kernel.segment_loops - kernel.own_sums
+    own = None if not kernel.own_accumulators else kernel.segment_loops - kernel.own_accumulators
 
     def segments(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
-        return _own_sums(b, sums, state, partial(inner, loop, start)) if loop == own else inner(loop, start, state)
+        return (
+            _own_accumulators(b, accumulators, state, partial(inner, loop, start))
+            if loop == own
+            else inner(loop, start, state)
+        )
 
     def inner(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
         if loop == kernel.segment_loops:
@@ -277,25 +290,28 @@ def _sum(
             steps.set(*segments(loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
         return steps.results
 
-    zeros = [b.constant(0.0, value.type) for value in sums] * (kernel.ways - 1)
-    weights = given["weights"].at(kernel.tile.panel if kernel.dot.start else 0, kernel.dot.right_cell)
-    state = [*sums, *zeros, weights, *([given["ahead"]] if kernel.prefetch else [])]
+    zeros = [b.constant(0.0, value.type) for value in accumulators] * (kernel.ways - 1)
+    weights = given["weights"].at(kernel.tile.panel if kernel.dot.start else 0, kernel.dot.right_group)
+    state = [*accumulators, *zeros, weights, *([given["ahead"]] if kernel.prefetch else [])]
     finished = segments(0, b.constant(0, index_type), state)
-    totals = finished[: len(sums)]
+    totals = finished[: len(accumulators)]
     for way in range(1, kernel.ways):
-        totals = [total + finished[way * len(sums) + i] for i, total in enumerate(totals)]
+        totals = [total + finished[way * len(accumulators) + i] for i, total in enumerate(totals)]
     return totals
 
 
-def _own_sums(
+def _own_accumulators(
     b: Builder,
-    sums: Sequence[Value],
+    accumulators: Sequence[Value],
     state: Sequence[Value],
     added: Callable[[Sequence[Value]], Sequence[Value]],
 ) -> list[Value]:
-    """A state with what `added` makes of sums that begin at zero added to its `sums`; what is behind them moves on."""
-    count = len(sums)
-    zeros = [b.constant(0.0, value.type) for value in sums]
+    """
+    A state with what `added` makes of accumulators that begin at zero added to its `accumulators`; what is behind them
+    moves on.
+    """
+    count = len(accumulators)
+    zeros = [b.constant(0.0, value.type) for value in accumulators]
     found = added([*zeros, *state[count:]])
     return [*(total + own for total, own in zip(state, found[:count], strict=False)), *found[count:]]
 
@@ -303,14 +319,14 @@ def _own_sums(
 def _segment(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
 ) -> list[Value]:
-    """Add the products of one segment, and of the rest of a cell behind it."""
+    """Add the products of one segment, and of the rest of a dot group behind it."""
     depth = given["depth"]
-    if kernel.own_sums == 0 and not kernel.shared:
-        sums = state[: kernel.rows * kernel.vectors]
+    if kernel.own_accumulators == 0 and not kernel.shared:
+        accumulators = state[: kernel.rows * kernel.vectors]
         with b.loop(0, depth, MAX_TERMS, carried=state) as loop:
             first, count = loop.index, b.min(depth - loop.index, MAX_TERMS)
-            moved = [row.at(first, kernel.dot.left_cell) for row in inputs]
-            loop.set(*_own_sums(b, sums, loop.values, partial(_run, b, kernel, given, moved, count)))
+            moved = [row.at(first, kernel.dot.left_group) for row in inputs]
+            loop.set(*_own_accumulators(b, accumulators, loop.values, partial(_run, b, kernel, given, moved, count)))
         results = loop.results
     else:
         results = _run(b, kernel, given, inputs, depth, state)
@@ -325,13 +341,13 @@ def _run(
     depth: Value,
     state: Sequence[Value],
 ) -> list[Value]:
-    """Add the products of so many cells, some at a time, then those left one by one."""
-    cells = max(kernel.ways, kernel_costs(b.target).unrolled_cells)
-    whole = depth if cells == 1 else depth // cells * cells
-    with b.loop(0, whole, cells, carried=state) as loop:
-        loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, cells))
+    """Add the products of so many dot groups, some at a time, then those left one by one."""
+    dot_groups = max(kernel.ways, kernel_costs(b.target).unrolled_groups)
+    whole = depth if dot_groups == 1 else depth // dot_groups * dot_groups
+    with b.loop(0, whole, dot_groups, carried=state) as loop:
+        loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, dot_groups))
     results = loop.results
-    if cells > 1:
+    if dot_groups > 1:
         with b.loop(whole, depth, carried=results) as rest:
             rest.set(*_step(b, kernel, given, inputs, rest.index, rest.values, 1))
         results = rest.results
@@ -345,27 +361,27 @@ def _step(
     inputs: Sequence[Value],
     first: Value,
     state: Sequence[Value],
-    cells: int,
+    dot_groups: int,
     rest: int | None = None,
 ) -> list[Value]:
     """
-    Return the state after some cells: for each a row of the panel, and one spread input per row.
+    Return the state after some dot groups: for each a row of the panel, and one spread input per row.
 
     Of the last one, there may be only the `rest`.
     """
-    lanes, dot, cell, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_cell, kernel.tile.panel
+    lanes, dot, dot_group, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_group, kernel.tile.panel
     size, last = kernel.rows * kernel.vectors, given["last"] if kernel.shared else None
-    places = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(cells)]
-    sums, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
-    for way in range(cells):
+    places = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(dot_groups)]
+    accumulators, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
+    for way in range(dot_groups):
 
         def column(v: int, way: int = way) -> Parts:
-            return dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v))
+            return dot.columns(b, weights.at(way * panel + v * lanes, dot_group), kernel.lanes_of(v))
 
-        # Scalars are read where they are used first: there are few registers for what is made of a cell.
+        # Scalars are read where they are used first: there are few registers for what is made of a dot group.
         columns = {v: column(v) for v in range(kernel.vectors) if lanes > 1}
         for row, address in enumerate(inputs):
-            place = address.at(first + way, dot.left_cell) if last is None else address.at(places[way], dot.memory)
+            place = address.at(first + way, dot.left_group) if last is None else address.at(places[way], dot.memory)
             value = dot.read(b, place, rest)
             spread = {
                 width: dot.spread(b, value, width)
@@ -375,9 +391,9 @@ def _step(
                 if v not in columns:
                     columns[v] = column(v)
                 place = way % kernel.ways * size + row * kernel.vectors + v
-                sums[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], columns[v], sums[place])
+                accumulators[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], columns[v], accumulators[place])
     if ahead:
         for line in range(kernel.prefetch):
-            b.prefetch(ahead[0].at(line * line_elements(b.target, cell), cell), level=2)
-        ahead = [ahead[0].at(given["ahead_step"] * cells, cell)]
-    return [*sums, weights.at(cells * panel, cell), *ahead]
+            b.prefetch(ahead[0].at(line * line_elements(b.target, dot_group), dot_group), level=2)
+        ahead = [ahead[0].at(given["ahead_step"] * dot_groups, dot_group)]
+    return [*accumulators, weights.at(dot_groups * panel, dot_group), *ahead]

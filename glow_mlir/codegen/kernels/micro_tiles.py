@@ -1,8 +1,8 @@
 """
 The micro-kernel of products by tile registers, in two functions: sums of up to two strips and two tiles of columns,
-and the end of a strip, which takes its sums through the epilogue.
+and the end of a strip, which takes its accumulators through the epilogue.
 
-Between them the sums are in a buffer `[2, 16, 64]`, which stays in the first cache.
+Between them the accumulators are in a buffer `[2, 16, 64]`, which stays in the first cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore
 from glow_mlir.codegen.kernels.tiles import line_elements
-from glow_mlir.constants.sub_byte_values import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.dialects.element_types import bit_width, byte_width
 from glow_mlir.support.dataclass import dataclass
 
@@ -27,13 +27,13 @@ TOGETHER = 2
 """How many strips, and how many tiles of columns, are computed together: all eight registers."""
 
 SUMS_ROW = 2 * TOGETHER * TILE_COLUMNS
-"""Elements of a row of the buffer of sums: as many as there are bytes in the widest vectors."""
+"""Elements of a row of the buffer of accumulators: as many as there are bytes in the widest vectors."""
 
 SUMS_STRIP = MAX_ROWS * SUMS_ROW
 """Elements of a strip of it."""
 
 _LEFT, _RIGHT = 4, 6
-"""The first registers of left and right elements; the sums are in those before."""
+"""The first registers of left and right elements; the accumulators are in those before."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class TileSums(SharedFunction):
     Sums of the products of some strips with some tiles of columns, along the whole depth.
 
     The strips begin at `input` and `second`, with rows `input_step` elements apart. `depth` is how many products a run
-    of the depth takes, `step` and `weights_step` how many elements of the input and cells of a panel each of them has.
+    of the depth takes, `step` and `weights_step` how many elements of the input and dot groups of a panel each of them
+    has.
     `prefetch` is how many lines of the cache each product fetches ahead.
     """
 
@@ -54,7 +55,7 @@ class TileSums(SharedFunction):
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
-        names: list[tuple[str, Attribute]] = [("sums", ptr), ("input", ptr), ("weights", ptr)]
+        names: list[tuple[str, Attribute]] = [("accumulators", ptr), ("input", ptr), ("weights", ptr)]
         names += [("second", ptr)] * (self.strips > 1)
         names += [(name, index_type) for name in ("input_step", "depth", "step", "weights_step")]
         for loop in range(self.segment_loops):
@@ -72,9 +73,9 @@ class TileSums(SharedFunction):
             zero_tile(b, strip * TOGETHER + column)
         state = [given["weights"], *([given["ahead"]] if self.prefetch else [])]
         self._segments(b, given, 0, b.index(0), state)
-        size = byte_width(self.product.dot.sums)
+        size = byte_width(self.product.dot.accumulators)
         for strip, column in tiles:
-            place = given["sums"].at(strip * SUMS_STRIP + column * TILE_COLUMNS, self.product.dot.sums)
+            place = given["accumulators"].at(strip * SUMS_STRIP + column * TILE_COLUMNS, self.product.dot.accumulators)
             store_tile(b, strip * TOGETHER + column, place, SUMS_ROW * size)
 
     def _segments(
@@ -96,7 +97,10 @@ class TileSums(SharedFunction):
             weights, *ahead = steps.values[self.strips :]
             for column in range(self.columns):
                 load_tile(
-                    b, _RIGHT + column, weights.at(column * TILE_COLUMNS, dot.right_cell), product.panel * CELL_BYTES
+                    b,
+                    _RIGHT + column,
+                    weights.at(column * TILE_COLUMNS, dot.right_group),
+                    product.panel * DOT_GROUP_BYTES,
                 )
             for strip in range(self.strips):
                 load_tile(b, _LEFT + strip, steps.values[strip], left_step)
@@ -104,17 +108,17 @@ class TileSums(SharedFunction):
                     multiply_tiles(b, product.instruction, strip * TOGETHER + column, _LEFT + strip, _RIGHT + column)
             if ahead:
                 for line in range(self.prefetch):
-                    b.prefetch(ahead[0].at(line * line_elements(b.target, dot.right_cell), dot.right_cell), level=2)
-                ahead = [ahead[0].at(given["ahead_step"], dot.right_cell)]
+                    b.prefetch(ahead[0].at(line * line_elements(b.target, dot.right_group), dot.right_group), level=2)
+                ahead = [ahead[0].at(given["ahead_step"], dot.right_group)]
             following = [address.at(given["step"], dot.memory) for address in steps.values[: self.strips]]
-            steps.set(*following, weights.at(given["weights_step"], dot.right_cell), *ahead)
+            steps.set(*following, weights.at(given["weights_step"], dot.right_group), *ahead)
         return steps.results[self.strips :]
 
 
 @dataclass(frozen=True)
 class StripStore(StoredTile, SharedFunction):
     """
-    The end of a strip: `count` rows of sums become results, a row of a tile at a time.
+    The end of a strip: `count` rows of accumulators become results, a row of a tile at a time.
 
     Where lines run together, `position` says where in its line the first row is, `width` how long a line is with its
     border, and `stored` how many of its pixels there are. The `vectors` of a row are its tiles of columns.
@@ -129,20 +133,20 @@ class StripStore(StoredTile, SharedFunction):
 
     @property
     def moving(self) -> list[int]:
-        """The planes that move from row to row."""
-        return [index for index, kind in enumerate(self.planes) if kind.moves]
+        """The extra operands that move from row to row."""
+        return [index for index, kind in enumerate(self.extras) if kind.moves]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
-        names: list[tuple[str, Attribute]] = [("sums", ptr), ("output", ptr)]
+        names: list[tuple[str, Attribute]] = [("accumulators", ptr), ("output", ptr)]
         names += [(name, index_type) for name in ("count", "output_step")]
         names += [("bias", ptr)] * self.bias
         names += [("columns", index_type)] * self.partial
-        names += [(f"plane{index}", ptr) for index in range(len(self.planes))]
-        names += [(f"plane_step{index}", index_type) for index in self.moving]
+        names += [(f"extra{index}", ptr) for index in range(len(self.extras))]
+        names += [(f"extra_step{index}", index_type) for index in self.moving]
         if self.wraps:
             names += [(name, index_type) for name in ("position", "width", "stored", "output_jump")]
-            names += [(f"plane_jump{index}", index_type) for index in self.moving]
+            names += [(f"extra_jump{index}", index_type) for index in self.moving]
         return names
 
     @property
@@ -157,22 +161,22 @@ class StripStore(StoredTile, SharedFunction):
         if self.bias:
             bias = given["bias"].load(row_type) if mask is None else b.load_masked(given["bias"], row_type, mask)
         store = TileStore(b, self, given, [mask])
-        fixed = store.fixed_planes(self.lanes, mask)
-        carried = [given["sums"], given["output"], *(given[f"plane{index}"] for index in self.moving)]
+        fixed = store.fixed_extras(self.lanes, mask)
+        carried = [given["accumulators"], given["output"], *(given[f"extra{index}"] for index in self.moving)]
         carried += [given["position"]] if self.wraps else []
         with b.loop(0, given["count"], carried=carried) as rows:
-            sums, *places = rows.values
-            addresses = [places[0], *(given[f"plane{index}"] for index in range(len(self.planes)))]
+            accumulators, *places = rows.values
+            addresses = [places[0], *(given[f"extra{index}"] for index in range(len(self.extras)))]
             for place, index in zip(places[1:], self.moving, strict=False):
                 addresses[1 + index] = place
 
-            def row(sums: Value = sums, addresses: Sequence[Value] = addresses) -> None:
-                value = sums.load(row_type)
-                store.cell(value if bias is None else value + bias, addresses, 0, mask, dict(fixed), 0)
+            def row(accumulators: Value = accumulators, addresses: Sequence[Value] = addresses) -> None:
+                value = accumulators.load(row_type)
+                store.dot_group(value if bias is None else value + bias, addresses, 0, mask, dict(fixed), 0)
 
             if self.wraps:
                 with b.when(places[-1] < given["stored"]):
                     row()
             else:
                 row()
-            rows.set(sums.at(SUMS_ROW, self.element), *store.next_row(places, self.moving))
+            rows.set(accumulators.at(SUMS_ROW, self.element), *store.next_row(places, self.moving))

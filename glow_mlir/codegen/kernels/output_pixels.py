@@ -10,7 +10,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import are_numbers
 
 Places = tuple[Index, ...]
-"""An offset in the output, then one in each plane of the epilogue."""
+"""An offset in the output, then one in each extra operand of the epilogue."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,6 @@ class Pixels:
         return image.width if lines else image.height * image.width
 
     def at(self, line: Index, row: Index) -> tuple[Index, Places]:
-        """The offsets of one pixel: in the input, and in output and planes."""
+        """The offsets of one pixel: in the input, and in output and extra operands."""
         places = zip(self.line_out, self.step_out, strict=True)
         return row * self.step_in + line * self.line_in, tuple(row * step + line * skip for skip, step in places)

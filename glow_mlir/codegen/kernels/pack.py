@@ -1,7 +1,8 @@
 """
 Packing in machine code: the instruction that writes an operand in the layout of a kernel.
 
-A layout that only moves elements is copies between boxes; one with cells, or with a transform, has code of its own.
+A layout that only moves elements is copies between boxes; one with dot groups, or with a transform, has code of its
+own.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Mapping
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.copies import Box, box_steps, fill_box, move_box, raw_constant
-from glow_mlir.codegen.kernels.dot_products import cell_product
-from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
+from glow_mlir.codegen.kernels.dot_products import dot_group_product
+from glow_mlir.codegen.kernels.pack_dot_groups import Matrix, emit_pack_dot_groups
 from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import TABLES, kernel
@@ -84,7 +85,7 @@ def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, s
     if isinstance(layout.transform, WinogradTransform):
         emit_pack_winograd(b, packed, plain, layout.transform.tile, share)
     elif DEPTH in layout.cuts:
-        _emit_cells(b, layout, packed, plain, share)
+        _emit_dot_groups(b, layout, packed, plain, share)
     else:
         for move in layout.moves(plain.strides):
             target = Box(packed, move.target.strides, move.target.offset)
@@ -95,10 +96,10 @@ def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, s
                 move_box(b, move.shape, target, source, share)
 
 
-def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition) -> None:
+def _emit_dot_groups(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition) -> None:
     """Emit the packing of elements of which neighbours along the depth lie together."""
     operand = plain.operand
-    dot = cell_product(operand.element, Interleave.of(layout.numbers), b.target)
+    dot = dot_group_product(operand.element, Interleave.of(layout.numbers), b.target)
     tile, element, strides = dot.tile(b.target), dot.memory, layout.strides(plain.strides)
     rows = [word.strip("/") for word in layout.rows]
     axes = [(layout.sizes[name], strides[name]) for name in rows]
@@ -107,4 +108,4 @@ def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, sh
     with b.loop(0, groups) as group:
         source = operand.pointer.at(group * strides.get("g", 0) + plain.offset, element)
         matrix = Matrix(source, layout.sizes[COLUMNS], strides[COLUMNS], axes)
-        emit_pack_cells(b, packed.pointer.at(group * pitch, element), matrix, dot, tile, share)
+        emit_pack_dot_groups(b, packed.pointer.at(group * pitch, element), matrix, dot, tile, share)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from glow_mlir.codegen.bodies import Plane, Prologue
+from glow_mlir.codegen.bodies import ExtraOperand, Prologue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import chunks, linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
@@ -53,7 +53,7 @@ class BlockedConv:
     outputs: Shape
     channels: int
     operands: ProductOperands
-    source: Plane
+    source: ExtraOperand
     prologue: Prologue
     scratch: Value
     options: GemmOptions | None
@@ -98,7 +98,7 @@ class BlockedConv:
             self.operands,
             out=self.operands.out.at(offset, self.operands.output_element),
             inp=self.scratch,
-            planes=tuple(plane.moved(linear([image, line], plane.strides[:2])) for plane in self.operands.planes),
+            extras=tuple(extra.moved(linear([image, line], extra.strides[:2])) for extra in self.operands.extras),
         )
         emit_conv(self.b, operands, block, options=self.options)
 
@@ -107,7 +107,7 @@ class BlockedConv:
         Fill the scratch buffer, or a share of it, with what the body yields for the pixels of some lines of outputs,
         channels last.
         """
-        b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.planes)
+        b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.extras)
         strides = self.shape.strides
         width = b.target.vector_width(element) * kernel_costs(b.target).prologue_vectors
         dense = contiguous_strides((*extents, self.channels))

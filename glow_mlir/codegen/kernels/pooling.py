@@ -85,7 +85,9 @@ def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
 
 
 def runs_over_channels(op: Images) -> bool:
-    """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
+    """
+    Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's extra operands.
+    """
     return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
 
 
@@ -310,6 +312,6 @@ class PoolEmission:
     def store(self, value: Value, offset: Index, pixel: Sequence[Index], channel: Index, mask: Value | None) -> None:
         """Store a vector of results of a pixel, from a channel on, or pass it through the epilogue."""
         sink = Sink.of(self.call)
-        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in sink.planes]
-        steps = [1, *(plane.strides[-1] for plane in sink.planes)]
+        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in sink.extras]
+        steps = [1, *(extra.strides[-1] for extra in sink.extras)]
         sink.store(self.call.b, [offset, *places], steps, value, mask)

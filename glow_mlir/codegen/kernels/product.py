@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels.micro_gemm import MicroKernel, own_sums
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel, own_accumulators
 from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.target import Target
@@ -28,8 +28,8 @@ Segments = tuple[Sequence[tuple[Index, Index]], Index]
 @dataclass(frozen=True)
 class Place:
     """
-    Where the first row of a tile is, in the left operand, in output and planes, and the steps to the next row, all in
-    elements. Rows are counted from `origin`, the places of the first of an image.
+    Where the first row of a tile is, in the left operand, in output and extra operands, and the steps to the next row,
+    all in elements. Rows are counted from `origin`, the places of the first of an image.
     """
 
     source: Index
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Product:
-    """What the loops of one product share; a panel of its weights has `panel_rows` rows of cells."""
+    """What the loops of one product share; a panel of its weights has `panel_rows` rows of dot groups."""
 
     b: Builder
     operands: ProductOperands
@@ -63,11 +63,11 @@ class Product:
         accumulate: bool = False,
     ) -> Product:
         """
-        A product in tiles, with code for its `sizes` where there are any; `moves` says which planes of the epilogue
-        move from row to row. With `accumulate` it is added to the output, without the bias.
+        A product in tiles, with code for its `sizes` where there are any; `moves` says which extra operands of the
+        epilogue move from row to row. With `accumulate` it is added to the output, without the bias.
         """
         (loops, run), dot = segments, operands.dot
-        kinds = zip(operands.planes, moves, strict=True)
+        kinds = zip(operands.extras, moves, strict=True)
         kernel = MicroKernel(
             dot,
             tile,
@@ -76,13 +76,15 @@ class Product:
             bias=operands.bias is not None and not accumulate,
             accumulate=accumulate,
             segment_loops=len(loops),
-            rest=dot.cells(run)[1],
-            shared=dot.last_cell(run) is not None,
+            rest=dot.dot_groups(run)[1],
+            shared=dot.last_group(run) is not None,
             prefetch=int(prefetch and sizes is None),
-            own_sums=own_sums(loops, run) if b.target.is_strict and is_float(dot.sums) and sizes is None else None,
+            own_accumulators=own_accumulators(loops, run)
+            if b.target.is_strict and is_float(dot.accumulators) and sizes is None
+            else None,
             sizes=sizes,
             epilogue=operands.epilogue,
-            planes=tuple(PlaneKind(plane.element, moving, plane.spread) for plane, moving in kinds),
+            extras=tuple(ExtraKind(extra.element, moving, extra.spread) for extra, moving in kinds),
         )
         return Product(b, operands, kernel, segments, panel_rows)
 
@@ -124,18 +126,18 @@ class Product:
         for index, (times, stride) in enumerate(loops):
             segments |= {f"count{index}": times, f"stride{index}": stride}
         source, target = place.origin or (0, (0,) * len(place.target))
-        output, *planes = (offset + start for offset, start in zip(place.target, target, strict=True))
-        arguments = self._planes(planes, place.target_steps[1:], column)
+        output, *extras = (offset + start for offset, start in zip(place.target, target, strict=True))
+        arguments = self._extras(extras, place.target_steps[1:], column)
         variant.call(
             self.b,
             output=operands.out.at(output + column, kernel.output_element),
             input=operands.inp.at(place.source + source, kernel.dot.memory),
             weights=columns.weights,
             bias=operands.bias_at(column) if kernel.bias else operands.out,
-            depth=kernel.dot.cells(run)[0],
+            depth=kernel.dot.dot_groups(run)[0],
             count=count,
-            cells=self.panel_rows * kernel.tile.panel if variant.widened else 0,
-            last=kernel.dot.last_cell(run) or 0,
+            dot_groups=self.panel_rows * kernel.tile.panel if variant.widened else 0,
+            last=kernel.dot.last_group(run) or 0,
             input_step=place.source_step,
             output_step=place.target_steps[0],
             columns=columns.count,
@@ -145,12 +147,12 @@ class Product:
             **ahead.arguments(variant, row),
         )
 
-    def _planes(self, offsets: Sequence[Index], steps: Places, column: Index) -> dict[str, Index]:
-        """Where a tile finds the planes of the epilogue."""
+    def _extras(self, offsets: Sequence[Index], steps: Places, column: Index) -> dict[str, Index]:
+        """Where a tile finds the extra operands of the epilogue."""
         arguments: dict[str, Index] = {}
-        for index, (plane, offset, step) in enumerate(zip(self.operands.planes, offsets, steps, strict=True)):
-            arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
-            arguments[f"plane_step{index}"] = step
+        for index, (extra, offset, step) in enumerate(zip(self.operands.extras, offsets, steps, strict=True)):
+            arguments[f"extra{index}"] = extra.pointer.at(offset if extra.spread else offset + column, extra.element)
+            arguments[f"extra_step{index}"] = step
         return arguments
 
 
@@ -168,7 +170,7 @@ class Ahead:
     rows: Index
 
     def step(self, kernel: MicroKernel) -> Index:
-        """How many cells the tile of a kernel fetches while it takes one row of the panel."""
+        """How many dot groups the tile of a kernel fetches while it takes one row of the panel."""
         return (kernel.tile.panel * kernel.rows + (self.rows - 1)) // self.rows
 
     def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
@@ -176,14 +178,14 @@ class Ahead:
         if not kernel.prefetch:
             return kernel
         rows = self.rows if isinstance(self.rows, int) else kernel.rows
-        cells, line = kernel.tile.panel * kernel.rows, line_elements(target, kernel.dot.right_cell)
-        return dataclasses.replace(kernel, prefetch=-(-cells // (rows * line)))
+        dot_groups, line = kernel.tile.panel * kernel.rows, line_elements(target, kernel.dot.right_group)
+        return dataclasses.replace(kernel, prefetch=-(-dot_groups // (rows * line)))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """What the tile from a row on is told."""
         if not kernel.prefetch:
             return {}
         size = self.depth * kernel.tile.panel
-        following = self.columns.weights.at(size, kernel.dot.right_cell)
-        ahead = following.at(row * size // self.rows, kernel.dot.right_cell)
+        following = self.columns.weights.at(size, kernel.dot.right_group)
+        ahead = following.at(row * size // self.rows, kernel.dot.right_group)
         return {"ahead": ahead, "ahead_step": self.step(kernel)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, epilogue_of
+from glow_mlir.codegen.bodies import Epilogue, ExtraOperand, epilogue_of
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32, DotProduct
 from glow_mlir.codegen.selection.kernel import KernelCall
@@ -17,7 +17,7 @@ class ProductOperands:
     Where a product has its operands: the first result, the first element that it reads, the packed weights, aligned to
     a whole vector, and a bias with one element a column, or none.
 
-    `dot` says how they are multiplied and summed. The epilogue is applied to each result; `planes` are its operands.
+    `dot` says how they are multiplied and summed. The epilogue is applied to each result; `extras` are its operands.
     """
 
     out: Value
@@ -26,20 +26,20 @@ class ProductOperands:
     bias: Value | None = None
     dot: DotProduct = MULTIPLY_ADDS_F32
     epilogue: Epilogue | None = None
-    planes: tuple[Plane, ...] = ()
+    extras: tuple[ExtraOperand, ...] = ()
 
     @staticmethod
     def of(call: KernelCall, name: str, weights: Value, dot: DotProduct = MULTIPLY_ADDS_F32) -> ProductOperands:
         """Those of a call, of which the operand of that name is multiplied with weights that are packed."""
         source, bias = call.one(name), call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
+        epilogue, extras = epilogue_of(call)
         start = None if bias is None else bias.pointer
-        return ProductOperands(call.result.pointer, source.pointer, weights, start, dot, epilogue, planes)
+        return ProductOperands(call.result.pointer, source.pointer, weights, start, dot, epilogue, extras)
 
     @property
     def element(self) -> Attribute:
         """The element type of what is summed."""
-        return self.dot.sums
+        return self.dot.accumulators
 
     @property
     def output_element(self) -> Attribute:

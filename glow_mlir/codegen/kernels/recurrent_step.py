@@ -102,12 +102,13 @@ class Plan:
         """
         The plan for a machine, where the product of `at_once` gates is that with the same row.
 
-        A panel for one row of a batch has about as many vectors as it takes sums to hide the latency of a product, or
-        to read the row seldom; several rows are multiplied in tiles of about the size of those of a matrix product.
+        A panel for one row of a batch has about as many vectors as it takes accumulators to hide the latency of a
+        product, or to read the row seldom; several rows are multiplied in tiles of about the size of those of a matrix
+        product.
         """
         usual, costs = tile_for(target, element), kernel_costs(target)
         block_cost = costs.recurrent_block_percent / 100
-        widest = max(usual.sums, costs.row_sums, at_once) if batch == 1 else usual.vectors
+        widest = max(usual.accumulators, costs.row_sums, at_once) if batch == 1 else usual.vectors
         together = max(count for count in range(1, at_once + 1) if at_once % count == 0 and count <= widest)
 
         def cost(vectors: int) -> float:
@@ -201,10 +202,10 @@ class RecurrentStep:
         finishes: bool = True,
     ) -> None:
         """
-        For each block, set the sums to its panels, or some of them, times the state, or the state times its reset gate;
-        then run the code on its units. The last block, which may have fewer units, is always done last. The share of
-        the call along the axis is one of the blocks, the same in each step. Rows without the step get zeros where the
-        code finishes it.
+        For each block, set the accumulators to its panels, or some of them, times the state, or the state times its
+        reset gate; then run the code on its units. The last block, which may have fewer units, is always done last. The
+        share of the call along the axis is one of the blocks, the same in each step. Rows without the step get zeros
+        where the code finishes it.
         """
         rows = self.rows
         panels = range(self.plan.panels) if panels is None else panels
@@ -231,7 +232,7 @@ class RecurrentStep:
                 block(Units(whole, rest, backwards))
 
     def _multiply(self, units: Units, panel: int, place: int, reset: bool) -> None:
-        """Set the sums at a place to the product with one panel of a block."""
+        """Set the accumulators at a place to the product with one panel of a block."""
         _, panels, depth, width = self.plan.packed_shape
         operands, element = self.call.many("scratch"), self.plan.element
         source = operands[RESET_STATE].pointer if reset else self._before()
@@ -245,7 +246,7 @@ class RecurrentStep:
 
     def _row(self, output: Value, source: Value, weights: Value, backwards: Value) -> None:
         b, element, depth, panel = self.b, self.plan.element, self.plan.hidden, self.plan.tile.panel
-        together = kernel_costs(b.target).unrolled_cells
+        together = kernel_costs(b.target).unrolled_groups
         if together > 1:
             product = RowProduct(element, self.plan.tile, together)
             product.call(b, output=output, input=source, weights=weights, depth=depth)
@@ -267,7 +268,7 @@ class RecurrentStep:
 
         def tile(row: Index, rows: int) -> None:
             own = 0 if self.call.target.is_strict else None
-            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors, own_sums=own).call(
+            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors, own_accumulators=own).call(
                 self.b,
                 output=output.at(row * pitch, plan.element),
                 input=source.at(row * plan.hidden, plan.element),

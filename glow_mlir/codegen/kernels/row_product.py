@@ -42,8 +42,8 @@ class RowProduct(SharedFunction):
 
     @property
     def ways(self) -> int:
-        """How many partial sums each column has, so that all of them keep the multiply-add units busy."""
-        return max(1, self.tile.sums // self.tile.vectors)
+        """How many partial accumulators each column has, so that all of them keep the multiply-add units busy."""
+        return max(1, self.tile.accumulators // self.tile.vectors)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         count, depth, together = self.tile.vectors, given["depth"], max(self.ways, self.rows)
@@ -64,16 +64,16 @@ class RowProduct(SharedFunction):
             given["output"].at(v * self.tile.lanes, self.element).store(total)
 
     def _rows(self, b: Builder, given: dict[str, Value], state: Sequence[Value], rows: int) -> list[Value]:
-        """The state after some rows of the panel, added to partial sums by turns."""
+        """The state after some rows of the panel, added to partial accumulators by turns."""
         lanes, element, count = self.tile.lanes, self.element, self.tile.vectors
         input_step, weights_step = given.get("input_step", 1), given.get("weights_step", self.tile.panel)
-        *sums, source, weights = state
+        *accumulators, source, weights = state
         for row in range(rows):
             way = row % self.ways
             spread = b.splat(source.load(element), lanes)
             for v in range(count):
                 address = weights.at(v * lanes, element)
                 column = address.load(vector(element, lanes), align=lanes * bit_width(element) // 8)
-                sums[way * count + v] = b.fma(spread, column, sums[way * count + v])
+                accumulators[way * count + v] = b.fma(spread, column, accumulators[way * count + v])
             source, weights = source.at(input_step, element), weights.at(weights_step, element)
-        return [*sums, source, weights]
+        return [*accumulators, source, weights]

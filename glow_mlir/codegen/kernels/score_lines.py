@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import chunks
 from glow_mlir.codegen.builder.types import vector
@@ -36,7 +36,7 @@ class ScoreLines:
     lanes: int
     keys: Index
     pitch: Index
-    mask: Plane | None = None
+    mask: ExtraOperand | None = None
     past: Index | None = None
 
     def peak(self, row: Index, query: Index, limit: Index) -> Value:
@@ -120,7 +120,7 @@ class ScoreLines:
             count = self.b.min(self.b.index(query + (self.past + 1)), self.keys)
         return self.b.mask(count - i, lanes, bit_width(self.element))
 
-    def _addend(self, mask: Plane, query: Index, i: Value, lanes: int, seen: Value | None) -> Value:
+    def _addend(self, mask: ExtraOperand, query: Index, i: Value, lanes: int, seen: Value | None) -> Value:
         """What is added to the scores of a query from key `i` on; nothing is read for keys that do not exist."""
         step = mask.strides[-1]
         start = query * mask.strides[-2] + i * step

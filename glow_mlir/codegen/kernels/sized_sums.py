@@ -52,7 +52,7 @@ class SumSizes:
         """
         numbers = (*(number for loop in loops for number in loop), *tap, run, *steps)
         known = numbers_in(numbers)
-        if len(known) < len(numbers) or tile.lanes > 1 or tile.sums > 1 or dot.group > 1 or dot.start:
+        if len(known) < len(numbers) or tile.lanes > 1 or tile.accumulators > 1 or dot.group > 1 or dot.start:
             return None
         *outer, taps, tap_step, length, input_step, output_step = known
         found = SumSizes(
@@ -60,7 +60,7 @@ class SumSizes:
         )
         costs = kernel_costs(target)
         # Rows of one tap have nothing in common: only what a loop takes is saved.
-        return found if found.depth <= (costs.sized_depth if taps > 1 else 3 * costs.unrolled_cells) else None
+        return found if found.depth <= (costs.sized_depth if taps > 1 else 3 * costs.unrolled_groups) else None
 
     @property
     def depth(self) -> int:
@@ -80,9 +80,9 @@ class SizedSums:
     sizes: SumSizes
 
     @property
-    def _cells(self) -> int:
+    def _dot_groups(self) -> int:
         """For how many terms of each sum there is code; loops repeat it."""
-        return 2 * kernel_costs(self.b.target).unrolled_cells
+        return 2 * kernel_costs(self.b.target).unrolled_groups
 
     def added(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
         """The sums with all products added; the first row and the panel begin at these addresses."""
@@ -96,12 +96,12 @@ class SizedSums:
             return self._run(source, weights, sums)
         (trips, step), *inner = loops
         size = math.prod(count for count, _ in inner) * self.sizes.taps * self.sizes.run
-        together = trips if trips * size <= self._cells else 1
+        together = trips if trips * size <= self._dot_groups else 1
         with self.b.loop(0, trips, together, carried=sums) as loop:
             values = loop.values
             for trip in range(together):
                 index = loop.index + trip if trip else loop.index
-                place = weights.at(index * (size * self.tile.panel), self.dot.right_cell)
+                place = weights.at(index * (size * self.tile.panel), self.dot.right_group)
                 values = self._looped(inner, source.at(index * step, self.dot.memory), place, values)
             loop.set(*values)
         return loop.results
@@ -109,7 +109,7 @@ class SizedSums:
     def _run(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
         """Add the products of all taps of a run, some neighbours at a time."""
         run = self.sizes.run
-        together = max(1, min(run, self._cells // self.sizes.taps))
+        together = max(1, min(run, self._dot_groups // self.sizes.taps))
         whole = run // together * together
         with self.b.loop(0, whole, together, carried=sums) as loop:
             loop.set(*self._neighbours(source, weights, loop.index, loop.values, together))
@@ -120,7 +120,7 @@ class SizedSums:
     ) -> list[Value]:
         """Add the products of all taps of some neighbours."""
         sizes, dot, found = self.sizes, self.dot, list(sums)
-        source, weights = source.at(first, dot.memory), weights.at(first * self.tile.panel, dot.right_cell)
+        source, weights = source.at(first, dot.memory), weights.at(first * self.tile.panel, dot.right_group)
         read: dict[int, Parts] = {}
 
         def left(offset: int) -> Parts:
@@ -132,7 +132,7 @@ class SizedSums:
             for tap in range(sizes.taps):
                 row = (tap * sizes.run + neighbour) * self.tile.panel
                 for v in range(self.vectors):
-                    column = dot.columns(self.b, weights.at(row + v, dot.right_cell), 1)
+                    column = dot.columns(self.b, weights.at(row + v, dot.right_group), 1)
                     for number in range(self.rows):
                         x = left(number * sizes.input_step + tap * sizes.tap_step + neighbour)
                         place = number * self.vectors + v

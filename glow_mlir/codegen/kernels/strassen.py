@@ -36,14 +36,14 @@ from glow_mlir.codegen.kernels.image_tiles import (
     TiledProduct,
     TileOutput,
     Tiles,
+    extra_arguments,
+    extra_kinds,
+    extra_parameters,
+    extra_vectors,
     pixel_places,
-    plane_arguments,
-    plane_kinds,
-    plane_parameters,
-    plane_vectors,
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.codegen.kernels.tiles import Tile, distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
@@ -217,13 +217,13 @@ class LeftSums(SharedFunction):
     element: Attribute
     lanes: int
     prologue: Prologue | None
-    planes: tuple[PlaneKind, ...]
+    extras: tuple[ExtraKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         numbers = ((name, index_type) for name in (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step"))
-        return [("sums", ptr), ("input", ptr), *numbers, *plane_parameters(self.planes)]
+        return [("sums", ptr), ("input", ptr), *numbers, *extra_parameters(self.extras)]
 
     @property
     def readable(self) -> str:
@@ -234,7 +234,7 @@ class LeftSums(SharedFunction):
         tiles, depth = Tiles(b, given), given["depth"]
         with b.loop(0, given["rows"]) as place:
             *twins, _ = _twins(b, given, place)
-            rows = [pixel_places(given, self.planes, tiles.place(row)) for row in twins]
+            rows = [pixel_places(given, self.extras, tiles.place(row)) for row in twins]
             target = given["sums"].at(place * given["row_step"], self.element)
             with b.loop(0, depth, self.lanes) as first:
                 quarters = [self._read(b, given, row, column) for row in rows for column in (first, depth + first)]
@@ -246,8 +246,8 @@ class LeftSums(SharedFunction):
         value = given["input"].at(places[0] + column, self.element).load(vector(self.element, self.lanes))
         if self.prologue is None:
             return value
-        vectors = zip(*plane_vectors(given, self.planes, places[1:], column), strict=True)
-        sources = [plane.read(b, offset, plane.strides[-1], self.lanes) for plane, offset in vectors]
+        vectors = zip(*extra_vectors(given, self.extras, places[1:], column), strict=True)
+        sources = [extra.read(b, offset, extra.strides[-1], self.lanes) for extra, offset in vectors]
         return self.prologue.apply(b, value, sources)
 
 
@@ -272,7 +272,7 @@ class ResultSums(TileOutput):
         tiles, type_ = Tiles(b, given), vector(self.element, self.lanes)
         with b.loop(0, given["rows"]) as place:
             *twins, exists = _twins(b, given, place)
-            upper, lower = (pixel_places(given, self.planes, tiles.place(row)) for row in twins)
+            upper, lower = (pixel_places(given, self.extras, tiles.place(row)) for row in twins)
             products = given["products"].at(place * self.panel, self.element)
             with b.loop(0, self.panel, self.lanes) as column:
                 source = products.at(column, self.element)
@@ -315,8 +315,8 @@ def emit_strassen(
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
 
     The weights are as `layouts.strassen_panels` has them. The prologue is applied to each element of the rows; its
-    planes, and those of the epilogue, are over images, lines, pixels and columns. `scratch` has buffers of the shapes
-    that `cut` wants.
+    extra operands, and those of the epilogue, are over images, lines, pixels and columns. `scratch` has buffers of the
+    shapes that `cut` wants.
 
     The `share` is one of the rows of each half of a block. Or shares are of those rows as they are summed (`None`: they
     are already), and of the `pairs` of panels (`None`: they wait for the sums).
@@ -401,10 +401,10 @@ class _Nest(TiledProduct):
         sums = self.scratch[0]
         if cut.held:
             sums = sums.at(part.block.above * cut.row_step, element)
-        planes = () if self.prologue is None else self.prologue.planes
+        extras = () if self.prologue is None else self.prologue.extras
 
         def sum_up(skipped: Index, rows: Index) -> None:
-            LeftSums(element, self.lanes, self.prologue, plane_kinds(planes)).call(
+            LeftSums(element, self.lanes, self.prologue, extra_kinds(extras)).call(
                 b,
                 sums=sums.at(skipped * cut.row_step, element),
                 input=self.operands.inp,
@@ -412,7 +412,7 @@ class _Nest(TiledProduct):
                 row_step=cut.row_step,
                 sum_step=cut.sum_step,
                 **{**self._rows_of(part, self.rows.input_steps), "begin": part.begin + skipped, "rows": rows},
-                **plane_arguments(planes, 0),
+                **extra_arguments(extras, 0),
             )
 
         if self.sums is not None:

@@ -1,7 +1,7 @@
 """
 Products by tile registers: the loops of matrix products and convolutions around their micro-kernel.
 
-    for each block of strips { for each panel { for each two strips { for each 32 columns: sums } their ends } }
+    for each block of strips { for each panel { for each two strips { for each 32 columns: accumulators } their ends } }
 
 The registers are configured around these loops, once for an instruction or a part of it.
 """
@@ -23,9 +23,9 @@ from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
-from glow_mlir.constants.sub_byte_values import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.support.dataclass import dataclass
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]
@@ -35,8 +35,8 @@ Segments = tuple[Sequence[tuple[Index, Index]], int]
 @dataclass(frozen=True)
 class Origin:
     """
-    Where the products of one image and group begin: offsets in the input, and in output and planes; the panels; and the
-    first column among those of all groups.
+    Where the products of one image and group begin: offsets in the input, and in output and extra operands; the panels;
+    and the first column among those of all groups.
     """
 
     source: Index
@@ -47,7 +47,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class TileGemm:
-    """What the loops of one product share; `sums` is room for those of a micro-kernel."""
+    """What the loops of one product share; `accumulators` is room for those of a micro-kernel."""
 
     b: Builder
     operands: ProductOperands
@@ -59,7 +59,7 @@ class TileGemm:
     tile: Tile
     options: GemmOptions
     moves: tuple[bool, ...]
-    sums: Value
+    accumulators: Value
 
     @staticmethod
     @contextmanager
@@ -76,7 +76,7 @@ class TileGemm:
         """
         The product of some strips with panels of so many columns, for code whose registers are configured for it.
 
-        `moves` says which planes differ from row to row.
+        `moves` says which extra operands differ from row to row.
         """
         dot = operands.dot
         (loops, run), tile = segments, dot.tile(b.target)
@@ -85,9 +85,11 @@ class TileGemm:
             depth = count * depth
         panel_rows = dot.panel_rows(depth, run)
         assert isinstance(panel_rows, int), "tiles multiply runs of known length"
-        sums = b.stack(dot.sums, TOGETHER * SUMS_STRIP)
+        accumulators = b.stack(dot.accumulators, TOGETHER * SUMS_STRIP)
         with configured(b, product.sizes(strips.rows)):
-            yield TileGemm(b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, sums)
+            yield TileGemm(
+                b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, accumulators
+            )
 
     def emit(self, origin: Origin) -> None:
         """Emit the products of one image and group."""
@@ -96,7 +98,7 @@ class TileGemm:
             def panel(columns: Columns) -> None:
                 self._panel(origin, columns, first, strips)
 
-            element = self.product.dot.right_cell
+            element = self.product.dot.right_group
             emit_panels(
                 self.b, origin.weights, self.columns, self.panel_rows, self.tile, element, panel, self.options.columns
             )
@@ -111,8 +113,8 @@ class TileGemm:
         whole, parts = count // width, -(-count // width)
 
         def part(index: Index, width: int) -> None:
-            start, cell = index * self._width, self.product.dot.right_cell
-            weights = columns.weights.at(start, cell)
+            start, dot_group = index * self._width, self.product.dot.right_group
+            weights = columns.weights.at(start, dot_group)
             own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), width % TILE_COLUMNS != 0, width)
             ahead = _Ahead(columns.weights, self.panel_rows * self.tile.panel, strips * parts, strips * index - first)
 
@@ -134,29 +136,31 @@ class TileGemm:
 
         Whole vectors of bytes are stored in fewer steps.
         """
-        held = self.panel_rows * CELL_BYTES * SUMS_ROW
+        held = self.panel_rows * DOT_GROUP_BYTES * SUMS_ROW
         return SUMS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
 
     def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _Ahead) -> None:
         """Sums of some strips from a number on, two tiles of columns at a time, and their ends."""
         found = [self.strips.at(self.b, number + index) for index in range(together)]
         for first in range(0, columns.vectors, TOGETHER):
-            self._sums(origin, columns, found, first, number, ahead)
+            self._accumulators(origin, columns, found, first, number, ahead)
         for index, strip in enumerate(found):
             self._store(origin, columns, strip, index * SUMS_STRIP)
 
-    def _sums(
+    def _accumulators(
         self, origin: Origin, columns: Columns, strips: Sequence[Strip], first: int, number: Index, ahead: _Ahead
     ) -> None:
         """Sums of some strips, whose first has a number, with up to two tiles of columns."""
         b, dot = self.b, self.product.dot
         inputs = [self.operands.inp.at(strip.source + origin.source, dot.memory) for strip in strips]
         loops, run = self.segments
-        cells = ahead.cells(self.product.cells * self.tile.panel, len(strips)) if self.options.prefetch else 0
+        dot_groups = (
+            ahead.dot_groups(self.product.dot_groups * self.tile.panel, len(strips)) if self.options.prefetch else 0
+        )
         # What is fetched ahead is shared by all tiles of columns; the first two of them do it.
-        lines = 0 if first else -(-cells // line_elements(b.target, dot.right_cell))
+        lines = 0 if first else -(-dot_groups // line_elements(b.target, dot.right_group))
         arguments: dict[str, Index] = (
-            {"ahead": ahead.start(number, dot.right_cell), "ahead_step": cells} if lines else {}
+            {"ahead": ahead.start(number, dot.right_group), "ahead_step": dot_groups} if lines else {}
         )
         for index, (count, stride) in enumerate(loops):
             arguments |= {f"count{index}": count, f"stride{index}": stride}
@@ -164,46 +168,46 @@ class TileGemm:
         column = first * TILE_COLUMNS
         TileSums(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
             b,
-            sums=self.sums.at(column, dot.sums),
+            accumulators=self.accumulators.at(column, dot.accumulators),
             input=inputs[0],
             second=inputs[-1],
-            weights=columns.weights.at(skipped + column, dot.right_cell),
+            weights=columns.weights.at(skipped + column, dot.right_group),
             input_step=self.strips.pixels.step_in,
             depth=run // self.product.step,
             step=self.product.step,
-            weights_step=self.product.cells * self.tile.panel,
+            weights_step=self.product.dot_groups * self.tile.panel,
             **arguments,
         )
 
-    def _store(self, origin: Origin, columns: Columns, strip: Strip, sums: int) -> None:
-        """The end of a strip whose sums begin at an element of the buffer."""
+    def _store(self, origin: Origin, columns: Columns, strip: Strip, accumulators: int) -> None:
+        """The end of a strip whose accumulators begin at an element of the buffer."""
         operands, strips, dot = self.operands, self.strips, self.product.dot
         column = columns.start + origin.column
-        planes = tuple(
-            PlaneKind(plane.element, moves, plane.spread)
-            for plane, moves in zip(operands.planes, self.moves, strict=True)
+        extras = tuple(
+            ExtraKind(extra.element, moves, extra.spread)
+            for extra, moves in zip(operands.extras, self.moves, strict=True)
         )
         kernel = StripStore(
-            multiply_adds(dot.sums),
+            multiply_adds(dot.accumulators),
             self.tile,
             1,
             columns.vectors,
             partial=columns.partial,
             wraps=bool(strips.pitch),
             epilogue=operands.epilogue,
-            planes=planes,
+            extras=extras,
             bias=operands.bias is not None,
         )
         output, *places = (place + base for place, base in zip(strip.target, origin.target, strict=True))
         steps, jumps = strips.pixels.step_out, strips.jumps
         arguments: dict[str, Index] = {}
-        for index, (plane, place) in enumerate(zip(operands.planes, places, strict=True)):
-            arguments[f"plane{index}"] = plane.pointer.at(place if plane.spread else place + column, plane.element)
-            arguments[f"plane_step{index}"] = steps[1 + index]
-            arguments[f"plane_jump{index}"] = jumps[1 + index]
+        for index, (extra, place) in enumerate(zip(operands.extras, places, strict=True)):
+            arguments[f"extra{index}"] = extra.pointer.at(place if extra.spread else place + column, extra.element)
+            arguments[f"extra_step{index}"] = steps[1 + index]
+            arguments[f"extra_jump{index}"] = jumps[1 + index]
         kernel.call(
             self.b,
-            sums=self.sums.at(strip.skipped * SUMS_ROW + sums, dot.sums),
+            accumulators=self.accumulators.at(strip.skipped * SUMS_ROW + accumulators, dot.accumulators),
             output=operands.out.at(output + column, kernel.output_element),
             count=strip.count,
             output_step=steps[0],
@@ -230,7 +234,7 @@ def tile_gemm(
     """The loops of a matrix product, as `gemm.emit_gemm` has them, for code whose registers are configured for it."""
     product = tile_product(operands.dot, k, b.target)
     assert product is not None, "what is selected was accepted"
-    steps = [plane.strides[-2] for plane in operands.planes]
+    steps = [extra.strides[-2] for extra in operands.extras]
     strips = row_strips(m, lda, (ldc, *steps))
     return TileGemm.configured(b, operands, product, strips, ((), k), n, options, tuple(step != 0 for step in steps))
 
@@ -238,7 +242,7 @@ def tile_gemm(
 @dataclass(frozen=True)
 class _Ahead:
     """
-    What the strips of one panel, `size` cells from `panel` on, fetch of the next one, which they share.
+    What the strips of one panel, `size` dot groups from `panel` on, fetch of the next one, which they share.
 
     There are `strips` to share it, once for each part of the columns; `offset` and the number of one give its place.
     """
@@ -248,10 +252,12 @@ class _Ahead:
     strips: Index
     offset: Index
 
-    def cells(self, taken: int, together: int) -> int:
-        """How many cells some strips fetch while they take so many of the panel; 0 where Python knows no number."""
+    def dot_groups(self, taken: int, together: int) -> int:
+        """
+        How many dot groups some strips fetch while they take so many of the panel; 0 where Python knows no number.
+        """
         return -(-taken * together // self.strips) if isinstance(self.strips, int) else 0
 
-    def start(self, number: Index, cell: Attribute) -> Value:
+    def start(self, number: Index, dot_group: Attribute) -> Value:
         """Where the strip of a number begins to fetch."""
-        return self.panel.at(self.size + (self.offset + number) * self.size // self.strips, cell)
+        return self.panel.at(self.size + (self.offset + number) * self.size // self.strips, dot_group)

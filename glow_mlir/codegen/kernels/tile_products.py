@@ -9,15 +9,15 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.amx import MAX_ROWS, ROW_BYTES, TileSize
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
+from glow_mlir.codegen.kernels.dot_products import DotGroupProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.constants.sub_byte_values import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.dialects.element_types import byte_width, is_float, ui8
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 TILE_COLUMNS = ROW_BYTES // 4
-"""Columns of a tile of sums, which are of 32 bits."""
+"""Columns of a tile of accumulators, which are of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,17 @@ class TileProduct:
     """Columns of a panel."""
 
     @property
-    def cells(self) -> int:
+    def dot_groups(self) -> int:
         """How many rows of a panel one product takes."""
         return self.step // self.dot.group
 
     def sizes(self, rows: int) -> Sequence[TileSize]:
-        """What the registers hold for strips of so many rows: four of sums, two of left elements, two of right ones."""
+        """
+        What the registers hold for strips of so many rows: four of accumulators, two of left elements, two of right
+        ones.
+        """
         left = TileSize(rows, self.step * byte_width(self.dot.left))
-        return [TileSize(rows, ROW_BYTES)] * 4 + [left] * 2 + [TileSize(self.cells, ROW_BYTES)] * 2
+        return [TileSize(rows, ROW_BYTES)] * 4 + [left] * 2 + [TileSize(self.dot_groups, ROW_BYTES)] * 2
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class TileInstruction:
 
     def multiplies(self, dot: DotProduct) -> bool:
         """Whether it reads the panels of a product."""
-        return isinstance(dot, CellProduct) and (dot.left, dot.right) == (self.left, self.right)
+        return isinstance(dot, DotGroupProduct) and (dot.left, dot.right) == (self.left, self.right)
 
 
 TILE_INSTRUCTIONS: Sequence[TileInstruction] = (
@@ -85,13 +88,13 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
     since tiles are used from some number of rows on, and have an order of sums of their own.
     """
     instruction, panel = tile_instruction(dot, target), dot.tile(target).panel
-    if target.is_strict and is_float(dot.sums):
+    if target.is_strict and is_float(dot.accumulators):
         return None
     if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
-    cells = run // dot.group
-    most = ROW_BYTES // CELL_BYTES
-    steps = next(count for count in range(-(-cells // most), cells + 1) if cells % count == 0)
+    dot_groups = run // dot.group
+    most = ROW_BYTES // DOT_GROUP_BYTES
+    steps = next(count for count in range(-(-dot_groups // most), dot_groups + 1) if dot_groups % count == 0)
     return TileProduct(instruction.name, dot, run // steps, panel)
 
 
@@ -99,7 +102,7 @@ def tile_products_in_time_of_one(product: TileProduct, target: Target) -> int:
     """How many products tiles add in the time in which vectors add one of f32."""
     costs = kernel_costs(target)
     by_tiles = MAX_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles
-    return max(1, by_tiles // (target.vector_width(product.dot.sums) * costs.dot_products_per_cycle))
+    return max(1, by_tiles // (target.vector_width(product.dot.accumulators) * costs.dot_products_per_cycle))
 
 
 def with_tile_products(
@@ -123,6 +126,8 @@ def _pays(product: TileProduct, strips: int, rows: int, columns: int, depth: int
     costs, dot = kernel_costs(target), product.dot
     tiles = strips * -(-columns // TILE_COLUMNS)
     steps = depth // product.step
-    cycles = tiles * (steps * costs.tile_product_cycles + costs.tile_sums_cycles) + costs.tile_configuration_cycles
-    vectors = rows * -(-columns // target.vector_width(dot.sums))
+    cycles = (
+        tiles * (steps * costs.tile_product_cycles + costs.tile_accumulator_cycles) + costs.tile_configuration_cycles
+    )
+    vectors = rows * -(-columns // target.vector_width(dot.accumulators))
     return cycles * costs.dot_products_per_cycle < vectors * -(-depth // dot.group)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
+from glow_mlir.codegen.bodies import Epilogue, ExtraOperand, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
@@ -19,16 +19,18 @@ from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)
-class PlaneKind:
-    """What the code for a plane of the epilogue depends on: whether it `moves` from row to row, or is `spread`."""
+class ExtraKind:
+    """
+    What the code for a extra operand of the epilogue depends on: whether it `moves` from row to row, or is `spread`.
+    """
 
     element: Attribute
     moves: bool
     spread: bool
 
-    def plane(self, pointer: Value) -> Plane:
-        """The plane of this kind whose row begins at `pointer`."""
-        return Plane(pointer, self.element, (0 if self.spread else 1,))
+    def extra(self, pointer: Value) -> ExtraOperand:
+        """The extra operand of this kind whose row begins at `pointer`."""
+        return ExtraOperand(pointer, self.element, (0 if self.spread else 1,))
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class StoredTile:
     """
     What it depends on how a tile is computed and stored: `rows` and `vectors` of it have sums of some products.
 
-    Where it is `partial`, only its first `columns` exist; where it `wraps`, it runs on from line to line. `planes` are
+    Where it is `partial`, only its first `columns` exist; where it `wraps`, it runs on from line to line. `extras` are
     the further operands of the epilogue, those that it writes first.
     """
 
@@ -47,12 +49,12 @@ class StoredTile:
     partial: bool = False
     wraps: bool = False
     epilogue: Epilogue | None = None
-    planes: tuple[PlaneKind, ...] = ()
+    extras: tuple[ExtraKind, ...] = ()
 
     @property
     def element(self) -> Attribute:
-        """The element type of the sums."""
-        return self.dot.sums
+        """The element type of the accumulators."""
+        return self.dot.accumulators
 
     @property
     def output_element(self) -> Attribute:
@@ -63,9 +65,9 @@ class StoredTile:
 def row_addresses(
     b: Builder, kernel: StoredTile, given: Mapping[str, Value], name: str, element: Attribute
 ) -> list[Value]:
-    """The address of the first column of each row: of the input, the output, or a plane that moves."""
-    number = name.removeprefix("plane")
-    step, jump = (f"plane_step{number}", f"plane_jump{number}") if number != name else (f"{name}_step", f"{name}_jump")
+    """The address of the first column of each row: of the input, the output, or a extra operand that moves."""
+    number = name.removeprefix("extra")
+    step, jump = (f"extra_step{number}", f"extra_jump{number}") if number != name else (f"{name}_step", f"{name}_jump")
     rows = [given[name]]
     position = given.get("position")
     for row in range(1, kernel.rows):
@@ -101,36 +103,36 @@ class TileStore:
     given: Mapping[str, Value]
     masks: Sequence[Value | None]
 
-    def run(self, sums: Sequence[Value]) -> None:
-        """Store the sums, row by row."""
+    def run(self, accumulators: Sequence[Value]) -> None:
+        """Store the accumulators, row by row."""
         if self.kernel.epilogue is None or self.kernel.epilogue.is_light:
-            self._unrolled(sums)
+            self._unrolled(accumulators)
         else:
-            self._looped(sums)
+            self._looped(accumulators)
 
-    def _unrolled(self, sums: Sequence[Value]) -> None:
+    def _unrolled(self, accumulators: Sequence[Value]) -> None:
         """A copy of the epilogue for each vector, in registers."""
         kernel = self.kernel
         clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
         is_even = not kernel.wraps and not any(self.masks)
-        if clips_at is not None and is_even and clips_numbers(self.b, sums, clips_at):
+        if clips_at is not None and is_even and clips_numbers(self.b, accumulators, clips_at):
             grid = Grid(self.given["output"], kernel.rows, kernel.vectors, self.given["output_step"], 1)
-            store_clipped(self.b, sums, grid, clips_at)
+            store_clipped(self.b, accumulators, grid, clips_at)
             return
         outputs = row_addresses(self.b, kernel, self.given, "output", self.kernel.output_element)
-        planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
+        extras = [self._extra_rows(index) for index in range(len(kernel.extras))]
         loaded: dict[tuple[int, int], Value] = {}
-        groups = self._groups([value.lanes for value in sums[: kernel.vectors]])
+        groups = self._groups([value.lanes for value in accumulators[: kernel.vectors]])
         for row, output in enumerate(outputs):
-            addresses = [output, *(rows[row] for rows in planes)]
+            addresses = [output, *(rows[row] for rows in extras)]
             for v, count in groups:
                 mask, first = self.masks[v], row * kernel.vectors + v
-                value = _joined(self.b, sums[first : first + count])
+                value = _joined(self.b, accumulators[first : first + count])
                 if mask is not None and kernel.tile.lanes == 1:
                     with self.b.when(mask):
-                        self.cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
+                        self.dot_group(value, addresses, v * kernel.tile.lanes, None, {}, v)
                 else:
-                    self.cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
+                    self.dot_group(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
 
     def _groups(self, lanes: Sequence[int]) -> list[tuple[int, int]]:
         """The vectors of a row that go through the epilogue together: the number of the first, and how many."""
@@ -160,18 +162,18 @@ class TileStore:
         )
 
     def _scalars_fill(self, count: int) -> bool:
-        """Whether sums are scalars on a machine with vectors, of which one takes so many of them."""
+        """Whether accumulators are scalars on a machine with vectors, of which one takes so many of them."""
         kernel = self.kernel
         return kernel.tile.lanes == 1 and self.b.target.vector_width(kernel.element) == count
 
-    def _plane_rows(self, index: int) -> list[Value]:
-        """The address of a plane for each row."""
-        kind, name = self.kernel.planes[index], f"plane{index}"
+    def _extra_rows(self, index: int) -> list[Value]:
+        """The address of a extra operand for each row."""
+        kind, name = self.kernel.extras[index], f"extra{index}"
         if not kind.moves:
             return [self.given[name]] * self.kernel.rows
         return row_addresses(self.b, self.kernel, self.given, name, kind.element)
 
-    def cell(
+    def dot_group(
         self,
         value: Value,
         addresses: Sequence[Value],
@@ -186,31 +188,31 @@ class TileStore:
             write_masked(b, value, addresses[0].at(column, self.kernel.output_element), mask)
             return
         sources: list[Value] = []
-        for index in range(kernel.epilogue.targets, len(kernel.planes)):
-            kind = kernel.planes[index]
+        for index in range(kernel.epilogue.targets, len(kernel.extras)):
+            kind = kernel.extras[index]
             found = None if kind.moves else loaded.get((index, v))
             if found is None:
                 found = loaded[index, v] = self._read(index, addresses[1 + index], column, value.lanes, mask)
             sources.append(found)
         results = kernel.epilogue.apply(b, value, sources)
-        types = [self.kernel.output_element, *(kind.element for kind in kernel.planes)]
+        types = [self.kernel.output_element, *(kind.element for kind in kernel.extras)]
         for result, address, element in zip(results, addresses, types, strict=False):
             write_masked(b, result, address.at(column, element), mask)
 
     def _read(self, index: int, address: Value, column: Index, lanes: int, mask: Value | None) -> Value:
-        """Some columns of a plane, whose row begins at an address."""
-        kind = self.kernel.planes[index]
+        """Some columns of a extra operand, whose row begins at an address."""
+        kind = self.kernel.extras[index]
         step = int(not kind.spread)
-        return kind.plane(address).read(self.b, column if step else 0, step, lanes, mask)
+        return kind.extra(address).read(self.b, column if step else 0, step, lanes, mask)
 
-    def fixed_planes(self, lanes: int, mask: Value | None) -> dict[tuple[int, int], Value]:
-        """The first `lanes` columns of the planes that all rows have in common, as `cell` takes them."""
+    def fixed_extras(self, lanes: int, mask: Value | None) -> dict[tuple[int, int], Value]:
+        """The first `lanes` columns of the extra operands that all rows have in common, as `dot_group` takes them."""
         kernel = self.kernel
         first = kernel.epilogue.targets if kernel.epilogue else 0
-        fixed = (index for index in range(first, len(kernel.planes)) if not kernel.planes[index].moves)
-        return {(index, 0): self._read(index, self.given[f"plane{index}"], 0, lanes, mask) for index in fixed}
+        fixed = (index for index in range(first, len(kernel.extras)) if not kernel.extras[index].moves)
+        return {(index, 0): self._read(index, self.given[f"extra{index}"], 0, lanes, mask) for index in fixed}
 
-    def _looped(self, sums: Sequence[Value]) -> None:
+    def _looped(self, accumulators: Sequence[Value]) -> None:
         """
         One copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the first cache.
 
@@ -219,44 +221,44 @@ class TileStore:
         """
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         wide = 1 if lanes == 1 else kernel.vectors & -kernel.vectors
-        tile = b.stack(kernel.element, len(sums) * lanes)
-        for index, value in enumerate(sums):
+        tile = b.stack(kernel.element, len(accumulators) * lanes)
+        for index, value in enumerate(accumulators):
             tile.at(index * lanes, kernel.element).store(value)
-        moving = [index for index, kind in enumerate(kernel.planes) if kind.moves]
-        carried = [self.given["output"], *(self.given[f"plane{index}"] for index in moving)]
+        moving = [index for index, kind in enumerate(kernel.extras) if kind.moves]
+        carried = [self.given["output"], *(self.given[f"extra{index}"] for index in moving)]
         if kernel.wraps:
             carried.append(self.given["position"])
         with b.loop(0, kernel.rows, carried=carried) as rows:
-            addresses = [rows.values[0], *(self.given[f"plane{index}"] for index in range(len(kernel.planes)))]
+            addresses = [rows.values[0], *(self.given[f"extra{index}"] for index in range(len(kernel.extras)))]
             for position, index in enumerate(moving):
                 addresses[1 + index] = rows.values[1 + position]
             with b.loop(0, kernel.vectors, wide) as v:
                 place = (rows.index * kernel.vectors + v) * lanes
                 value = tile.at(place, kernel.element).load(vector(kernel.element, lanes * wide))
-                self._looped_cell(value, addresses, b.index(v * lanes))
+                self._looped_group(value, addresses, b.index(v * lanes))
             rows.set(*self.next_row(rows.values, moving))
 
-    def _looped_cell(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
+    def _looped_group(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
         lanes = value.lanes
         if not self.kernel.partial:
-            self.cell(value, addresses, column, None, {}, 0)
+            self.dot_group(value, addresses, column, None, {}, 0)
             return
         left = self.given["columns"] - column
         if lanes == 1:
             with self.b.when(left > 0):
-                self.cell(value, addresses, column, None, {}, 0)
+                self.dot_group(value, addresses, column, None, {}, 0)
         else:
-            self.cell(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
+            self.dot_group(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
 
     def next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
         """The addresses of the next row, and its position in its line."""
         b, given = self.b, self.given
-        elements = [self.kernel.output_element, *(self.kernel.planes[index].element for index in moving)]
-        steps = [given["output_step"], *(given[f"plane_step{index}"] for index in moving)]
+        elements = [self.kernel.output_element, *(self.kernel.extras[index].element for index in moving)]
+        steps = [given["output_step"], *(given[f"extra_step{index}"] for index in moving)]
         if not self.kernel.wraps:
             return [v.at(step, element) for v, step, element in zip(values, steps, elements, strict=True)]
         *pointers, position = values
-        jumps = [given["output_jump"], *(given[f"plane_jump{index}"] for index in moving)]
+        jumps = [given["output_jump"], *(given[f"extra_jump{index}"] for index in moving)]
         position = position + 1
         ends = position.eq(given["width"])
         following = [

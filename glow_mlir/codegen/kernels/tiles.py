@@ -22,14 +22,15 @@ class Tile:
     """
     A block of the output kept in registers: `rows` by `vectors` vectors of `lanes` elements.
 
-    The columns of one tile are a panel of packed weights. It takes `sums` vectors of independent sums, and a tile of
+    The columns of one tile are a panel of packed weights. It takes `accumulators` vectors of independent accumulators,
+    and a tile of
     `fewest_rows`, to keep the multiply-add units busy.
     """
 
     rows: int
     vectors: int
     lanes: int
-    sums: int
+    accumulators: int
     fewest_rows: int
 
     @property
@@ -52,17 +53,19 @@ class Columns:
 @cache
 def tile_for(target: Target, element: Attribute, lanes: int | None = None) -> Tile:
     """
-    Return the tile for a target and an element type, in vectors of `lanes` sums, by default as many as fit one.
+    Return the tile for a target and an element type, in vectors of `lanes` accumulators, by default as many as fit one.
 
     All but a few registers accumulate; the rest hold one row of the panel and one spread element.
     """
     costs, lanes = kernel_costs(target), lanes or target.vector_width(element)
     if lanes == 1 and is_integer(element):
-        return Tile(costs.core_tile_rows, costs.core_tile_sums, lanes, costs.independent_sums, costs.fewest_rows)
+        return Tile(
+            costs.core_tile_rows, costs.core_tile_accumulators, lanes, costs.independent_accumulators, costs.fewest_rows
+        )
     vectors = costs.tile_vectors
     fitting = (target.vector_registers - 1) // vectors - 1
     rows = max(1, min(costs.tile_rows, fitting))
-    return Tile(rows, vectors, lanes, costs.independent_sums, costs.fewest_rows)
+    return Tile(rows, vectors, lanes, costs.independent_accumulators, costs.fewest_rows)
 
 
 def line_elements(target: Target, element: Attribute) -> int:

@@ -151,7 +151,7 @@ class Frame:
 
     program: Program
     strides: Sequence[Shape]
-    """By how many elements each dimension moves the result, the operands, and planes."""
+    """By how many elements each dimension moves the result, the operands, and extra operands."""
 
     @cached_property
     def axes(self) -> list[Axis]:
@@ -183,7 +183,7 @@ class Frame:
         return [dimension for dimension in self.program.parallel if dimension not in known]
 
     def steps(self, dimension: int | None) -> Shape:
-        """By how many elements a dimension moves the result, operands and planes."""
+        """By how many elements a dimension moves the result, operands and extra operands."""
         return tuple(0 if dimension is None else strides[dimension] for strides in self.strides)
 
     @cached_property
@@ -404,7 +404,7 @@ class InWindows(Emission):
         return found
 
     def start(self, number: int, at: Spot) -> Index:
-        """Where the result (0), an operand or a plane is read at a place, but for channels."""
+        """Where the result (0), an operand or a extra operand is read at a place, but for channels."""
         order = [*self.frame.others, *self.frame.moved]
         if not any(axis.number == number - 1 for axis in self.frame.axes):
             return linear([at.indices[d] for d in order], [self.strides[number][d] for d in order])

@@ -298,12 +298,12 @@ class OutputTransform(TileOutput):
             image, y, x = Tiles(b, given, form.height, form.width).place(index)
             height = b.min(given["height"] - y, form.height)
             width = b.min(given["width"] - x, form.width)
-            places = pixel_places(given, self.planes, (image, y, x))
+            places = pixel_places(given, self.extras, (image, y, x))
             products = given["products"].at(index * self.panel, self.element)
             with b.loop(0, given["columns"], self.lanes) as channel:
                 self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
                 with b.loop(0, height) as line:
-                    steps = pixel_steps(given, self.planes)
+                    steps = pixel_steps(given, self.extras)
                     starts = [p + line * step[1] for p, step in zip(places, steps, strict=True)]
                     self._line(b, given, buffer, line, width, starts, channel)
 
@@ -335,7 +335,7 @@ class OutputTransform(TileOutput):
         bias = given["bias"].at(channel, self.element).load(type_) if self.bias else None
         for x, value in enumerate(emit_product(b, self.form.axes[1].output, values)):
             results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
-        steps = [step[2] for step in pixel_steps(given, self.planes)]
+        steps = [step[2] for step in pixel_steps(given, self.extras)]
         with b.loop(0, width, carried=list(places)) as stores:
             value = results.at(stores.index * self.lanes, self.element).load(type_)
             self.store(b, given, value, stores.values, channel)

@@ -41,11 +41,11 @@ def loaded_as(element: Attribute) -> Attribute:
     return i16 if is_half(element) else signless(element)
 
 
-def to_sums(b: Builder, x: Value, element: Attribute, sums: Attribute) -> Value:
+def to_accumulators(b: Builder, x: Value, element: Attribute, accumulators: Attribute) -> Value:
     """Return elements, as they were loaded, in the type in which their products are summed, exactly."""
     if is_half(element):
         return widen(b, b.bitcast(x, element))
-    return b.cast(x, sums, signed=not is_unsigned(element))
+    return b.cast(x, accumulators, signed=not is_unsigned(element))
 
 
 def narrow(b: Builder, x: Value, element: Attribute) -> Value:

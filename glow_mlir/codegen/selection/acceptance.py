@@ -39,7 +39,7 @@ def _executes(kernel: Kernel, op: Operation) -> bool:
 
 
 def is_even(body: Body) -> bool:
-    """Whether the ops of a body can be emitted, and its planes have their columns side by side."""
+    """Whether the ops of a body can be emitted, and its extra operands have their columns side by side."""
     operands = zip((*body.targets, *body.sources), body.maps, strict=True)
     steps = [strides_over(affine, strides_of(value)) for value, affine in operands]
     even = all(not step or step[-1] in (0, 1) for step in steps)

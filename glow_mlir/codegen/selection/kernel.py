@@ -240,7 +240,7 @@ class Kernel(ABC, Generic[OpT]):
     passes: ClassVar[str] = ""
     """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
     EPILOGUE: ClassVar[bool] = False
-    """Whether the kernel applies epilogues whose planes have their columns side by side."""
+    """Whether the kernel applies epilogues whose extra operands have their columns side by side."""
     STRIDED_INNER: ClassVar[bool] = False
     """Whether the kernel is as fast where elements along the innermost axis of an operand lie apart."""
     PROLOGUE: ClassVar[bool] = False

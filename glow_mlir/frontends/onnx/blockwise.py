@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f8E8M0FNU, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_sub_bytes, unpack_sub_bytes
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
@@ -49,7 +49,7 @@ def matmul_nbits(node: Node) -> SSAValue:
         left = node.emit(ReshapeOp, left, shape=(1, *sizes_of(left)))
     if sizes_of(left)[-1] != depth:
         raise ModelError(f"{node.kind}: rows have {sizes_of(left)[-1]} elements, and K is {depth}", node=node.name)
-    if depth * bits % CELL_BITS:
+    if depth * bits % DOT_GROUP_BITS:
         # Kernels read whole cells: the quantized values that fill up the last block are multiplied by zeros.
         zeros = [0] * (2 * rank_of(left) - 1)
         left = node.emit(PadOp, left, pads=[*zeros, blocks * block - depth])

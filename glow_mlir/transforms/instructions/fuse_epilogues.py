@@ -133,13 +133,13 @@ class EpilogueFusion(Fusion):
         if first is None or any(size != 1 and not step for size, step in zip(sizes, first, strict=True)):
             return False
         further = [*stack.targets, *(source for source in stack.sources if source is not value)]
-        planes = self.planes(further, sizes, producer)
-        if planes is None:
+        extras = self.extras(further, sizes, producer)
+        if extras is None:
             return False
         count, body = len(stack.targets), body_with_first(stack, value)
         self.accesses.forget(producer)
         producer.attach_epilogue(
-            planes.buffers[0], planes.buffers[1:count], planes.buffers[count:], planes.maps[1:], body
+            extras.buffers[0], extras.buffers[1:count], extras.buffers[count:], extras.maps[1:], body
         )
         is_kept = self.backend.can_fuse(producer, self.storage, self.target)
         if not is_kept:
@@ -148,5 +148,5 @@ class EpilogueFusion(Fusion):
         if is_kept:
             self.finish(producer, True, "stacks turned into epilogues")
         else:
-            erase_unused(planes.buffers)
+            erase_unused(extras.buffers)
         return is_kept

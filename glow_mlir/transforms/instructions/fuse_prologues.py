@@ -90,19 +90,19 @@ class PrologueFusion(Fusion):
         """Make the stack the prologue of `consumer`; false if its operands do not fit, or the backend refuses."""
         first, stack = consumer.inputs()[0], self.stack
         further = [source, *(other for other in stack.sources if other is not source)]
-        planes = self.planes(further, shape_of(first), consumer)
-        if planes is None:
+        extras = self.extras(further, shape_of(first), consumer)
+        if extras is None:
             return False
         self.accesses.forget(consumer)
         body = body_with_first(stack, source)
-        consumer.attach_prologue(planes.buffers[0], planes.buffers[1:], planes.maps[1:], body)
+        consumer.attach_prologue(extras.buffers[0], extras.buffers[1:], extras.maps[1:], body)
         is_kept = self.backend.can_fuse(consumer, self.storage, self.target)
         if not is_kept:
             consumer.detach_prologue(first)
         self.accesses.add(consumer)
         if is_kept:
             self.finish(consumer, False, "stacks turned into prologues")
-            keep_until(self.accesses, planes.buffers, consumer)
+            keep_until(self.accesses, extras.buffers, consumer)
         else:
-            erase_unused(planes.buffers)
+            erase_unused(extras.buffers)
         return is_kept

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_sub_bytes
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, Blockwise, BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -80,14 +80,14 @@ class QuantizeWeights(Pattern):
         rewriter.replace(op, (), [rows])
 
     def _missing(self, depth: int) -> int:
-        """The number of quantized values that a row lacks to fill whole cells."""
-        return -depth % (CELL_BITS // self.bits)
+        """The number of quantized values that a row lacks to fill whole dot groups."""
+        return -depth % (DOT_GROUP_BITS // self.bits)
 
     def _numbers(self, value: SSAValue, is_turned: bool, rewriter: Rewriter) -> SSAValue | None:
         """
         The dequantized blocks of a constant matrix, or of its transpose; `None` if it is not quantized.
 
-        Rows are zero-padded to whole cells.
+        Rows are zero-padded to whole dot groups.
         """
         shape = shape_of(value)
         if len(shape) != 2 or element_of(value) != f32 or shape[not is_turned] < FEWEST:
@@ -111,8 +111,8 @@ class QuantizeWeightsPass(PatternPass):
     operands of matrix products, and embedding tables (Glow's fused rows).
 
     Applies to finite f32 matrices at least 16 deep; others stay as they are, and a warning reports if there is none.
-    Rows are zero-padded to whole cells of 32 bits. Operators of the nodes or kinds in `keep` keep their weights. No
-    profile is needed: activations stay f32.
+    Rows are zero-padded to whole dot groups of 32 bits. Operators of the nodes or kinds in `keep` keep their weights.
+    No profile is needed: activations stay f32.
     """
 
     name = "quantize-weights"

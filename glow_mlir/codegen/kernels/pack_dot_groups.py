@@ -1,4 +1,4 @@
-"""Packing of narrow elements in cells at run time, as `glow_mlir/constants/layouts.py` has them."""
+"""Packing of narrow elements in dot groups at run time, as `glow_mlir/constants/layouts.py` has them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from glow_mlir.codegen.builder.nests import linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import i32, integer_of_width, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.kernels.dot_products import CellProduct
+from glow_mlir.codegen.kernels.dot_products import DotGroupProduct
 from glow_mlir.codegen.kernels.gemm import emit_panels
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
-from glow_mlir.constants.sub_byte_values import CELL_BITS
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.support.dataclass import dataclass
@@ -35,8 +35,8 @@ class Matrix:
     axes: Sequence[tuple[int, int]]
 
 
-def emit_pack_cells(
-    b: Builder, packed: Value, matrix: Matrix, dot: CellProduct, tile: Tile, share: Partition = ALL
+def emit_pack_dot_groups(
+    b: Builder, packed: Value, matrix: Matrix, dot: DotGroupProduct, tile: Tile, share: Partition = ALL
 ) -> None:
     """
     Emit the packing of a matrix as `layouts.matrix_panels` has it in the form of `dot`.
@@ -60,7 +60,7 @@ def emit_pack_cells(
         if dot.start:
             _start(b, columns, rows, dot, tile)
 
-    emit_panels(b, packed, matrix.columns, rows, tile, dot.right_cell, panel, share)
+    emit_panels(b, packed, matrix.columns, rows, tile, dot.right_group, panel, share)
 
 
 def _pack(
@@ -70,42 +70,49 @@ def _pack(
     lanes: int,
     mask: Value | None,
     matrix: Matrix,
-    dot: CellProduct,
+    dot: DotGroupProduct,
     panel: int,
 ) -> None:
     """Pack some neighbouring columns of a panel, those outside `mask` excepted."""
     *outer, (run, step) = matrix.axes
     whole, rest = divmod(run, dot.group)
     places = [position * (whole + (rest > 0)) for position in contiguous_strides(tuple(size for size, _ in outer))]
-    target = columns.weights.at(first + (panel if dot.start else 0), dot.right_cell)
-    in_word = CELL_BITS // bit_width(dot.memory)
+    target = columns.weights.at(first + (panel if dot.start else 0), dot.right_group)
+    in_word = DOT_GROUP_BITS // bit_width(dot.memory)
     source = matrix.pointer.at((columns.start + first) * matrix.column_step, dot.memory)
 
     def pack_run(indices: list[Index]) -> None:
         begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, places)
 
-        def cell(number: Index, places: range) -> None:
+        def dot_group(number: Index, places: range) -> None:
             address = source.at(number * (dot.group * step) + begin, dot.memory)
-            stored = target.at((number + row) * panel, dot.right_cell)
+            stored = target.at((number + row) * panel, dot.right_group)
             for word in range(dot.group // in_word):
                 value = _word(b, address, step, places, word * in_word, lanes, mask, dot)
                 stored.at(word, i32).store(value)
 
         with b.loop(0, whole) as number:
-            cell(number, range(dot.group))
+            dot_group(number, range(dot.group))
         if rest:
             shared = dot.interleave(run).shared(run)
-            cell(whole, range(shared, shared + rest))
+            dot_group(whole, range(shared, shared + rest))
 
     nest(b, [size for size, _ in outer], pack_run)
 
 
 def _word(
-    b: Builder, address: Value, step: int, places: range, first: int, lanes: int, mask: Value | None, dot: CellProduct
+    b: Builder,
+    address: Value,
+    step: int,
+    places: range,
+    first: int,
+    lanes: int,
+    mask: Value | None,
+    dot: DotGroupProduct,
 ) -> Value:
-    """A word, from place `first` on, of a cell of each of some columns: elements in `places` of it, and zeros."""
+    """A word, from place `first` on, of a dot group of each of some columns: elements in `places` of it, and zeros."""
     bits = bit_width(dot.memory)
-    type_, held = vector(integer_of_width(bits), lanes), range(first, first + CELL_BITS // bits)
+    type_, held = vector(integer_of_width(bits), lanes), range(first, first + DOT_GROUP_BITS // bits)
     word: Value | None = None
     for number, place in enumerate(places):
         if place not in held:
@@ -117,17 +124,17 @@ def _word(
     return b.constant(0, vector(i32, lanes)) if word is None else word
 
 
-def _start(b: Builder, columns: Columns, rows: Index, dot: CellProduct, tile: Tile) -> None:
+def _start(b: Builder, columns: Columns, rows: Index, dot: DotGroupProduct, tile: Tile) -> None:
     """Write the first row of a panel from its columns."""
     type_ = dot.instruction.columns(tile.lanes)
-    ones = b.constant(_ONES if type_info(type_).bits == CELL_BITS else 1, type_)
+    ones = b.constant(_ONES if type_info(type_).bits == DOT_GROUP_BITS else 1, type_)
     left = dot.instruction.parts(b, ones, signed=False)
     for v in range(columns.vectors):
         first = columns.weights.at(v * tile.lanes, i32)
         zero = b.constant(0, vector(i32, tile.lanes))
         with b.loop(1, rows, carried=[zero]) as loop:
-            cells = dot.columns(
-                b, columns.weights.at(loop.index * tile.panel + v * tile.lanes, dot.right_cell), tile.lanes
+            dot_groups = dot.columns(
+                b, columns.weights.at(loop.index * tile.panel + v * tile.lanes, dot.right_group), tile.lanes
             )
-            loop.set(dot.multiply_add(b, left, cells, loop.values[0]))
+            loop.set(dot.multiply_add(b, left, dot_groups, loop.values[0]))
         first.store(loop.results[0] * abs(dot.start))
