@@ -73,7 +73,7 @@ class _Recurrence:
     number: int
 
     def run(self, is_reversed: bool) -> tuple[list[SSAValue], SSAValue, SSAValue]:
-        """The hidden states [1, batch, hidden] in order of the input, the last hidden state, and the last cell state."""
+        """The hidden states [1, batch, hidden] in order of the input, then the last hidden and the last cell state."""
         node = self.node
         steps, batch, width = node.shape(0)
         hidden_size = node.shape(2)[1]
