@@ -43,8 +43,8 @@ def separated(model: onnx.ModelProto) -> onnx.ModelProto:
     A copy of a model in its inference form, with functions inlined, in which an `Identity` of a vector becomes a
     separate initializer.
 
-    Exporters such as PyTorch's write initializers of equal value once: untrained biases, scales and statistics. Matrices
-    stay shared, because that is intended, as for an embedding and the output layer of a decoder.
+    Exporters such as PyTorch's write initializers of equal value once: untrained biases, scales and statistics.
+    Matrices stay shared, because that is intended, as for an embedding and the output layer of a decoder.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(inlined(model))
