@@ -78,7 +78,7 @@ LAYERS: dict[type[HighOp], str] = {LstmOp: "LSTM", GruOp: "GRU", RnnOp: "RNN"}
 
 
 def _gate_functions(op: Any) -> dict[str, Any]:
-    """The names of activation functions and their parameters; ONNX lists parameters only of functions that have them."""
+    """The names of activation functions, and their parameters, listed only for functions that have them."""
     names = [text(item) for item in op.activations]
     found: dict[str, Any] = {"activations": ["".join(part.title() for part in name.split("_")) for name in names]}
     for given, field, attribute in ((op.alphas, "alpha", "activation_alpha"), (op.betas, "beta", "activation_beta")):
