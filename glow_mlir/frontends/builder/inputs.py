@@ -85,7 +85,7 @@ def without_trip_capacities(
         given: Dimension = plain_numbers(dimensions[label])
         most = given[1] if isinstance(given, tuple) else given
         if most is None or most < 1:
-            raise OptionError(f"there is no room for {given!r} trips of '{label}'", hint="a number from 1 on")
+            raise OptionError(f"invalid trip capacity {given!r} of '{label}'", hint="a number from 1 on")
         trip_capacities[label] = most
     return own, trip_capacities
 

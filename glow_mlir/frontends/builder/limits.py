@@ -32,7 +32,7 @@ def _check_type(type_: Attribute) -> None:
     sizes = sizes_of(type_)
     for size in sizes:
         if not isinstance(size, int) and smallest(size) < 0:
-            hint = "give bounds for which it is not, or sizes"
+            hint = "give narrower bounds, or sizes"
             raise UnsupportedError(f"the size {size} may be negative", hint=hint)
     check_shape([largest(size) for size in sizes])
 
@@ -46,10 +46,10 @@ def check_shape(shape: Sequence[int]) -> None:
     if min(shape, default=0) < 0:
         raise VerifyException(f"no value has the shape {tuple(shape)} (hint: check what its sizes come from)")
     if len(shape) > MAX_AXES:
-        hint = f"values have at most {MAX_AXES} axes: merge some that follow each other"
+        hint = f"values have at most {MAX_AXES} axes: merge adjacent ones"
         raise UnsupportedError(f"a value of {len(shape)} axes is not supported", hint=hint)
     if math.prod([size or 1 for size in shape]) > MAX_ELEMENTS:
-        hint = "check the sizes of inputs, and constants that say how large a value is"
+        hint = "check the sizes of inputs, and constants that determine sizes"
         raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 
 

@@ -42,10 +42,10 @@ def missing_value(
         if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
             return RunTimeSizeError(f"that {what} is computed of")
         if not isinstance(root.owner, GetOp):
-            return TripValuesError(f"{what} is computed anew in each iteration", node=node)
+            return TripValuesError(f"{what} depends on the iteration", node=node)
         if (count := size_of(root)) > MAX_READ:
             large = f"'{root.owner.storage_name}' has {count} elements"
-            hint = f"{large}, and the value of one with more than {MAX_READ} fixes no shape"
+            hint = f"{large}, but only values of at most {MAX_READ} elements can determine shapes"
             return LargeInputError(reason, node=node, hint=hint)
         names.add(root.owner.storage_name)
     ordered = [name for name in inputs if name in names]

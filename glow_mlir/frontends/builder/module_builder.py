@@ -295,7 +295,7 @@ class ModuleBuilder:
             error.hint = fitting_hint(error.hint, self.has_bounds)
             self.problems.errors.append(error)
         except MemoryError as error:
-            hint = "check the constants that say how large its results are"
+            hint = "check the constants that determine the sizes of its results"
             raise ModelError(f"{kind}: its results do not fit into memory", node=name, hint=hint) from error
         except VerifyException as error:
             raise ModelError(f"{kind}: {error}", node=name) from error

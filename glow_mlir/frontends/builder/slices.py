@@ -72,7 +72,7 @@ def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> S
 def iota(node: NodeBuilder, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
     """The vector 0, 1, …, `count` − 1, times a step; raises `UnsupportedError` beyond `MAX_POSITIONS`."""
     if largest(count) > MAX_POSITIONS:
-        raise node.unsupported(f"{largest(count)} places in a row are more than {MAX_POSITIONS}")
+        raise node.unsupported(f"{largest(count)} positions are more than {MAX_POSITIONS}")
     numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
     return cut(node, numbers, {0: (0, count)})
 

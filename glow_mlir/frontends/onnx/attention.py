@@ -96,7 +96,7 @@ def _check_operands(node: Node) -> None:
         hint = "each head of keys has a head of values"
         raise ModelError(f"{keys} heads of keys do not match {values} of values", node=node.name, hint=hint)
     if queries % keys:
-        hint = "as many heads of queries have to share each head of keys and values"
+        hint = "the number of heads of keys divides that of queries"
         raise ModelError(f"{queries} heads of queries cannot share {keys} of keys", node=node.name, hint=hint)
 
 

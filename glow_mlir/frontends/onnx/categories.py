@@ -38,8 +38,8 @@ def looked_up(
     Map each element to the entry of `results` at its position in a list of categories.
 
     `results` has an entry for each category, and a last one for all other elements. If a category is repeated, the
-    first one counts. Categories of strings are strings; numeric elements are compared with numeric categories, to whose
-    type theirs is promoted. NaN matches the category NaN only if `nan_equals`.
+    first one counts. Categories are strings if the elements are strings, else numbers. NaN matches the category NaN
+    only if `nan_equals`.
     """
     if isinstance(value, Strings):
         return _by_table(node, value.numbers, node.strings.numbers(categories), results)

@@ -66,7 +66,7 @@ def _branch(node: Node) -> list[Value] | None:
     check_number(node, len(one), len(other), "a branch gives")
     for position, pair in enumerate(zip(one, other, strict=True)):
         if structure_of(pair[0]) != structure_of(pair[1]):
-            raise _differing(node, f"result {position} differs between the branches in more than numbers")
+            raise _differing(node, f"result {position} has different structures in the branches")
     results = [[leaf for value in end for leaf in leaves_of(value)[0]] for end in (one, other)]
     for position, (first, second) in enumerate(zip(*results, strict=True)):
         _check_alike(node, position, first, second)

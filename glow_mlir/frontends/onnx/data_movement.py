@@ -248,7 +248,7 @@ def _slice(
 
 
 def _part(start: Bound, end: Bound, step: int, size: Size) -> tuple[Size, Size, int] | None:
-    """Start, end and step of a slice of an axis, clamped to it; `None` if they depend on data or not only on sums."""
+    """Start, end and step of a slice of an axis, clamped to it; `None` if they are computed or cannot be decided."""
     if isinstance(start, SSAValue) or isinstance(end, SSAValue):
         return None
     if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):

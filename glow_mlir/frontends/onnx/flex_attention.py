@@ -56,7 +56,9 @@ def _groups(node: Node) -> Groups:
     queries, keys, values = (size_along(node.input(position), 1) for position in range(3))
     if keys != values or keys < 1 or queries % keys:
         reason = f"{queries} heads of queries cannot share {keys} of keys and {values} of values"
-        raise ModelError(reason, node=node.name, hint="as many of queries share each, and keys and values have as many")
+        raise ModelError(
+            reason, node=node.name, hint="keys and values have as many heads, a divisor of those of queries"
+        )
     return Groups(queries, keys)
 
 

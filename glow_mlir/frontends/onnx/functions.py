@@ -175,7 +175,7 @@ def _is_defined(domain: str, kind: str, version: int) -> bool:
 
 
 def unknown_operator(domain: str, kind: str, opsets: Mapping[str, int]) -> str:
-    """The label of an operator that cannot be imported; empty if it can be."""
+    """The label of an operator that cannot be imported; empty if it can be, or only lacks an opset import."""
     domain = plain_domain(domain)
     version = opsets.get(domain)
     is_known = has_importer(domain, kind) if version is None else _is_defined(domain, kind, version)

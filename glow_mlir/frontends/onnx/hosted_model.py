@@ -173,7 +173,7 @@ class _Part:
         }
         for name, type_ in self._structured.items():
             if "map" in type_words(type_):
-                raise UnsupportedError(f"input '{name}' is a map, which DictVectorizer and CastMap take alone")
+                raise UnsupportedError(f"input '{name}' is a map, which only DictVectorizer and CastMap take")
         if not self._structured:  # Report the model's errors at once.
             self._known[()] = compile_(self._model)
 

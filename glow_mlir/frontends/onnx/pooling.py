@@ -97,7 +97,7 @@ def max_unpool(node: Node) -> SSAValue:
         return image
     wanted = node.integers(2, "the shape")
     if len(wanted) != len(shape) or any(a < b for a, b in zip(wanted, shape, strict=True)):
-        raise ModelError(f"MaxUnpool: an output of shape {wanted} has no room for {shape}", node=node.name)
+        raise ModelError(f"MaxUnpool: the output shape {wanted} is smaller than {shape}", node=node.name)
     node.check_size(*wanted)
     return node.emit(PadOp, image, pads=(*(0,) * len(shape), *np.subtract(wanted, shape).tolist()))
 

@@ -159,7 +159,7 @@ def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> U
         return None
     if offset is not None and offset.size != 1:
         reason = f"{node.kind}: {offset.size} zero points do not fit one scale"
-        raise ModelError(reason, node=node.name, hint="expected as many as scales")
+        raise ModelError(reason, node=node.name, hint="expected one zero point for each scale")
     if not is_integer(element):
         raise node.unsupported(f"quantized values of type {element} are not supported")
     ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
@@ -190,7 +190,7 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
         return node.emit(ReshapeOp, value, shape=line)
     if block < 0 or len(given) != len(sizes):
         reason = f"{node.kind}: parameters of shape {given} do not match blocks of {block} in {sizes}"
-        raise ModelError(reason, node=node.name, hint="they have an axis for each axis, as many as blocks along one")
+        raise ModelError(reason, node=node.name, hint="expected the same rank, with one element for each block")
     before, after = given[:axis], given[axis + 1 :]
     single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
     repeated = node.emit(ExpandOp, single, shape=(*before, given[axis], block, *after))

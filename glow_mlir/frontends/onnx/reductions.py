@@ -142,7 +142,7 @@ def mean_variance_normalization(node: Node) -> SSAValue:
     axes = node.ints("axes", _MVN_AXES)
     if not node.has("axes") and node.rank() < 4:
         axes = tuple(axis for axis in _MVN_AXES if axis < node.rank())
-        node.doubt(f"its axes are {list(_MVN_AXES)}, of {node.rank()}", f"{list(axes)} are taken", "say which it has")
+        node.doubt(f"axes {list(_MVN_AXES)} do not fit rank {node.rank()}", f"{list(axes)} are used", "set axes")
     return standardized(node, axes)
 
 

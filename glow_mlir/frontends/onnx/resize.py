@@ -64,7 +64,7 @@ def _scaled(node: Node, size: Size, scale: float) -> Size:
     part = Fraction(scale).limit_denominator(_MAX_PARTS)
     # Sizes beyond f32's exact integers are refused: there may be too many to check all of them.
     if max(scale, 1.0) * size.most >= _MAX_EXACT or not _is_quotient(size, factor, part):
-        reason = f"{node.kind}: {size} elements scaled by {scale} have no size of that form"
+        reason = f"{node.kind}: {size} elements scaled by {scale} have no size that is a quotient"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
 

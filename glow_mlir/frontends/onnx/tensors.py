@@ -144,7 +144,7 @@ def _size(text: str) -> int:
     except ValueError as error:
         raise ValueError(f"its offset or length is '{text[:MAX_SHOWN]}', which is not a number") from error
     if size < 0:
-        raise ValueError(f"it cannot have {size} bytes, or begin there")
+        raise ValueError(f"its offset or length {size} is negative")
     return size
 
 

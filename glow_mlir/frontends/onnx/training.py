@@ -138,7 +138,7 @@ def _all_updated(node: Node, kind: type[_Update]) -> Sequence[SSAValue]:
     """
     given, groups = node.present()[2:], 2 + kind.KEPT
     if not given or len(given) % groups:
-        hint = f"behind R and T there are {groups} for each tensor"
+        hint = f"R and T are followed by {groups} for each tensor"
         raise ModelError(f"{node.kind}: {len(given)} tensors", node=node.name, hint=hint)
     number, update = len(given) // groups, kind(node)
     operands = [update.formulas.of(value) for value in given]

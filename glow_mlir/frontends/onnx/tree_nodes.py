@@ -68,7 +68,7 @@ def _check_features(node: Node, trees: Trees, columns: object) -> None:
     """Raise `ModelError` for a feature that the input does not have."""
     most = int(trees.features.max())
     if trees.features.min() < 0 or (isinstance(columns, int) and most >= columns):
-        raise ModelError(f"{node.kind}: feature {most} of {columns} is tested", node=node.name)
+        raise ModelError(f"{node.kind}: feature {most} of {columns} does not exist", node=node.name)
 
 
 def _check_targets(node: Node, trees: Trees, size: int) -> None:

@@ -120,7 +120,7 @@ def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
         key, position = _read_varint(data, position, end, _LONGEST_KEY)
         number, kind, content = key >> 3, key & 7, -1
         if not 0 < number < 1 << 29:
-            raise ValueError(f"field {number} cannot be")
+            raise ValueError(f"field {number} is invalid")
         if kind == _VARINT:
             position = _read_varint(data, position, end)[1]
         elif kind == _BYTES:

@@ -115,7 +115,7 @@ def slice_bounds(node: TorchNode, size: Size, start: Size | None, end: Size | No
     last = size if end is None or end == END else _bound(node, end, size)
     if smallest(last - first) < 0:
         if largest(last - first) > 0:
-            raise node.unsupported(f"it is open whether {last} is behind {first}")
+            raise node.unsupported(f"it is unknown whether {last} is after {first}")
         last = first
     return first, last
 
@@ -124,12 +124,12 @@ def _bound(node: TorchNode, bound: Size, size: Size) -> Size:
     if largest(bound) < 0:
         bound = bound + size
     elif smallest(bound) < 0:
-        raise node.unsupported(f"it is open whether {bound} is negative")
+        raise node.unsupported(f"it is unknown whether {bound} is negative")
     if smallest(bound) >= largest(size) or smallest(bound - size) >= 0:
         return size
     if largest(bound - size) <= 0:
         return bound if smallest(bound) >= 0 else 0
-    raise node.unsupported(f"it is open whether {bound} is within {size}")
+    raise node.unsupported(f"it is unknown whether {bound} is within {size}")
 
 
 @torch_operator("narrow_copy.default")
@@ -225,6 +225,6 @@ def resize(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
     """The first elements in other sizes; elements that PyTorch leaves undefined are 0."""
     given, wanted = product_of(sizes_of(value)), product_of(node.sizes)
     if not isinstance(given, int) or not isinstance(wanted, int):
-        raise node.unsupported("sizes that are known at run time only are not changed")
+        raise node.unsupported("resizing is not supported for sizes known at run time only")
     elements = pad_value(node, node.reshaped(value, (given,)), [(0, wanted - given)], "constant", node.tensor(0))
     return node.reshaped(elements)

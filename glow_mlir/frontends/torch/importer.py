@@ -159,7 +159,7 @@ class GraphImport:
             value = self._found(reference)
             traced = self._traced[reference.name][reference.index]
             if not isinstance(traced, TracedTensor):
-                raise UnsupportedError(f"the output '{name}' is no tensor")
+                raise UnsupportedError(f"the output '{name}' is not a tensor")
             builder.add_output(name, self._in_order(builder, name, value, traced, to_memory=True))
 
     def _save(self, builder: ModuleBuilder, target: str, argument: Argument) -> None:
@@ -176,7 +176,7 @@ class GraphImport:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
             if has_effects(traced):
-                reason = f"the operator {traced.target} gives no tensor"
+                reason = f"the operator {traced.target} does not return a tensor"
                 self.failed[traced.name] = reason
                 builder.problems.errors.append(UnsupportedError(reason, node=traced.name, file=str(traced.location)))
             return

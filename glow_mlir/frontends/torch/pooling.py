@@ -158,7 +158,7 @@ def _trailing(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes) -> 
     for axis, (size, outputs) in enumerate(zip(sizes_of(x)[-count:], result[-count:], strict=True)):
         if not isinstance(size, int) or not isinstance(outputs, int):
             if windows.ceil_mode:
-                raise node.unsupported("windows that reach over the border, where sizes are known at run time only")
+                raise node.unsupported("windows beyond the border of an image whose size is known at run time only")
             found.append(windows.padding[axis])
             continue
         reach = (outputs - 1) * windows.strides[axis] + windows.kernel[axis]

@@ -53,7 +53,7 @@ class Resampling:
             and not self.align_corners
             and any(scale != float(np.float32(scale)) for scale in ratios)
         ):
-            raise node.unsupported("scales with more digits than floats of 32 bits have, of images of f64")
+            raise node.unsupported("f64 images with scales that f32 cannot represent exactly")
         wide = node.cast(x, wide_type(element_of(x)))
         return node.cast(self._resized(node, wide, coordinates=words, **properties), element_of(x))
 
@@ -86,7 +86,7 @@ class Resampling:
             return self._resized(node, x, coordinates=coordinates, rounding=rounding)
         if len(wanted) != len(self.sizes):
             raise node.unsupported(
-                "nearest elements where sizes are known at run time only, and scales no whole numbers"
+                "nearest elements of sizes known at run time only, with scales that are not integers"
             )
         for axis, positions in wanted.items():
             x = node.emit(GatherOp, x, node.constant(positions, "places"), axis=axis)

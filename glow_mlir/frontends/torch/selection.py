@@ -116,7 +116,7 @@ def _unique(
     element = element_of(rows)
     given = node.cast(rows, i64) if is_bool(element) else rows
     if 0 in sizes_of(rows):
-        raise node.unsupported("there are no elements among which there are different ones")
+        raise node.unsupported("unique elements of an empty tensor are not supported")
     found, _, numbers, occurrences, count = node.emit_all(UniqueOp, given, sorted=True)
     size = node.bind_symbol(count, largest(sizes_of(rows)[0]))
     node.binds(size, 0 if axis is None else axis)
@@ -135,11 +135,11 @@ def unique_consecutive(
 ) -> list[SSAValue]:
     """The first elements of runs of equal elements; the run of each element; and the lengths of runs."""
     if axis is not None and rank_of(value) != 1:
-        raise node.unsupported("slices of an axis that follow one another are not compared")
+        raise node.unsupported("comparing consecutive slices of an axis is not supported")
     elements = flat(node, value)
     (size,) = sizes_of(elements)
     if size == 0:
-        raise node.unsupported("there are no elements among which there are different ones")
+        raise node.unsupported("unique elements of an empty tensor are not supported")
     ahead, behind = (cut(node, elements, {0: bounds}) for bounds in ((0, size - 1), (1, size)))
     differs = node.emit(NotOp, node.emit(EqualOp, ahead, behind))
     begins = node.emit(ConcatOp, [node.splat(1, i1, (1,)), differs], axis=0)

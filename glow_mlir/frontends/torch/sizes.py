@@ -58,7 +58,7 @@ def size_of_expression(size: TracedSize, known: Mapping[str, Size]) -> Size:
         return int(size.value)
     if size.word == "symbol":
         if (found := known.get(str(size.value))) is None:
-            raise UnsupportedError(f"the size {size.value}, which data decides, is not supported")
+            raise UnsupportedError(f"the size {size.value}, which depends on data, is not supported")
         return found
     operation = OPERATIONS.get(size.word)
     if operation is not None:

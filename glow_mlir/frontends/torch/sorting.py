@@ -25,7 +25,7 @@ def length(node: TorchNode, value: SSAValue, axis: int) -> int:
     """The size of an axis; raises `UnsupportedError` if it is known at run time only."""
     size = sizes_of(value)[axis]
     if not isinstance(size, int):
-        raise node.unsupported("an axis whose size is known at run time only is not put in order")
+        raise node.unsupported("sorting an axis whose size is known at run time only is not supported")
     return size
 
 

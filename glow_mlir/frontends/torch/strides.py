@@ -89,7 +89,7 @@ def diagonal_scatter(
     if found.count == 0:
         return value
     if not isinstance(found.columns, int) or not isinstance(found.count, int) or not isinstance(found.first, int):
-        raise node.unsupported("a diagonal whose size is known at run time only is not replaced")
+        raise node.unsupported("replacing a diagonal whose size is known at run time only is not supported")
     lines = found.lines(node, value)
     positions = node.constant(found.first + (found.columns + 1) * np.arange(found.count, dtype=np.int64))
     result = scatter_slices(node, lines, rank_of(lines) - 1, positions, node.cast(part, node.element))
@@ -133,7 +133,7 @@ def strided_offsets(
     """
     traced = node.traced_operand(0)
     if offset is not None and traced.view is not None:
-        raise node.unsupported("a place that counts from the beginning of the memory of an input")
+        raise node.unsupported("an offset from the start of an input's memory is not supported")
     first = traced.offset if offset is None else offset
     if not are_numbers((traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")

@@ -205,7 +205,7 @@ def resize(writer: Writer, op: ResizeOp) -> str:
     by_sizes = all(is_by_size or ratio == 1.0 for is_by_size, ratio in zip(op.by_sizes(), ratios, strict=True))
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
     if not by_sizes and by_scales != list(ints(op.shape)):
-        raise writer.unsupported("scales that say another shape cannot be exported")
+        raise writer.unsupported("scales that do not match the shape cannot be exported")
     rank = len(shape)
     is_last = rank > 2 and shape[-1] == ints(op.shape)[-1] and shape[1] != ints(op.shape)[1]
     order = _to_front(rank, rank - 1) if is_last and op.roi is None else tuple(range(rank))

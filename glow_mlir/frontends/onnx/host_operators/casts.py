@@ -35,7 +35,7 @@ def _number(attributes: Attributes, word: str, dtype: np.dtype) -> float:
     try:
         return float(word) if dtype.kind not in "iub" else int(float(word)) if not _is_whole(word) else int(word)
     except (ValueError, OverflowError) as error:
-        raise attributes.failed(f"'{word}' is no number", "check the strings that the model is given") from error
+        raise attributes.failed(f"'{word}' is not a number", "check the strings that the model is given") from error
 
 
 def _is_whole(word: str) -> bool:

@@ -85,7 +85,7 @@ def _projected(node: Node) -> Heads:
     columns = size_along(node.input(WEIGHTS), 1)
     widths = node.ints("qkv_hidden_sizes", (columns // 3,) * 3)
     if len(widths) != 3 or sum(widths) != columns or min(widths) < 0 or widths[0] != widths[1]:
-        hint = "queries, keys and values take all columns of the weights, and queries as many as keys"
+        hint = "qkv_hidden_sizes are three widths whose sum is the number of columns, the first two equal"
         reason = f"{node.kind}: {columns} columns of weights are not {list(widths)}"
         raise ModelError(reason, node=node.name, hint=hint)
     heads = head_count(node, *widths)

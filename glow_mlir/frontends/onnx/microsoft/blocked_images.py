@@ -45,7 +45,7 @@ def reorder_output(node: Node) -> SSAValue:
     node.check_rank(0, (4,), IMAGE)
     channels, there = node.int("channels"), size_along(node.input(), 1)
     if not 0 < channels <= there:
-        hint = "there are as many channels as the image has at most"
+        hint = "the attribute channels is at most the image's number of channels"
         raise ModelError(f"{node.kind}: {channels} channels of {there}", node=node.name, hint=hint)
     value = cut(node, node.input(), {1: (0, channels)})
     return to_channels_last(node, value) if node.flag("channels_last") else value

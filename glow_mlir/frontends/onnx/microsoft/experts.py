@@ -74,7 +74,7 @@ def mixed(
     k, experts = node.int("k", 1), size_along(node.input(1), 1)
     if experts != count or not 0 < k <= experts:
         reason = f"{node.kind}: scores of {experts} experts do not fit weights of {count}, of which {k} are chosen"
-        raise ModelError(reason, node=node.name, hint="there are as many scores as experts, and k of them at most")
+        raise ModelError(reason, node=node.name, hint="expected one score for each expert, and k up to their number")
     *tokens, width = sizes_of(node.input())
     rows = node.emit(ReshapeOp, node.input(), shape=(product_of(tokens), width)) if len(tokens) > 1 else node.input()
     is_whole = node.flag("normalize_routing_weights") or (is_normalized and shares is None)
@@ -99,8 +99,8 @@ def _gates(node: Node, value: SSAValue, further: SSAValue | None) -> tuple[SSAVa
     """Gates, and gated values."""
     layout, (rows, width) = node.int("swiglu_fusion", 0), sizes_of(value)
     if (layout == APART) != (further is not None) or not APART <= layout <= JOINED or size_along(value, 1) % 2 > layout:
-        hint = "swiglu_fusion says whether there are three weights, or the columns of the first are both"
-        raise ModelError(f"{node.kind}: {width} columns and no gates, or more", node=node.name, hint=hint)
+        hint = "with swiglu_fusion 0 gates are in a third weight, with 1 or 2 in half of the columns"
+        raise ModelError(f"{node.kind}: {width} columns do not fit swiglu_fusion", node=node.name, hint=hint)
     if further is not None:
         return value, further
     half = size_along(value, 1) // 2

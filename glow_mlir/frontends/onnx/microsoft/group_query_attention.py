@@ -148,7 +148,7 @@ def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
     past = [node.input(position) for position in (PAST_KEY, PAST_VALUE)]
     capacity, reach = size_along(past[0], 2), node.int("local_window_size", -1)
     if not 0 < reach <= capacity or not node.flag("causal", True):
-        hint = "local_window_size is at least 1, and there is room for so many keys"
+        hint = "local_window_size is at least 1, and at most the capacity for keys"
         raise ModelError(f"{node.kind}: a window of {reach} does not fit {capacity} keys", node=node.name, hint=hint)
     if node.optional(ADDEND) is not None:
         raise node.unsupported("a score bias with a sliding past is not supported")

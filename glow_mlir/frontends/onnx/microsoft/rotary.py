@@ -59,7 +59,7 @@ def _checked(node: Node, heads: SSAValue) -> SSAValue:
     """The heads; raises `ModelError` if they have fewer elements than the tables rotate."""
     depth, turned = size_along(heads, -1), 2 * size_along(node.input(COSINES), 1)
     if turned > depth:
-        raise ModelError(f"{node.kind}: {turned} elements of heads of {depth} cannot be turned", node=node.name)
+        raise ModelError(f"{node.kind}: {turned} elements of heads of {depth} cannot be rotated", node=node.name)
     return heads
 
 

@@ -64,7 +64,7 @@ def _seen(node: Node, lengths: Lengths, groups: Groups) -> SSAValue:
     layouts = len(blocks)
     if groups.queries % layouts:
         hint = "num_heads is a multiple of the layouts"
-        raise ModelError(f"{node.kind}: {layouts} layouts of {groups.queries} heads", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: {layouts} layouts do not fit {groups.queries} heads", node=node.name, hint=hint)
     batch, length = sizes_of(lengths.positions)
     total = lengths.total
     columns = node.constant(np.repeat(blocks, size, 2))
@@ -89,10 +89,10 @@ def _blocks(node: Node, size: int) -> np.ndarray:
         first, end = starts[layout, row : row + 2]
         listed = columns[layout, first:end] if layout < len(columns) else columns[:0]
         if first < 0 or end > columns.shape[1] or (listed.size and not 0 <= listed.min() <= listed.max() < count):
-            hint = "rows say where the columns of each begin, and columns are blocks"
+            hint = "rows are the offsets of their columns, and columns are indices of blocks"
             raise ModelError(f"{node.kind}: columns {first} to {end} of a row are invalid", node=node.name, hint=hint)
         table[layout, row, listed] = True
     if size < 1 or not table.size or len(columns) != layouts:
-        hint = "there are columns for each layout, and blocks of a key at least"
+        hint = "each layout has columns, and sparse_block_size is at least 1"
         raise ModelError(f"{node.kind}: {layouts} layouts of {count} blocks", node=node.name, hint=hint)
     return table

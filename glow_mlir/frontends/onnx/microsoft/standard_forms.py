@@ -92,7 +92,7 @@ def unfold_tensor(node: Node) -> SSAValue:
     axis, size, step = normalize_axis(node.int("dim", -1), node.rank()), node.int("size"), node.int("step", 1)
     (length,) = static((node.sizes()[axis],))
     if not 0 < size <= length or step < 1:
-        hint = "a slice has an element at least, and no more than the axis"
+        hint = "size is at least 1, and at most the size of the axis"
         raise ModelError(f"{node.kind}: slices of {size} by {step} of {length}", node=node.name, hint=hint)
     starts = np.arange(0, length - size + 1, step)
     rows = node.emit(GatherOp, node.input(), node.constant(starts[:, None] + np.arange(size)), axis=axis)
