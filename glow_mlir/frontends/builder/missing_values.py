@@ -40,7 +40,7 @@ def missing_value(
         if folding.of(root) is not None:
             continue
         if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
-            return RunTimeSizeError(f"that {what} is computed of")
+            return RunTimeSizeError(f"that {what} depends on")
         if not isinstance(root.owner, GetOp):
             return TripValuesError(f"{what} depends on the iteration", node=node)
         if (count := size_of(root)) > MAX_READ:

@@ -101,7 +101,7 @@ class SymbolicValues:
         self._known: dict[SSAValue, np.ndarray | None] = {}
 
     def of(self, value: SSAValue) -> np.ndarray | None:
-        """The value as an array of integers or sizes; `None` where it depends on more than shapes."""
+        """The value as an array of integers or sizes; `None` if it depends on more than shapes."""
         return analyzed(value, self._known, operands_of, self._transfer)
 
     def _transfer(self, value: SSAValue) -> np.ndarray | None:

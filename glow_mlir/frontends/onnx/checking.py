@@ -291,7 +291,7 @@ def _described(kind: str, domain: str, version: int) -> _Description:
         return _Description(is_asked=domain not in STANDARD)
     if not defs.has(kind, version, domain):
         return _Description(is_asked=bool(domain) or kind not in EARLY)
-    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
+    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations of schemas lack the functions.
     if schema.deprecated:
         return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())
     forgets = schema.has_function or kind in FORGETFUL

@@ -11,7 +11,7 @@ from glow_mlir.frontends.onnx.traversal import all_tensors
 
 def external_files(model: Model) -> list[str]:
     """
-    The names, relative to the model's folder, of the files with weights that an opened model refers to, sorted.
+    The sorted names of an opened model's external files, relative to the model's folder.
 
     Tensors may be in its graph, in graphs inside nodes, and in its functions. The files need not exist.
     """

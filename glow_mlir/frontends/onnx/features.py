@@ -119,8 +119,8 @@ def normalizer(node: Node) -> SSAValue:
     """
     Divide rows, in f32, by their norm; a row with norm 0 is unchanged.
 
-    The norm is the largest element, without taking magnitudes, as in onnxruntime (MAX), the sum of magnitudes (L1), or
-    the Euclidean norm (L2).
+    The norm is the largest element (MAX), the sum of magnitudes (L1), or the Euclidean norm (L2). As in onnxruntime,
+    MAX ignores magnitudes of negative elements.
     """
     value = node.cast(node.input(), f32)
     node.check_rank(0, (1, 2), "a matrix, or one row")

@@ -257,7 +257,7 @@ class Node(AgreeingBuilder):
             raise ModelError(f"attribute '{name}' of {self.kind} is {actual}, not {wanted}", node=self.name)
         return value
 
-    # The graph that it is in
+    # The surrounding graph
 
     def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
         """The result of an analysis of the graph's nodes and initializers, which is run once for each graph."""

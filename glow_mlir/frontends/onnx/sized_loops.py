@@ -325,6 +325,6 @@ class SizedLoop:
         return self.node.bind_symbol(number, item.capacity, item.least, result=item.axes[0][0])
 
     def _checked(self, value: SSAValue, check: SSAValue) -> SSAValue:
-        """A value that depends on the check, so that a call that uses it fails if the check fails."""
+        """Make a value depend on the check, so that using it fails the call if the check fails."""
         node = self.node
         return node.emit(GatherOp, node.emit(ReshapeOp, value, shape=(1, *sizes_of(value))), check, axis=0)

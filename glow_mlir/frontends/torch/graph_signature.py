@@ -26,7 +26,7 @@ CHECKS = ("aten._assert_scalar.default", "aten._assert_tensor_metadata.default")
 
 
 def has_effects(node: TracedNode) -> bool:
-    """Whether a node has no results, so that it is there for its effects."""
+    """Whether a node has no results, so that it is called only for its effects."""
     if any(result is not None for result in node.results) or node.target in (COPY_INTO, *CHECKS):
         return False
     return not node.target.startswith(HARMLESS)

@@ -40,7 +40,7 @@ class AdvancedIndex:
 
     @staticmethod
     def of(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> AdvancedIndex:
-        """Convert PyTorch's indices; a mask becomes the indices of its true elements, for as many axes as it has."""
+        """Convert PyTorch's indices; a mask becomes indices of its true elements, one vector for each of its axes."""
         spread: list[SSAValue | None] = []
         for item in indices:
             spread += mask_indices(node, item) if item is not None and is_mask(item) else [item]

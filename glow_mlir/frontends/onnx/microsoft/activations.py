@@ -24,13 +24,13 @@ def gelu(node: Node) -> SSAValue:
 
 @onnx_operator("BiasGelu", domain=ONNXRUNTIME)
 def bias_gelu(node: Node) -> SSAValue:
-    """GELU by the error function, of the sum with a bias vector."""
+    """GELU of x + bias, by the error function."""
     return node.emit(act.GeluOp, node.emit(binary.AddOp, node.input(0), node.input(1)))
 
 
 @onnx_operator("FastGelu", domain=ONNXRUNTIME)
 def fast_gelu(node: Node) -> SSAValue:
-    """GELU by the hyperbolic tangent, of the sum with an optional bias vector."""
+    """GELU of x, or x + bias, by the hyperbolic tangent."""
     value, bias = node.input(0), node.optional(1)
     if bias is not None:
         value = node.emit(binary.AddOp, value, bias)
