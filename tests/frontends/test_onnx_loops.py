@@ -446,7 +446,7 @@ def test_users_say_for_how_many_trips_there_is_room() -> None:
     assert session.run(None, WHILES[0])[1].shape == (4,)
     with pytest.raises(ExecutionError, match="'y': a loop takes more trips"):
         session.run(None, WHILES[2])
-    with pytest.raises(OptionError, match=r"there is no room for 0 trips of 'y\.trips'"):
+    with pytest.raises(OptionError, match=r"invalid trip capacity 0 of 'y\.trips'"):
         InferenceSession(source, cache=False, dimensions={"y.trips": 0})
 
 

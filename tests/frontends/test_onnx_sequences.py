@@ -312,7 +312,7 @@ WRONG: dict[str, tuple[onnx.ModelProto, type[Exception], str]] = {
         ModelError,
         r"'(a)\1' is not a regular expression of RE2: invalid escape sequence: \1",
     ),
-    "what is no number": (node_model("Cast", [words("a")], to=FLOAT), ExecutionError, "'a' is no number"),
+    "what is no number": (node_model("Cast", [words("a")], to=FLOAT), ExecutionError, "'a' is not a number"),
 }
 
 

@@ -126,7 +126,7 @@ def momentum(inputs: str, **attributes: Any) -> onnx.ModelProto:
 
 
 REFUSED: dict[str, tuple[onnx.ModelProto, type[GlowError], str]] = {
-    "number": (momentum("r n x g"), ModelError, "node 'move': Momentum: 2 tensors (hint: behind R and T there are 3"),
+    "number": (momentum("r n x g"), ModelError, "node 'move': Momentum: 2 tensors (hint: R and T are followed by 3"),
     "mode": (momentum("r n x g v", mode="heavy"), ModelError, "Momentum: mode 'heavy' does not exist"),
     "operand": (
         gradient_of("b b"),

@@ -1,1 +1,1 @@
-"""What every front end builds modules of `glow_high` with, whatever its models are written in."""
+"""Builders of `glow_high` modules, shared by all front ends."""

@@ -1,8 +1,8 @@
 """
-Sizes that data decides beside others, which they have to be equal to: taken to be, and checked at each call.
+Sizes that depend on data, but must equal other sizes: they are assumed to be equal, and each call checks it.
 
-What a size has to be equal to is a number, or another size. The tensor that has it is read by places along that axis: a
-call fails where the sizes differ, with those words.
+The other size is a number or a symbolic size. The tensor is gathered along the axis, such that a call with different
+sizes fails.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from glow_mlir.support.symbols import Size, Sizes, product_of, symbols_of
 
 
 class AgreeingBuilder(NodeBuilder):
-    """What builds nodes in which sizes that data decides are taken to be those that they have to be equal to."""
+    """A builder of nodes that assumes that sizes which depend on data agree with the sizes they must equal."""
 
     def assume_equal(self, one: Size, other: Size) -> None:
-        """Take down that a size which data decides is taken to be another one."""
+        """Record the assumption that two sizes are equal, at least one of which depends on data."""
 
     def emit_all(
         self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
     ) -> tuple[SSAValue, ...]:
-        """Emit an operator and return all its results; raises `VerifyException` where operands cannot fit."""
+        """Emit an operator and return all its results; raises `VerifyException` if operands cannot fit."""
         try:
             return super().emit_all(operator, *operands, **properties)
         except SizesDifferError as error:
@@ -42,12 +42,12 @@ class AgreeingBuilder(NodeBuilder):
 
 
 def is_of_data(node: NodeBuilder, size: Size) -> bool:
-    """Whether data decides a size, not dimensions of inputs alone."""
+    """Whether a size depends on data, not only on dimensions of inputs."""
     return any(symbol.name not in node.builder.input_symbols for symbol in symbols_of([size]))
 
 
 def agreed(node: AgreeingBuilder, operands: Sequence[Operand], error: SizesDifferError) -> list[Operand]:
-    """Operands whose sizes fit each other, where those of the error do not; raises it where data decides neither."""
+    """Make the operands agree in the sizes of `error`; raises it if neither size depends on data."""
     pair = error.one, error.other
     if not any(is_of_data(node, size) for size in pair):
         raise error
@@ -67,14 +67,14 @@ def agreed(node: AgreeingBuilder, operands: Sequence[Operand], error: SizesDiffe
 
 
 def _common(node: NodeBuilder, one: Size, other: Size) -> Size:
-    """The size that two broadcast to, of which the one is 1 where they differ."""
+    """The size to which two sizes broadcast: if they differ, one of them must be 1."""
     first, second = scalar(node, one), scalar(node, other)
     count = node.emit(WhereOp, node.emit(EqualOp, first, scalar(node, 1)), second, first)
     return bound_number(node, count, max(largest(one), largest(other)))
 
 
 def _adjusted(node: AgreeingBuilder, operand: Operand, wanted: Mapping[Size, Size], error: SizesDifferError) -> Operand:
-    """An operand in which sizes are those that are wanted in their place, along the axes that are meant."""
+    """Replace sizes of an operand as mapped by `wanted`, along the axes to which the error refers."""
     if operand is None or isinstance(operand, SSAValue):
         return operand if operand is None else _resized(node, operand, wanted, error)
     if isinstance(operand, Operation):
@@ -94,7 +94,7 @@ def _resized(node: AgreeingBuilder, value: SSAValue, wanted: Mapping[Size, Size]
 def with_size(
     node: AgreeingBuilder, value: SSAValue, axis: int, size: Size, relation: Relation = Relation.EQUAL
 ) -> SSAValue:
-    """A value whose axis is taken to have that size; a call fails where its size is not in that relation to it."""
+    """Assume that an axis has the given size; a call fails if its actual size is not in `relation` to it."""
     own = sizes_of(value)[axis]
     if own != size:
         node.assume_equal(own, size)
@@ -104,7 +104,7 @@ def with_size(
 def checked_size(
     node: NodeBuilder, value: SSAValue, axis: int, size: Size, relation: Relation = Relation.EQUAL
 ) -> SSAValue:
-    """A value whose axis has that size, as the model says; a call fails where its own does not fit it."""
+    """Give an axis the size that the model declares; a call fails if its actual size is not in `relation` to it."""
     own = sizes_of(value)[axis]
     if own == size:
         return value
@@ -122,14 +122,14 @@ def checked_size(
 
 
 def _taken(node: NodeBuilder, value: SSAValue, positions: SSAValue, axis: int) -> SSAValue:
-    """The elements of an axis at those places."""
+    """The elements of an axis at positions."""
     if sizes_of(positions)[0] == 0:
         return cut(node, value, {axis: (0, 0)})
     return node.emit(GatherOp, value, positions, axis=axis)
 
 
 def stretched(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
-    """A value with the sizes of a shape that it is to broadcast to, but for axes of one element, and those in front."""
+    """Give a value the sizes of the shape it must broadcast to, except for axes of size 1 and missing leading axes."""
     for axis, size in zip(reversed(range(rank_of(value))), reversed(shape)):
         own = sizes_of(value)[axis]
         if 1 not in (own, size) and any(is_of_data(node, item) for item in (own, size)):
@@ -138,7 +138,7 @@ def stretched(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
 
 
 def with_least(node: NodeBuilder, value: SSAValue, axis: int, least: int) -> SSAValue:
-    """A value whose axis has so many elements at least, as a call fails where data decides that there are fewer."""
+    """Give an axis whose size depends on data the lower bound `least`; a call with fewer elements fails."""
     size = sizes_of(value)[axis]
     if smallest(size) >= least or largest(size) < least or not is_of_data(node, size):
         return value
@@ -147,7 +147,7 @@ def with_least(node: NodeBuilder, value: SSAValue, axis: int, least: int) -> SSA
 
 
 def reshaped(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
-    """A value in another shape, which has as many elements; a call fails where those that data decides do not."""
+    """Reshape a value; if the number of elements depends on data, a call with a different number fails."""
     count, wanted = product_of(sizes_of(value)), product_of(shape)
     if count != wanted and (is_of_data(node, count) or is_of_data(node, wanted)):
         value = with_size(node, node.emit(ReshapeOp, value, shape=(count,)), 0, wanted)

@@ -1,4 +1,4 @@
-"""What attention of models is made of beside the operator: heads that share keys, masks, queries that see no key."""
+"""Building blocks of attention: heads that share keys, masks, score caps, and queries that see no key."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from glow_mlir.support.symbols import Size, product_of
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of queries' heads that share a head of keys and values; they become an axis of their own."""
+    """Groups of query heads that share a head of keys and values; the group becomes a separate axis."""
 
     queries: int
     keys: int
 
     @property
     def size(self) -> int:
-        """Heads of queries in a group."""
+        """The number of query heads in a group."""
         return self.queries // self.keys
 
     def split(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
-        """Heads of queries, or of a mask for them, split into groups."""
+        """Split the heads of queries, or of their mask, into groups."""
         if self.size == 1 or rank_of(value) < 3:
             return value
         *batch, heads, rows, columns = sizes_of(value)
@@ -43,14 +43,14 @@ class Groups:
         return node.emit(ReshapeOp, value, shape=(*batch, *parts, rows, columns))
 
     def apart(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
-        """Heads of keys or values, each for a group."""
+        """Add the group's axis, of size 1, to keys or values."""
         if self.size == 1:
             return value
         batch, heads, rows, columns = sizes_of(value)
         return node.emit(ReshapeOp, value, shape=(batch, heads, 1, rows, columns))
 
     def joined(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
-        """Groups as heads again."""
+        """Merge groups into heads again."""
         if self.size == 1:
             return value
         batch, _, _, rows, columns = sizes_of(value)
@@ -72,7 +72,7 @@ def merged_heads(node: NodeBuilder, value: SSAValue) -> SSAValue:
 
 
 def added_to_scores(node: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:
-    """A mask as what is added to the scores; where a truth value is false, that is minus infinity."""
+    """Convert a mask to numbers to add to the scores; false becomes minus infinity."""
     if not is_bool(element_of(mask)):
         return mask
     seen, hidden = (node.constant(number, like=query) for number in (0.0, -math.inf))
@@ -88,9 +88,9 @@ def capped_attention(
     sink: SSAValue | None = None,
 ) -> SSAValue:
     """
-    Attention of queries, keys and values, whose scores are kept within ±`softcap` before the mask is added.
+    Attention of queries, keys and values, with scores capped to ±`softcap` before the mask is added.
 
-    A sink, which broadcasts to [batch…, queries, 1], is the score of a further key, whose value is 0.
+    A sink, which broadcasts to [batch…, queries, 1], is the score of an additional key with value 0.
     """
     query, key, value = operands
     if not softcap and sink is None:
@@ -112,7 +112,7 @@ def capped_attention(
 
 
 def sees_nothing(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
-    """Whether a mask leaves a query of attention to so many keys none; causal with a `past`."""
+    """Whether a mask hides all of `keys` keys from a query; attention is causal if there is a `past`."""
     if not sizes_of(mask):
         mask = node.emit(ReshapeOp, mask, shape=(1,))
     if past is not None:
@@ -122,13 +122,13 @@ def sees_nothing(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size
 
 
 def unseen_is_zero(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
-    """The results of attention to so many keys, causal with a `past`; 0 for queries to which the mask leaves none."""
+    """The results of attention, with 0 for queries from which the mask hides all keys; see `sees_nothing`."""
     nothing = sees_nothing(node, result, mask, keys, past)
     return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
 
 
 def added_causally(node: NodeBuilder, like: SSAValue, queries: Size, keys: Size, past: Size) -> SSAValue:
-    """What is added to scores so that query i sees no key behind i + `past`, with the element type of `like`."""
+    """A mask to add to scores, so that query i sees no key after i + `past`; of the element type of `like`."""
     if isinstance(queries, int) and isinstance(keys, int) and isinstance(past, int):
         return node.constant(causal_mask(queries, keys, past, numpy_dtype(element_of(like))))
     first = node.emit(ReshapeOp, iota(node, queries), shape=(queries, 1))

@@ -1,4 +1,4 @@
-"""Axes in another order: channels last, as images are computed with, and channels first, as models have them."""
+"""Permutations of axes: channels-last, used in computation, and channels-first, used by models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to_channels_first(node: NodeBuilder, value: SSAValue) -> SSAValue:
 
 
 def moved_axis(node: NodeBuilder, value: SSAValue, axis: int, index: int) -> SSAValue:
-    """The value with an axis at another place among the others."""
+    """Move an axis to another position."""
     order = [position for position in range(rank_of(value)) if position != axis]
     order.insert(index, axis)
     return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)

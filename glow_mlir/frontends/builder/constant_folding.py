@@ -1,4 +1,4 @@
-"""Folding of constants while a module is built, for operands that fix shapes."""
+"""Folding of constants while a module is built, for operands that determine shapes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
 MAX_FOLDED = 1 << 31
-"""Bytes at most of a value that is computed to know it, for shapes that follow from constants."""
+"""The maximum size in bytes of a folded value."""
 
 
 class ConstantFolding:
-    """The values of one function that depend on none of its inputs, as arrays; nothing of the function changes."""
+    """The values of a function that do not depend on its inputs, as arrays; the function itself does not change."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -26,25 +26,25 @@ class ConstantFolding:
 
     def of(self, value: SSAValue) -> np.ndarray | None:
         """
-        The array that `value` always is, or `None` where it depends on an input.
+        The constant array of `value`, or `None` if it depends on an input.
 
         Raises `UnsupportedError` for more than `MAX_FOLDED` bytes.
         """
         return analyzed(value, self._known, operands_of, self._computed)
 
     def tell(self, value: SSAValue, array: np.ndarray | None) -> None:
-        """Tell what a value is: an array, or `None` for an input."""
+        """Set what is known of a value: its array, or `None` for an input."""
         self._known[value] = array
 
     def follow(self, op: Operation) -> None:
-        """Note that the results of a new operation depend on an input where an operand does that is known to."""
+        """Mark the results of a new operation as dependent on an input if an operand is known to be."""
         for operand in op.operands:
             if self._known.get(operand, operand) is None:
                 self._known.update(dict.fromkeys(op.results))
                 return
 
     def _computed(self, value: SSAValue) -> np.ndarray | None:
-        """What a value is whose operands are known."""
+        """Compute a value whose operands are analyzed."""
         if (array := self._storage.value_of(value)) is not None:
             return array
         owner = value.owner

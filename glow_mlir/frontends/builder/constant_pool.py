@@ -1,4 +1,4 @@
-"""The large constants of a process, told apart without reading all of them."""
+"""The large constants of a process, identified without hashing all of their content."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from glow_mlir.constants.weights import is_large
 from glow_mlir.support.dtypes import name_of
 
 _NUMBERS = count()
-"""Of arrays in this process."""
+"""Numbers of arrays in this process."""
 
 SAMPLES, SAMPLE_BYTES = 16, 64
 
 
 class ConstantPool:
     """
-    Gives large arrays names without meaning, which only this process knows.
+    Give large arrays names that are valid in this process only.
 
-    To hash the content of all weights takes longer than to pack them. Arrays of equal content have one name: they are
-    compared where some of their elements agree.
+    Hashing the content of all weights takes longer than packing them. Arrays of equal content get the same name: arrays
+    are compared if samples of their content agree.
     """
 
     def __init__(self) -> None:
         self._known: defaultdict[bytes, list[Stored]] = defaultdict(list)
 
     def stored(self, array: np.ndarray) -> Deferred:
-        """The array, which must not change, to be kept; one of equal content, where there was one before."""
+        """Store an array, which must not change; returns an earlier one if its content is equal."""
         new = Stored(array)
         if not is_large(new):
             return new
@@ -43,7 +43,7 @@ class ConstantPool:
 
 
 def _fingerprint(array: np.ndarray) -> bytes:
-    """What arrays of equal type, shape and content have in common, by some of the content."""
+    """A hash of type, shape and samples of the content."""
     data = _content(array)
     state = hashlib.sha256(f"{name_of(array.dtype)}{array.shape}".encode())
     last = max(data.size - SAMPLE_BYTES, 0)
@@ -59,7 +59,7 @@ def _content(array: np.ndarray) -> np.ndarray:
 
 
 def _are_equal(left: Stored, right: Stored) -> bool:
-    """Whether arrays of one type and shape have the same bytes."""
+    """Whether arrays of the same type and shape have the same bytes."""
     one, other = (Stored(_content(array.array())) for array in (left, right))
     equal = all(np.array_equal(one.part(0, *span), other.part(0, *span)) for span in one.spans(0))
     one.forget()

@@ -1,4 +1,4 @@
-"""Dependences of values: which inputs and constants decide what a value is."""
+"""Dependences of values on inputs and constants."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from glow_mlir.frontends.builder.forward_analysis import analyzed
 from glow_mlir.ir.traversal import subtree
 
 Roots = frozenset[SSAValue]
-"""Values that depend on no others: results of operations without operands, and arguments of blocks."""
+"""Values that depend on no others: results of operations without operands, and block arguments."""
 
 
 class Dependences:
-    """The roots of the values of one function; each value is looked at once."""
+    """The roots of the values of one function; each value is analyzed once."""
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Roots] = {}
 
     def roots(self, value: SSAValue) -> Roots:
-        """What a value depends on, constants among it; an argument of a body where it is inside of a loop."""
+        """The roots of a value, including constants; inside a loop, also arguments of its body."""
         return analyzed(value, self._known, _operands, self._transfer)
 
     def _transfer(self, value: SSAValue) -> Roots:
-        """What a value depends on whose operands are known."""
+        """The roots of a value whose operands are analyzed."""
         operands = _operands(value)
         if not operands:
             return frozenset((value,))
@@ -37,7 +37,7 @@ def _owner(value: SSAValue) -> Operation:
 
 
 def _operands(value: SSAValue) -> list[SSAValue]:
-    """What a value is computed of, also inside of the operation that gives it."""
+    """The values that a value is computed from, including those used in the regions of its operation."""
     if isinstance(value.owner, Block):
         return []
     return list(dict.fromkeys(item for op in subtree(value.owner) for item in op.operands))

@@ -1,4 +1,4 @@
-"""Expressions without folds as operators on tensors, one for each operation."""
+"""Emit expressions without folds as operators on tensors, one for each operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.symbols import Size, Sizes
 
 
 class OperatorEmitter(Protocol):
-    """What operators are emitted with: an `Emitter`, or what builds a node of a model."""
+    """Emits operators: an `Emitter`, or the builder of a node."""
 
     def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
         """Emit an operator and return its first result."""
@@ -55,25 +55,25 @@ _BITS: dict[str, tuple[type[HighOp], type[HighOp]]] = {
     "or": (binary.OrOp, binary.BitwiseOrOp),
     "xor": (binary.XorOp, binary.BitwiseXorOp),
 }
-"""Word → the operator on truth values, and that on integers."""
+"""Word → the operators on truth values and on integers."""
 
 
 def positions(count: Size, element: Attribute, emit: OperatorEmitter) -> SSAValue:
-    """0, 1, 2, … in an integer type, `count` of them."""
+    """The vector 0, 1, 2, … of `count` elements, in an integer type."""
     return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)
 
 
 def over_all(operator: type[Reduction], value: SSAValue, emit: OperatorEmitter) -> SSAValue:
-    """What a reduction gives of all elements, a scalar."""
+    """Reduce all elements to a scalar."""
     return emit(operator, value, axes=tuple(range(rank_of(value))), keepdims=False)
 
 
 KNOWN = frozenset({*_BINARY, *_UNARY, *_BITS, "select", "convert", "fma", "ne", "rem", "trunc"})
-"""The operations that have operators."""
+"""The words of operations that can be emitted."""
 
 
 def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
-    """Emit an expression, whose parts that are known are these values; scalars broadcast."""
+    """Emit an expression; `known` has the values of some of its parts. Scalars broadcast."""
     values = dict(known)
     for part in postorder(root, values):
         values[part] = emitted_operation(part, values, emit)
@@ -81,7 +81,7 @@ def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: OperatorEmitte
 
 
 def emitted_operation(part: Tensor, values: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
-    """Emit one operation, whose parts are these values; raises `UnsupportedError` if it has no operator."""
+    """Emit one operation, given the values of its parts; raises `UnsupportedError` if it has no operator."""
     like = part.element if part.word == "select" else part.parts[0].element
     operands = [_value(item, values, like, emit) for item in part.arguments]
     word = part.word

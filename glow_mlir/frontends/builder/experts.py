@@ -1,4 +1,4 @@
-"""Mixtures of experts: networks of which each row is sent through a few, as a router says (Shazeer et al. 2017)."""
+"""Mixtures of experts: a router sends each row through a few of several networks (Shazeer et al. 2017)."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.support.dataclass import dataclass
 
 Expert = Callable[[int, SSAValue], SSAValue]
-"""Number of an expert, and rows → what the expert makes of each row."""
+"""Number of an expert, and rows → the expert's results for these rows."""
 
 
 @dataclass(frozen=True)
 class Routing:
-    """To which experts each row goes, and how much of their results it takes."""
+    """The experts of each row, and the weights of their results."""
 
     experts: SSAValue
     """[rows, k], the numbers of the experts of each row."""
     shares: SSAValue
-    """[rows, k]"""
+    """[rows, k], the weights of their results."""
     count: int
-    """How many experts there are."""
+    """The number of experts."""
 
     @staticmethod
     def of(node: NodeBuilder, scores: SSAValue, k: int, is_normalized: bool, shares: SSAValue | None = None) -> Routing:
         """
-        The k experts with the largest of scores [rows, experts], the first ones of equal ones.
+        Choose the k experts with the largest scores [rows, experts]; the first ones if scores are equal.
 
-        Shares are the softmax of the scores, unless others are given; of each row they make up 1 if they are to.
+        Shares are the softmax of the scores unless given; if `is_normalized`, the chosen ones of each row are scaled to
+        the sum 1.
         """
         given = node.emit(SoftmaxOp, node.cast(scores, f32), axis=-1) if shares is None else node.cast(shares, f32)
         _, experts = node.emit_all(TopKOp, scores, k=k, axis=-1)
@@ -51,14 +52,14 @@ class Routing:
 
 
 Experts = Callable[[SSAValue, SSAValue], SSAValue]
-"""Rows, and the number of the expert of each → what the experts make of them."""
+"""Rows, and the expert of each row → the experts' results for these rows."""
 
 
 def grouped_mixture(node: NodeBuilder, rows: SSAValue, routing: Routing, experts: Experts, width: int) -> SSAValue:
     """
-    The results of the experts of each row, `width` elements long, by their shares, summed up in f32.
+    The sum of the results of each row's experts, weighted by their shares, as f32 [rows, width].
 
-    Each row is there once for each of its experts, which compute all of these together.
+    Each row is repeated for each of its experts, and all rows are computed by one call of `experts`.
     """
     (count, k), depth = sizes_of(routing.experts), size_along(rows, 1)
     single = node.emit(ReshapeOp, rows, shape=(count, 1, depth))
@@ -72,10 +73,10 @@ def grouped_mixture(node: NodeBuilder, rows: SSAValue, routing: Routing, experts
 
 def mixture(node: NodeBuilder, rows: SSAValue, routing: Routing, expert: Expert, width: int) -> SSAValue:
     """
-    The results of the experts of each row, `width` elements long, by their shares, summed up in f32.
+    The sum of the results of each row's experts, weighted by their shares, as f32 [rows, width].
 
-    Each expert sees its rows alone, so that what is computed does not grow with the number of experts, and their
-    weights are read where they are.
+    Each expert computes its own rows only, so that the cost does not grow with the number of experts, and their weights
+    need not be copied.
     """
     count = sizes_of(rows)[0]
     total = node.splat(0.0, f32, (count, width))

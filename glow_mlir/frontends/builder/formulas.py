@@ -13,12 +13,12 @@ from glow_mlir.frontends.builder.emission import OperatorEmitter, emitted
 from glow_mlir.support.dataclass import dataclass
 
 NOWHERE = frozenset[str]()
-"""The dimensions of a formula: its operands broadcast by their shapes."""
+"""The dimensions of a formula: none, because its operands broadcast by shape."""
 
 
 @dataclass
 class Formulas:
-    """Makes operands of formulas of values, and values of formulas; what was emitted is not emitted again."""
+    """Convert values to operands of formulas, and formulas to values; no formula is emitted twice."""
 
     emit: OperatorEmitter
     _values: dict[Tensor, SSAValue] = field(default_factory=dict[Tensor, SSAValue])
@@ -38,7 +38,7 @@ class Formulas:
         return self._values[formula]
 
     def kept(self, formula: Tensor) -> Tensor:
-        """A formula as the operand that stands for its value."""
+        """Emit a formula; the operand that stands for its value."""
         return self.of(self.value(formula))
 
 
@@ -48,4 +48,4 @@ def like(formula: Tensor, other: Tensor) -> Tensor:
 
 
 WIDE = f64
-"""The element type of what there is one of in a step: rates, corrections, norms."""
+"""The element type of scalars of an optimizer step: rates, corrections, norms."""

@@ -1,4 +1,4 @@
-"""Sparse forward analyses: what is known of a value follows from what is known of its operands."""
+"""Sparse forward analysis: the fact about a value follows from the facts about its operands."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def analyzed(
     transfer: Callable[[SSAValue], Fact],
 ) -> Fact:
     """
-    The fact of a value: `transfer` finds it where those of its `operands` are `known`, which gets all that are found.
+    The fact about a value; `transfer` computes it once the facts about its `operands` are `known`.
 
-    Each value is looked at once. It takes no recursion, so that graphs may be deep.
+    All facts are added to `known`, and each value is analyzed once. There is no recursion, so graphs may be deep.
     """
     pending = [value]
     while pending:
@@ -36,5 +36,5 @@ def analyzed(
 
 
 def operands_of(value: SSAValue) -> Sequence[SSAValue]:
-    """The operands of the operator that gives a value; none for any other value."""
+    """The operands of the operator that defines a value; empty for any other value."""
     return value.owner.operands if isinstance(value.owner, HighOp) else ()

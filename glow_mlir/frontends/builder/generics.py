@@ -1,4 +1,4 @@
-"""Computations in index notation, as one `generic`: maps and folds that read their operands once."""
+"""Emit computations in index notation as one `generic`: maps and folds that read their operands once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.frontends.builder.node_builder import NodeBuilder
 def computed(
     node: NodeBuilder, signature: Signature, expression: Callable[..., Tensor], *operands: SSAValue
 ) -> SSAValue:
-    """What an expression of operands gives, in the element type of the first; f16 and bf16 are computed with as f32."""
+    """Compute an expression of operands, in the element type of the first one; f16 and bf16 are computed in f32."""
     elements, shapes = [element_of(value) for value in operands], [sizes_of(value) for value in operands]
     signature = signature.expanded([rank_of(value) for value in operands])
     root = rounded(expression(*operand_tensors(signature, elements)), elements[0])

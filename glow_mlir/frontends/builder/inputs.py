@@ -1,4 +1,4 @@
-"""Inputs of a model: the sizes of their free dimensions, and values that are known."""
+"""Inputs of a model: sizes of their free dimensions, and given values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension, Size, Sizes, Symbol, SymbolicSize, size_from_label
 
 CAPACITY = ".trips"
-"""How the names of loops' numbers of trips end, behind the name of a result."""
+"""The suffix of labels of loops' trip capacities, after the name of a result."""
 
 
 def input_shapes(
     sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
 ) -> dict[str, Sizes]:
     """
-    The sizes of inputs, of which `sizes` has those of free dimensions by their names.
+    The shapes of inputs; in `sizes`, free dimensions are labels.
 
-    `dimensions` gives these their sizes, or bounds of symbols; those whose labels say it are sums of products of
-    others, as `past + tokens`. Raises `UnsupportedError` where sizes are missing, all at once, and what
-    `check_dimensions` raises.
+    `dimensions` has sizes of free dimensions, or bounds of symbols. A label can be a sum of products of other labels,
+    such as `past + tokens`. Raises `UnsupportedError` that lists all missing sizes, and errors like `check_dimensions`.
     """
     free = check_dimensions(sizes, dimensions, ranks)
     chosen = symbolic_sizes({label: size for label, size in dimensions.items() if label in free})
@@ -45,10 +44,10 @@ def check_dimensions(
     sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
 ) -> dict[str, str]:
     """
-    The free dimensions of inputs with those sizes by name, each with the first input that has it.
+    Free dimension → the first input that has it, for inputs with these sizes by name.
 
-    Of the `ranks` that a model does not say, those are among them that `dimensions` do not say either. Raises
-    `OptionError` for `dimensions` that are none of them, or no sizes.
+    Undeclared `ranks` are among them if `dimensions` do not have them either. Raises `OptionError` for unknown labels
+    or invalid sizes in `dimensions`.
     """
     free: dict[str, str] = {}
     for name, own in sizes.items():
@@ -76,9 +75,9 @@ def without_trip_capacities(
     dimensions: Mapping[str, Dimension], known: Collection[str]
 ) -> tuple[dict[str, Dimension], dict[str, int]]:
     """
-    Dimensions of inputs, those that are `known` among them, and for how many trips of loops there is to be room.
+    Separate dimensions of inputs from trip capacities of loops; labels that are `known` are dimensions.
 
-    Raises `OptionError` for what is no number of trips.
+    Raises `OptionError` for an invalid trip capacity.
     """
     own = {label: size for label, size in dimensions.items() if label in known or not label.endswith(CAPACITY)}
     trip_capacities: dict[str, int] = {}
@@ -86,13 +85,13 @@ def without_trip_capacities(
         given: Dimension = plain_numbers(dimensions[label])
         most = given[1] if isinstance(given, tuple) else given
         if most is None or most < 1:
-            raise OptionError(f"there is no room for {given!r} trips of '{label}'", hint="a number from 1 on")
+            raise OptionError(f"invalid trip capacity {given!r} of '{label}'", hint="a number from 1 on")
         trip_capacities[label] = most
     return own, trip_capacities
 
 
 def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
-    """Free dimension → its size: a number, or a symbol where there are bounds, with a name that IR can have."""
+    """Free dimension → its size: a number, or a symbol for bounds, with a name that is valid in IR."""
     found: dict[str, Size] = {}
     taken: set[str] = set()
     for label, derived in dimensions.items():
@@ -109,7 +108,7 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
 
 
 def symbol_name(label: str, taken: set[str]) -> str:
-    """The name of a symbol that goes by a label outside, and is none of those that are `taken`, which get it."""
+    """A valid, unique name for a symbol with a label; it is added to `taken`."""
     name = re.sub(r"[\x00-\x1f\x7f]", "_", label)
     while name in taken:
         name += "_"
@@ -119,9 +118,9 @@ def symbol_name(label: str, taken: set[str]) -> str:
 
 def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """
-    The values of inputs with those types; numbers of another type become what the input has, where that changes none.
+    The values of inputs, converted to the inputs' types if that does not change them.
 
-    Raises `OptionError` for what is no input, or does not have its shape, or numbers that it cannot have.
+    Raises `OptionError` for an unknown input, a wrong shape, or values that the input's type cannot represent.
     """
     for name in values:
         if name not in types:

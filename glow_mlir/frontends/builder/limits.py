@@ -1,4 +1,4 @@
-"""How large modules and their values may be."""
+"""Limits for the size of modules and their values."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.identity import kept_by_identity
 
 MAX_ELEMENTS = 1 << 40
-"""Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
+"""The maximum number of elements of a value: more would not fit into memory, and byte counts stay far below 2^63."""
 
 MAX_OPERATORS = 1 << 20
-"""Operators of a graph at most: more take hours to compile, and loops in loops that are unrolled can be any number."""
+"""The maximum number of operators of a graph: more take hours to compile, and unrolled nested loops can be huge."""
 
 
 def check_results(op: Operation) -> None:
-    """Raise `UnsupportedError` for results of sizes that may be negative, and what `check_shape` raises."""
+    """Raise `UnsupportedError` for results whose sizes may be negative, and errors like `check_shape`."""
     for result in op.results:
         _check_type(result.type)
 
 
 @kept_by_identity
 def _check_type(type_: Attribute) -> None:
-    """Raise what `check_results` raises for results of a type."""
+    """`check_results` for a result's type."""
     sizes = sizes_of(type_)
     for size in sizes:
         if not isinstance(size, int) and smallest(size) < 0:
-            hint = "give bounds for which it is not, or sizes"
+            hint = "give narrower bounds, or sizes"
             raise UnsupportedError(f"the size {size} may be negative", hint=hint)
     check_shape([largest(size) for size in sizes])
 
 
 def check_shape(shape: Sequence[int]) -> None:
     """
-    Raise `UnsupportedError` for more than `MAX_AXES`, or more elements than `MAX_ELEMENTS`, sizes of 0 aside.
+    Raise `UnsupportedError` for more than `MAX_AXES` axes or `MAX_ELEMENTS` elements, counting sizes of 0 as 1.
 
-    Raises `VerifyException` for sizes below 0.
+    Raises `VerifyException` for negative sizes.
     """
     if min(shape, default=0) < 0:
         raise VerifyException(f"no value has the shape {tuple(shape)} (hint: check what its sizes come from)")
     if len(shape) > MAX_AXES:
-        hint = f"values have at most {MAX_AXES} axes: merge some that follow each other"
+        hint = f"values have at most {MAX_AXES} axes: merge adjacent ones"
         raise UnsupportedError(f"a value of {len(shape)} axes is not supported", hint=hint)
     if math.prod([size or 1 for size in shape]) > MAX_ELEMENTS:
-        hint = "check the sizes of inputs, and constants that say how large a value is"
+        hint = "check the sizes of inputs, and constants that determine sizes"
         raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Loops that nodes of models become: their bodies, and how they are put there."""
+"""Construction of loops for nodes of models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass
 class Body:
     """
-    The body of a loop as a region: what a trip takes is there, what it yields is found by `run`.
+    A loop under construction: `block` is its body, and `emit` completes the loop.
 
-    `block` takes the number of the trip, then what is carried, then rows.
+    The arguments of `block` are the trip number, carried values, and rows of scanned tensors.
     """
 
     node: NodeBuilder
@@ -33,23 +33,23 @@ class Body:
 
     @property
     def carried(self) -> list[SSAValue]:
-        """What a trip takes from the one before."""
+        """The carried values at the start of a trip."""
         return list(self.block.args[1 : 1 + len(self.initial)])
 
     @property
     def rows(self) -> list[SSAValue]:
-        """What a trip takes of the tensors that the loop goes over."""
+        """The rows of scanned tensors in a trip."""
         return list(self.block.args[1 + len(self.initial) :])
 
     def carry_number(self, node: NodeBuilder) -> SSAValue:
-        """Carry how many trips there have been, behind all else; gives what is to be carried on."""
+        """Carry the number of trips made, as the last carried value; returns the number after the current trip."""
         self.initial = [*self.initial, node.constant(np.array(0, np.int64))]
         self.block.insert_arg(INDEX, len(self.initial))
         with node.builder.inside(self.block):
             return self.next_number(node)
 
     def next_number(self, node: NodeBuilder) -> SSAValue:
-        """How many trips there have been behind this one, in the body."""
+        """The number of trips made after the current one; emitted in the body."""
         return node.emit(AddOp, self.block.args[0], node.constant(np.array(1, np.int64)))
 
     def emit(
@@ -59,9 +59,7 @@ class Body:
         stacked: Sequence[Rows],
         condition: SSAValue | None = None,
     ) -> list[SSAValue]:
-        """
-        The results of the loop whose trips carry `following` on, and give rows to `stacked`.
-        """
+        """Emit the loop, whose trips yield `condition`, `following` carried values, and rows to stack; its results."""
         yielded = [*([] if condition is None else [condition]), *following, *(rows.value for rows in stacked)]
         self.block.add_op(YieldOp.of(yielded, self.node.location))
         backwards = [rows.reversed for rows in stacked]

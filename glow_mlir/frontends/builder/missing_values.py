@@ -1,4 +1,4 @@
-"""Operands that fix shapes and depend on inputs of the model: the errors that say which values have to be given."""
+"""Errors for operands that determine shapes but depend on inputs of the model, whose values have to be given."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
 MAX_READ = 256
 """
-Elements of an input at most for its value to fix shapes: enough for sizes, axes, borders and steps of every axis, and
-for lists of pieces. Who compiles for the value of a larger one compiles anew for nearly every call.
+The maximum number of elements of an input whose value determines shapes: enough for sizes, axes, borders and steps of
+every axis, and for lists of parts. Larger inputs would cause a compilation for nearly every call.
 """
 
 
@@ -30,9 +30,9 @@ def missing_value(
     dependences: Dependences,
 ) -> UnsupportedError:
     """
-    The error for `what`, an operand of a node that fixes shapes and whose value depends on inputs.
+    The error for `what`, an operand of a node that determines shapes and depends on inputs.
 
-    `inputs` are those of the function, in order.
+    `inputs` are the names of the function's inputs, in order.
     """
     reason = f"{what} depends on an input of the model"
     names: set[str] = set()
@@ -40,12 +40,12 @@ def missing_value(
         if folding.of(root) is not None:
             continue
         if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
-            return RunTimeSizeError(f"that {what} is computed of")
+            return RunTimeSizeError(f"that {what} depends on")
         if not isinstance(root.owner, GetOp):
-            return TripValuesError(f"{what} is computed anew in each iteration", node=node)
+            return TripValuesError(f"{what} depends on the iteration", node=node)
         if (count := size_of(root)) > MAX_READ:
             large = f"'{root.owner.storage_name}' has {count} elements"
-            hint = f"{large}, and the value of one with more than {MAX_READ} fixes no shape"
+            hint = f"{large}, but only values of at most {MAX_READ} elements can determine shapes"
             return LargeInputError(reason, node=node, hint=hint)
         names.add(root.owner.storage_name)
     ordered = [name for name in inputs if name in names]

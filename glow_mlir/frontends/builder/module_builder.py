@@ -1,4 +1,4 @@
-"""A module of `glow_high` under construction: one function, its storage, and what is known of its values."""
+"""A module of `glow_high` under construction: one function, its storage, and analyses of its values."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ from glow_mlir.support.dtypes import name_of
 from glow_mlir.support.symbols import Symbol, symbols_of
 
 RANDOM_SEED = "random.seed"
-"""The state that is the seed of all random numbers whose nodes have none of their own, an i64."""
+"""The state with the seed of random numbers for nodes without a seed of their own, an i64."""
 RANDOM_CALLS = "random.calls"
-"""The state that counts calls of functions with random numbers, an i64."""
+"""The state with the number of calls of functions with random numbers, an i64."""
 
 _NOWHERE = NoneAttr()
-"""Where what has a name lies in no text; every location of a model has it."""
+"""The child location of named locations: models have no source text."""
 
 
 def named_location(name: str) -> LocationAttr:
-    """The location of what comes from the node or value `name` of a model."""
+    """The location for the node or value `name` of a model."""
     return made_of(NameLoc, desc=word(name), location=_NOWHERE)
 
 
 @dataclass
 class ModuleBuilder:
     """
-    Builds a module with one function: inputs, then operators and constants, then outputs.
+    Build a module with one function: inputs, then operators and constants, then outputs.
 
-    `output_names` are the names of the model's outputs, which are kept for them. With a `pool`, large constants have
-    names without meaning. Random numbers follow from the `seed`.
+    `output_names` are the names of the model's outputs, which no constant may take. With a `pool`, large constants have
+    meaningless names. `seed` is the seed of random numbers.
     """
 
     output_names: Collection[str] = frozenset()
@@ -65,35 +65,35 @@ class ModuleBuilder:
     seed: int = 0
     function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     problems: Problems = field(default_factory=Problems)
-    """What is not supported."""
+    """Nodes that are not supported."""
     dependences: Dependences = field(default_factory=Dependences)
-    """Which inputs values depend on."""
+    """The inputs that values depend on."""
     folding: ConstantFolding = field(init=False)
-    """What values are that depend on no input."""
+    """Values that do not depend on inputs."""
     symbolic_values: SymbolicValues = field(init=False)
-    """What values are that follow from shapes."""
+    """Values that depend on shapes only."""
     numbering: ValueNumbering = field(init=False)
-    """What has been emitted of which value, for what is emitted once of equal ones."""
+    """Equal values, for computations that are emitted once for equal values."""
     block: Block = field(init=False)
-    """Where operators are inserted: that of the function, or of a region."""
+    """The block into which operators are inserted: the function's, or that of a region."""
     trip_capacities: Mapping[str, int] = field(default_factory=dict[str, int])
-    """For how many trips there is room in loops that nothing bounds."""
+    """The trip capacities of unbounded loops, by label."""
     computes_in_loops: bool = False
-    """Whether what fixes shapes may be computed anew in each trip of a loop."""
+    """Whether operands that determine shapes may be computed in each trip of a loop."""
     has_bounds: bool = False
-    """Whether dimensions of inputs have bounds; what else is known at run time only, data decides."""
+    """Whether dimensions of inputs have bounds; otherwise all sizes known at run time only depend on data."""
     _bindings: list[str] = field(default_factory=list[str])
     """The placeholders of inputs and outputs, in order."""
     _symbols: set[str] = field(default_factory=set[str])
     """The names of symbols in sizes."""
     input_symbols: set[str] = field(default_factory=set[str])
-    """Those in sizes of inputs, which are free; nodes compute the others."""
+    """The names of symbols in sizes of inputs; nodes compute the other symbols."""
     _random_state: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
-    """What random numbers follow from that is state."""
+    """The states that random numbers depend on, by name."""
     _labels: Counter[str] = field(default_factory=Counter[str])
-    """How many labels nodes of a name have."""
+    """The number of labels that nodes of a name have."""
     _inserted: int = 0
-    """How many operators there are, in regions too."""
+    """The number of operators, including those in regions."""
 
     def __post_init__(self) -> None:
         self.block = self.function.block
@@ -107,9 +107,9 @@ class ModuleBuilder:
         self, types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]
     ) -> dict[str, SSAValue]:
         """
-        Inputs of the function; those with `values` are constants instead.
+        Add inputs to the function; those with `values` become constants instead.
 
-        Raises what `check_values` raises, and `UnsupportedError` for types that are too large.
+        Raises errors like `check_values`, and `UnsupportedError` for types that are too large.
         """
         symbols = {symbol.name for type_ in types.values() for symbol in symbols_of(sizes_of(type_))}
         self._symbols |= symbols
@@ -138,14 +138,14 @@ class ModuleBuilder:
         return value
 
     def _shared(self, name: str, type_: TensorType[Attribute], role: str) -> PlaceholderOp | None:
-        """The placeholder of that name, type and role that another function of the module has."""
+        """The placeholder of this name, type and role, if another function of the module has one."""
         known = self.storage.by_name.get(name)
         if isinstance(known, PlaceholderOp) and known.type == type_ and known.role == role:
             return known
         return None
 
     def add_state(self, name: str, array: np.ndarray | Deferred, is_trainable: bool) -> SSAValue:
-        """State that begins with a value, as it is at the beginning of a call; functions of a module share it."""
+        """Add state with an initial value, shared by the functions of a module; its value at the start of a call."""
         type_ = tensor(array.shape, element_type(array.dtype))
         placeholder = self._shared(name, type_, "state")
         if placeholder is None:
@@ -160,7 +160,7 @@ class ModuleBuilder:
         return value
 
     def add_open_state(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
-        """State of a type that whoever calls the function keeps, as it is at the beginning of a call."""
+        """Add state that the caller of the function keeps; its value at the start of a call."""
         placeholder = PlaceholderOp.bound(self.storage.unique_name(name), type_, "state", named_location(name))
         self.storage.add(placeholder)
         self._bindings.append(placeholder.sym_name.data)
@@ -170,9 +170,9 @@ class ModuleBuilder:
 
     def random_state(self, name: str) -> SSAValue:
         """
-        The `RANDOM_SEED` or the number of the call, `RANDOM_CALLS`: i64 scalars that are state of the module.
+        The state `RANDOM_SEED` or `RANDOM_CALLS`, the number of the call: i64 scalars.
 
-        Each call of a function that asks for the number adds 1 to it.
+        Each call of a function that uses the number of the call increments it.
         """
         if name not in self._random_state:
             with self.inside(self.function.block):
@@ -181,12 +181,12 @@ class ModuleBuilder:
         return self._random_state[name]
 
     def random_label(self, name: str) -> str:
-        """The label of the random numbers of a node, which tells nodes of one name from each other."""
+        """A label for the random numbers of a node, unique even among nodes of the same name."""
         self._labels[name] += 1
         return f"{name}/{self._labels[name]}"
 
     def _count_call(self) -> None:
-        """Save the number of the next call, if random numbers follow from it."""
+        """Save the number of the next call, if random numbers depend on it."""
         if (calls := self._random_state.get(RANDOM_CALLS)) is None:
             return
         location, owner = named_location(RANDOM_CALLS), calls.owner
@@ -196,7 +196,7 @@ class ModuleBuilder:
         self.function.block.add_op(SaveOp.to(counted, owner.storage_name, location))
 
     def add_output(self, name: str, value: SSAValue) -> None:
-        """An output of the function, which has that value; its symbol is another one where an input has the name."""
+        """Add an output with this value; its symbol differs from its name if an input has that name."""
         symbol = self.storage.unique_name(name)
         type_ = tensor(sizes_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))
@@ -207,7 +207,7 @@ class ModuleBuilder:
         self.function.block.add_op(SaveOp.to(value, symbol, named_location(name)))
 
     def finish(self, name: str) -> ModuleOp:
-        """The module, whose function has that name."""
+        """Complete the module; its function gets this name."""
         self._count_call()
         self.function.properties.update(FuncOp.named(name, self._bindings).properties)
         self.storage.module.body.block.add_op(self.function)
@@ -217,10 +217,9 @@ class ModuleBuilder:
 
     def insert(self, op: Operation) -> Operation:
         """
-        Append an op to the block; its results take their names from the location.
+        Append an operation to the block; its results take their names from the location.
 
-        Raises `UnsupportedError` for what is beyond the limits of `limits`, and `CancelledError` where the work is to
-        end.
+        Raises `UnsupportedError` beyond the limits of `limits`, and `CancelledError` if the work is cancelled.
         """
         check_cancellation()
         self._inserted += 1
@@ -241,7 +240,7 @@ class ModuleBuilder:
         location: LocationAttr,
         like: SSAValue | None = None,
     ) -> SSAValue:
-        """A constant with that value; `like` gives a plain number its element type."""
+        """Emit a constant; `like` gives a plain number its element type."""
         dtype = None if like is None else numpy_dtype(element_of(like))
         value = np.asarray(array, dtype)
         if name_of(value.dtype) not in ELEMENT_TYPES:
@@ -255,7 +254,7 @@ class ModuleBuilder:
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Insert operators at the end of a block for a while."""
+        """Insert operators at the end of another block within this context."""
         around, self.block = self.block, block
         try:
             yield
@@ -264,7 +263,7 @@ class ModuleBuilder:
 
     @contextmanager
     def computing_in_loops(self) -> Generator[None]:
-        """Take for a while what fixes shapes also where it is computed anew in each trip of a loop."""
+        """Set `computes_in_loops` within this context."""
         before, self.computes_in_loops = self.computes_in_loops, True
         try:
             yield
@@ -272,22 +271,22 @@ class ModuleBuilder:
             self.computes_in_loops = before
 
     def new_symbol(self, label: str, least: int, most: int) -> Symbol:
-        """A symbol between these numbers; its name is the label, as far as IR can have that and it is free."""
+        """A new symbol with bounds; its name is the label, changed if it is invalid or taken."""
         return Symbol(symbol_name(label, self._symbols), least, most)
 
     # Errors
 
     def missing_value(self, value: SSAValue, what: str, node: str) -> UnsupportedError:
-        """The error for `what`, an operand of a node that fixes shapes and whose value depends on inputs."""
+        """The error for `what`, an operand of a node that determines shapes and depends on inputs."""
         return missing_value(value, what, node, self._bindings, self.folding, self.dependences)
 
     @contextmanager
     def node_errors(self, kind: str, name: str) -> Generator[None]:
         """
-        While a node of a model is built: errors name it.
+        A context for building a node of a model: errors name the node.
 
-        What is not supported of it becomes one of the `problems`, so that the rest of the model is looked at, too.
-        Operands that do not fit, and results that memory has no room for, are raised as `ModelError`.
+        An `UnsupportedError` is added to the `problems`, so that the rest of the model is checked, too. Operands that
+        do not fit, and results that do not fit into memory, raise `ModelError`.
         """
         try:
             yield
@@ -296,7 +295,7 @@ class ModuleBuilder:
             error.hint = fitting_hint(error.hint, self.has_bounds)
             self.problems.errors.append(error)
         except MemoryError as error:
-            hint = "check the constants that say how large its results are"
+            hint = "check the constants that determine the sizes of its results"
             raise ModelError(f"{kind}: its results do not fit into memory", node=name, hint=hint) from error
         except VerifyException as error:
             raise ModelError(f"{kind}: {error}", node=name) from error

@@ -1,4 +1,4 @@
-"""What one node of a model becomes: operators with its location, and what is known of values for it."""
+"""Construction of one node of a model: emit operators with its location, and query values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 class NodeBuilder:
     """
-    Builds what a node of a model becomes.
+    Build the operators for a node of a model.
 
-    `kind` is its operator, `name` is what errors call it, `results` are the names of what it gives.
+    `kind` is its operator, `name` its name in errors, `results` are the names of its results.
     """
 
     def __init__(
@@ -42,21 +42,21 @@ class NodeBuilder:
     # Operators
 
     def emit(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
-        """Emit an operator and return its first result; raises `VerifyException` where operands do not fit."""
+        """Emit an operator and return its first result; raises `VerifyException` if operands do not fit."""
         return self.emit_all(operator, *operands, **properties)[0]
 
     def emit_all(
         self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
     ) -> tuple[SSAValue, ...]:
-        """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
+        """Emit an operator and return all its results; raises `VerifyException` if operands do not fit."""
         return tuple(self.builder.insert(operator.make(*operands, location=self.location, **properties)).results)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """A value as another element type that is computed with, unless it is of that."""
+        """Convert a value to an element type, unless it already has it."""
         return value if element_of(value) == element else self.emit(CastOp, value, to=element)
 
     def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
-        """The same as `emit`, for what is written for any `OperatorEmitter`."""
+        """The same as `emit`, which makes this an `OperatorEmitter`."""
         return self.emit(operator, *operands, **properties)
 
     def splat(self, value: float, like: SSAValue | Attribute, shape: Sizes = ()) -> SSAValue:
@@ -65,11 +65,11 @@ class NodeBuilder:
         return self.emit(SplatOp, value=scalar_attribute(numpy_dtype(element).type(value), element), shape=shape)
 
     def insert(self, op: Operation) -> Operation:
-        """Insert any op behind those that there are."""
+        """Append an operation."""
         return self.builder.insert(op)
 
     def once(self, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
-        """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
+        """The result of `emit`, reused if nodes of this kind have called it for an equal value in this block."""
         return self.builder.numbering.once((self.kind, self.builder.block), value, emit)
 
     def constant(
@@ -80,9 +80,9 @@ class NodeBuilder:
 
     def bind_symbol(self, count: SSAValue, most: int, least: int = 0, result: int = 0) -> Size:
         """
-        A size that is the only element of `count`, from `least` to `most`: a number where that is known, else a symbol.
+        The single element of `count`, from `least` to `most`, as a size: a number if it is known, else a symbol.
 
-        It goes by the name of a `result` that has it, else by that of the first.
+        The symbol is named after the result at position `result`, or else after the first result.
         """
         known = self.fold(count)
         if not most or known is not None:
@@ -92,22 +92,22 @@ class NodeBuilder:
         self.builder.block.add_op(BindSymbolOp.to(symbol, count, self.location))
         return SymbolicSize.of(symbol)
 
-    # What values are
+    # Values
 
     def fold(self, value: SSAValue) -> np.ndarray | None:
-        """The array that a value always is, or `None` where it depends on an input."""
+        """The constant array of a value, or `None` if it depends on an input."""
         return self.builder.folding.of(value)
 
     def symbolic_value(self, value: SSAValue) -> np.ndarray | None:
-        """A value that follows from shapes, as an array of integers or sizes; `None` for any other."""
+        """A value that depends on shapes only, as an array of integers or sizes; `None` for any other."""
         return self.builder.symbolic_values.of(value)
 
     def required_array(self, value: SSAValue, role: str) -> np.ndarray:
         """
-        The array that a value always is, which fixes shapes in that role.
+        The constant array of a value that determines shapes; `role` describes it in errors.
 
-        Where it depends on inputs, raises `InputValuesError` if these have few elements, so that their values can be
-        given to the import, and else `UnsupportedError`.
+        If it depends on inputs, raises `InputValuesError` for inputs with few elements, whose values can be given to
+        the import, and otherwise `UnsupportedError`.
         """
         array = self.fold(value)
         if array is None:
@@ -119,7 +119,7 @@ class NodeBuilder:
         return tuple(int(item) for item in self.required_array(value, role).reshape(-1))
 
     def required_sizes(self, value: SSAValue, role: str) -> Sizes:
-        """Like `required_integers`, where the value may follow from sizes that are known at run time only."""
+        """Like `required_integers`, but the value may depend on symbolic sizes."""
         found = self.symbolic_value(value)
         if found is None:
             return self.required_integers(value, role)
@@ -127,9 +127,9 @@ class NodeBuilder:
 
     def sizes_unless_computed(self, value: SSAValue, role: str) -> Sizes | None:
         """
-        Like `required_sizes`; `None` for what the program has to compute.
+        Like `required_sizes`; `None` for values that the program computes.
 
-        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats.
+        These depend on sizes that depend on data, on inputs with too many elements to be given, or on floats.
         """
         try:
             return self.required_sizes(value, role)
@@ -145,15 +145,15 @@ class NodeBuilder:
             raise
 
     def depends_on_floats(self, value: SSAValue) -> bool:
-        """Whether a value depends on floats, of which a call hardly ever brings the same again."""
+        """Whether a value depends on floats, which are rarely the same in two calls."""
         return any(is_float(element_of(root)) for root in self.builder.dependences.roots(value))
 
     # Errors
 
     def check_size(self, *shape: int) -> None:
-        """Raise `UnsupportedError` for the shape of an array that is too large to be made."""
+        """Raise `UnsupportedError` for the shape of an array that would be too large."""
         check_shape(shape)
 
     def unsupported(self, reason: str) -> UnsupportedError:
-        """The error for something that is not done of this node."""
+        """The error for an unsupported form of this node."""
         return UnsupportedError(f"{self.kind}: {reason}", node=self.name)

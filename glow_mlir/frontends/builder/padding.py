@@ -1,4 +1,4 @@
-"""Borders of values, as models of all front ends have them."""
+"""Padding, shared by all front ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.frontends.builder.slices import checked_part, cut
 def pad_value(
     node: NodeBuilder, value: SSAValue, widths: Sequence[tuple[int, int]], mode: str, fill: SSAValue | None
 ) -> SSAValue:
-    """`value` within a border of the given width before and after each axis; negative widths cut off."""
+    """Pad `value` by the given widths before and after each axis; negative widths crop."""
     shape = sizes_of(value)
     kept = {axis: (max(-before, 0), shape[axis] - max(-after, 0)) for axis, (before, after) in enumerate(widths)}
     if any(largest(last - first) < 0 for first, last in kept.values()):

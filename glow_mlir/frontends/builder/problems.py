@@ -1,4 +1,4 @@
-"""What of a model cannot be built: collected node by node, and raised at once."""
+"""Unsupported nodes of a model: collected node by node, and raised together."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ class Problems:
     """The nodes of a model that are not supported."""
 
     unknown: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Kind and name of each node that no importer knows."""
+    """Kind and name of each node without an importer."""
     errors: list[UnsupportedError] = field(default_factory=list[UnsupportedError])
-    """What importers do not support of nodes that they know."""
+    """Errors of importers, for forms of nodes that they do not support."""
 
     def mark(self) -> tuple[int, int]:
-        """How many problems have been found so far."""
+        """The current number of problems, for `forget_since`."""
         return len(self.unknown), len(self.errors)
 
     def forget_since(self, mark: tuple[int, int]) -> None:
-        """Forget the problems that have been found since then, of what is tried in another way."""
+        """Forget the problems found since `mark`, before another attempt."""
         del self.unknown[mark[0] :], self.errors[mark[1] :]
 
     def raise_all(self) -> None:
         """
-        Raise for all problems at once, if there are any.
+        Raise one error for all problems, if there are any.
 
-        `UnsupportedOperatorsError` lists several; one alone is raised as it is. Where values of inputs are all that is
-        missing, `InputValuesError` names these.
+        `UnsupportedOperatorsError` lists several problems; a single error is raised unchanged. If only values of inputs
+        are missing, `InputValuesError` names them.
         """
         if not self.unknown and len(self.errors) == 1:
             raise self.errors[0]

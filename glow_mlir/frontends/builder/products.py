@@ -1,4 +1,4 @@
-"""Matrix products by the rules of numpy, which models of all front ends have."""
+"""Matrix products by numpy's rules, shared by all front ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from glow_mlir.frontends.builder.node_builder import NodeBuilder
 
 def numpy_product(node: NodeBuilder, left: SSAValue, right: SSAValue, to: Attribute | None = None) -> SSAValue:
     """
-    The product of two operands: a vector is a matrix of one row or column, whose axis the result lacks.
+    The product of two operands; a vector is a matrix of one row or column, whose axis is removed from the result.
 
-    With `to`, the element type of its sums, the result has that.
+    `to` is the element type of accumulators and result.
     """
     left_vector, right_vector = rank_of(left) == 1, rank_of(right) == 1
     if left_vector:

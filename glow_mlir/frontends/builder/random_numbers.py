@@ -1,4 +1,4 @@
-"""Random numbers of the nodes of a model, as operators on the bits of a generator that counts."""
+"""Random numbers for nodes of a model, as operators on the bits of a counter-based generator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 _DIGITS: dict[Attribute, int] = {f16: 11, bf16: 8, f32: 24}
-"""Element type → the digits of its significands."""
+"""Element type → the bits of its significand."""
 
 _HALVES = 27, 26
-"""The digits of f64, of which each word gives one part."""
+"""The bits of an f64 number taken from each of two words."""
 
 
 @dataclass
@@ -35,9 +35,8 @@ class RandomNumbers:
     """
     The random numbers of a node, one for each element of `sizes`.
 
-    They follow from the place of the element, from the number of the call, and from a `seed`; without one, from the
-    seed of the module and the name of the node. Raises `UnsupportedError` in branches and loops, which would give the
-    same numbers again and again.
+    They depend on the position of the element, the number of the call, and the `seed`; without one, on the module's
+    seed and the node's name. Raises `UnsupportedError` in branches and loops, where the numbers would repeat.
     """
 
     node: NodeBuilder
@@ -57,7 +56,7 @@ class RandomNumbers:
         self._counter = self._index(), builder.random_state(RANDOM_CALLS), self._key()
 
     def _key(self) -> SSAValue:
-        """The key: the seed of the node, or else that of the module and a number that only this node has."""
+        """The generator's key: the node's seed, or else the module's seed plus a number unique to this node."""
         node = self.node
         if self.seed is not None:
             return node.constant(np.array(self.seed, np.float64).view(np.int64))
@@ -66,7 +65,7 @@ class RandomNumbers:
         return node.emit(AddOp, node.builder.random_state(RANDOM_SEED), own)
 
     def _index(self) -> SSAValue:
-        """A number for each element, of those along each axis; which one depends on no size known at run time only."""
+        """An index for each element, computed from upper bounds of sizes, so that it is independent of actual sizes."""
         node, stride = self.node, 1
         total = node.splat(0, i64, (1,) * len(self.sizes))
         for axis, size in reversed([*enumerate(self.sizes)]):
@@ -78,12 +77,12 @@ class RandomNumbers:
         return total
 
     def _word(self, word: int, bits: int, element: Attribute) -> Tensor:
-        """The highest bits of a word of the generator, as numbers of a type that has them exactly."""
+        """The highest bits of a word of the generator, as numbers of a type that represents them exactly."""
         found = self.node.emit(PhiloxOp, *self._counter, word=word, bits=bits)
         return converted(self.formulas.of(found), element)
 
     def fraction(self, element: Attribute, draw: int = 0) -> Tensor:
-        """Numbers from 0 up to 1, without it, that are equally likely; there are two independent ones, 0 and 1."""
+        """Uniform numbers in [0, 1); `draw` 0 and 1 are independent."""
         if element == f64:
             high, low = (self._word(2 * draw + position, bits, f64) for position, bits in enumerate(_HALVES))
             return (high * 2.0 ** _HALVES[1] + low) * 2.0 ** -sum(_HALVES)
@@ -91,11 +90,11 @@ class RandomNumbers:
         return self._word(draw, digits, element) * 2.0**-digits
 
     def uniform(self, element: Attribute, low: float, high: float) -> SSAValue:
-        """Numbers from `low` to `high`."""
+        """Uniform numbers from `low` to `high`."""
         return self.formulas.value(self.fraction(element) * (high - low) + low)
 
     def normal(self, element: Attribute, mean: float, scale: float) -> SSAValue:
-        """Normally distributed numbers with that mean and standard deviation (Box and Muller, 1958)."""
+        """Normally distributed numbers with a mean and standard deviation (Box and Muller, 1958)."""
         wide = computed_in(element)
         radius = sqrt(log(1.0 - self.fraction(wide)) * -2.0)
         return self.formulas.value(converted(radius * cos(self.fraction(wide, 1) * (2 * pi)) * scale + mean, element))
@@ -103,9 +102,9 @@ class RandomNumbers:
 
 def dropped_out(numbers: RandomNumbers, value: SSAValue, share: Tensor | float) -> tuple[SSAValue, Tensor]:
     """
-    A share of the elements of `value` set to 0 and the others scaled, so that their expectation stays; and which stay.
+    Set a share of the elements of `value` to 0, and scale the others to preserve the expectation.
 
-    A share that the program computes is of the type in which numbers are drawn (`computed_in`).
+    The second result is the mask of kept elements. A computed share has the type `computed_in`.
     """
     formulas = numbers.formulas
     x = formulas.of(value)
@@ -116,5 +115,5 @@ def dropped_out(numbers: RandomNumbers, value: SSAValue, share: Tensor | float) 
 
 
 def computed_in(element: Attribute) -> Attribute:
-    """The float type, f32 or f64, in which numbers of a type are drawn."""
+    """The float type, f32 or f64, in which random numbers for an element type are drawn."""
     return f64 if element == f64 else f32

@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of elements of heads, turned by angles that grow with the position (Su et al. 2021)."""
+"""Rotary position embedding: rotate pairs of elements of heads by angles that grow with position (Su et al. 2021)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def rotated(
     node: NodeBuilder, value: SSAValue, cosines: SSAValue, sines: SSAValue, is_interleaved: bool = False
 ) -> SSAValue:
     """
-    The value whose first elements along the last axis are turned, two for each of the cosines, which broadcast to it.
+    Rotate the first elements along the last axis, a pair for each cosine; cosines and sines broadcast to the value.
 
-    Elements of a pair are next to each other where they are interleaved, else the first ones come before the second.
+    If `is_interleaved`, the elements of a pair are adjacent; otherwise all first elements come before the second ones.
     """
     last, half = rank_of(value) - 1, size_along(cosines, -1)
     turning = cut(node, value, {last: (0, 2 * half)})

@@ -1,8 +1,8 @@
 """
-Slices of values: between indices that are known, or that the program computes.
+Slices of values between known or computed bounds.
 
-How many elements a slice has whose ends the program computes is a symbol that it binds. Where such a slice begins at an
-index that is known, or ends with the axis, it is a slice of `glow_high`; any other is gathered.
+The size of a slice with computed bounds is a symbol that the program binds. Such a slice is a slice of `glow_high` if
+its start is known or it ends with the axis; any other is gathered.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.support.symbols import Size
 
 Bound = Size | SSAValue
-"""Where a part begins or ends, or how long it is: a size, or what the program computes, a scalar i64."""
+"""The start, end or length of a part: a size, or a computed i64 scalar."""
 
 
 MAX_POSITIONS = 1 << 28
-"""Places in a row at most: they are a constant, of 2 GiB."""
+"""The maximum length of an `iota`, which is a constant of 2 GiB."""
 
 
 def cut(node: NodeBuilder, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) -> SSAValue:
-    """The part of `value` between two places of each given axis; `value` itself where that is all of it."""
+    """Slice the given axes of `value` between two positions; `value` itself if nothing is cut off."""
     shape = sizes_of(value)
     whole: list[tuple[Size, Size]] = [(0, size) for size in shape]
     wanted = [bounds.get(axis, whole[axis]) for axis in range(len(shape))]
@@ -54,7 +54,7 @@ def cut(node: NodeBuilder, value: SSAValue, bounds: Mapping[int, tuple[Size, Siz
 
 
 def filled(node: NodeBuilder, value: SSAValue, axis: int, size: int) -> SSAValue:
-    """A value with zeros behind it, so that an axis has as many elements, at least as many as it has at most."""
+    """Pad an axis with zeros at the end to `size`, which is at least the axis's upper bound."""
     shape = sizes_of(value)
     if (missing := size - shape[axis]) == 0:
         return value
@@ -63,21 +63,21 @@ def filled(node: NodeBuilder, value: SSAValue, axis: int, size: int) -> SSAValue
 
 
 def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
-    """What `value` has at an index of an axis, without that axis."""
+    """The slice of `value` at an index of an axis, without that axis."""
     shape = sizes_of(value)
     part = cut(node, value, {axis: (number, number + 1)})
     return node.emit(ReshapeOp, part, shape=(*shape[:axis], *shape[axis + 1 :]))
 
 
 def iota(node: NodeBuilder, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
-    """The places of so many elements, from 0 on, times a step; raises `UnsupportedError` for too many."""
+    """The vector 0, 1, …, `count` − 1, times a step; raises `UnsupportedError` beyond `MAX_POSITIONS`."""
     if largest(count) > MAX_POSITIONS:
-        raise node.unsupported(f"{largest(count)} places in a row are more than {MAX_POSITIONS}")
+        raise node.unsupported(f"{largest(count)} positions are more than {MAX_POSITIONS}")
     numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
     return cut(node, numbers, {0: (0, count)})
 
 
-# Places that the program computes
+# Computed positions
 
 
 def scalar(node: NodeBuilder, bound: Bound) -> SSAValue:
@@ -90,7 +90,7 @@ def scalar(node: NodeBuilder, bound: Bound) -> SSAValue:
 
 
 def bounds_of(node: NodeBuilder, value: SSAValue, role: str) -> list[Bound]:
-    """The elements of a list of integers: sizes where they are known, else what the program computes."""
+    """The elements of a list of integers: sizes if they are known, else computed scalars."""
     if (known := node.sizes_unless_computed(value, role)) is not None:
         return list(known)
     wide = value if element_of(value) == i64 else node.emit(CastOp, value, to=i64)
@@ -99,16 +99,16 @@ def bounds_of(node: NodeBuilder, value: SSAValue, role: str) -> list[Bound]:
 
 
 def bound_number(node: NodeBuilder, count: SSAValue, most: int, result: int = 0) -> Size:
-    """What `count` says, from 0 to `most`, as a size; equal counts of nodes of a kind give one size."""
+    """The scalar `count`, from 0 to `most`, as a size; nodes of a kind share the size of equal counts."""
     numbered = node.once(count, lambda: iota(node, node.bind_symbol(count, most, result=result)))
     return sizes_of(numbered)[0]
 
 
 def computed_part(node: NodeBuilder, value: SSAValue, axis: int, start: Bound, end: Bound, step: int) -> SSAValue:
     """
-    Every `step`-th element of an axis from `start` on, up to `end` without it, wherever the program finds these.
+    Every `step`-th element of an axis from `start` up to, but not including, `end`, which may be computed.
 
-    Both count from the back where they are negative, and are limited to the axis.
+    Negative bounds count from the end, and bounds are clamped to the axis.
     """
     size = sizes_of(value)[axis]
     length = scalar(node, size)
@@ -127,21 +127,21 @@ def computed_part(node: NodeBuilder, value: SSAValue, axis: int, start: Bound, e
 
 
 def leading(node: NodeBuilder, value: SSAValue, axis: int, number: Size) -> SSAValue:
-    """The first elements of an axis, as many as there are at least when the program gets there."""
+    """The first `number` elements of an axis, which has at least as many at run time."""
     if largest(number) <= smallest(sizes_of(value)[axis]):
         return cut(node, value, {axis: (0, number)})
     return gathered(node, value, axis, scalar(node, 0), number)
 
 
 def gathered(node: NodeBuilder, value: SSAValue, axis: int, first: SSAValue, number: Size, step: int = 1) -> SSAValue:
-    """So many elements of an axis from a place on; a call fails where they are not there."""
+    """`number` elements of an axis from position `first` on; a call fails if they are out of range."""
     if largest(number) == 0 or sizes_of(value)[axis] == 0:
         return cut(node, value, {axis: (0, 0)})
     return node.emit(GatherOp, value, node.emit(AddOp, iota(node, number, step), first), axis=axis)
 
 
 def _from_front(node: NodeBuilder, bound: Bound, length: SSAValue) -> SSAValue:
-    """A bound that counts from the front, of one that counts from the back where it is negative."""
+    """Convert a bound that counts from the end if negative to one that counts from the start."""
     found = scalar(node, bound)
     if not isinstance(bound, SSAValue) and smallest(bound) >= 0:
         return found
@@ -150,19 +150,19 @@ def _from_front(node: NodeBuilder, bound: Bound, length: SSAValue) -> SSAValue:
 
 
 def _limited(node: NodeBuilder, bound: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
-    """The nearest place from `least` to `most`, and `most` where that is below."""
+    """Clamp a bound to `least` and `most`; the result is `most` if that is less than `least`."""
     return node.emit(MinOp, node.emit(MaxOp, bound, least), most)
 
 
 def _steps(node: NodeBuilder, between: SSAValue, step: int) -> SSAValue:
-    """How many steps begin within a distance."""
+    """The number of steps that begin within a distance: the quotient, rounded up."""
     if step == 1:
         return between
     return node.emit(DivOp, node.emit(AddOp, between, scalar(node, step - 1)), scalar(node, step))
 
 
 def _most(start: Bound, end: Bound, step: int, most: int) -> int:
-    """The elements at most of a part of an axis of `most` elements."""
+    """The upper bound of the size of a part of an axis with at most `most` elements."""
     if isinstance(start, int) and isinstance(end, int) and (start < 0) == (end < 0):
         most = min(most, abs(end - start))
     if isinstance(start, int) and start < 0 and isinstance(end, int) and end >= most:
@@ -172,9 +172,9 @@ def _most(start: Bound, end: Bound, step: int, most: int) -> int:
 
 def equal_parts(node: NodeBuilder, size: Size, count: int, may_differ: bool) -> list[Bound]:
     """
-    The sizes of so many equal parts of an axis, of which the last ones are smaller, or empty, where they may differ.
+    The sizes of `count` equal parts of an axis; the last ones may be smaller or empty if `may_differ`.
 
-    Else these do not make up an axis whose elements are no multiple of them.
+    Otherwise their sum differs from `size` if that is no multiple of `count`, which `computed_parts` checks.
     """
     length, zero = scalar(node, size), scalar(node, 0)
     if not may_differ:
@@ -191,9 +191,9 @@ def equal_parts(node: NodeBuilder, size: Size, count: int, may_differ: bool) -> 
 
 def computed_parts(node: NodeBuilder, value: SSAValue, axis: int, parts: Sequence[Bound]) -> list[SSAValue]:
     """
-    Parts of those sizes along an axis; a call fails where they do not make up its elements.
+    Split an axis into parts of the given sizes; a call fails if their sum is not the axis's size.
 
-    A size that may be negative is bound like one that data decides, which is checked.
+    A size that may be negative is bound to a symbol like a computed one, which is checked.
     """
     size = sizes_of(value)[axis]
     most = largest(size)
@@ -211,7 +211,7 @@ def computed_parts(node: NodeBuilder, value: SSAValue, axis: int, parts: Sequenc
 
 
 def checked_part(node: NodeBuilder, value: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:
-    """The part of an axis between two places of it; a call fails where the last lies in front of the first."""
+    """The part of an axis between two positions; a call fails if `last` is before `first`."""
     size = sizes_of(value)[axis]
     lengths = [scalar(node, length) for length in (first, last - first, size - last)]
     number = bound_number(node, lengths[1], largest(last - first))
@@ -220,7 +220,7 @@ def checked_part(node: NodeBuilder, value: SSAValue, axis: int, first: Size, las
 
 
 def _checked_start(node: NodeBuilder, lengths: Sequence[SSAValue], size: SSAValue) -> SSAValue:
-    """0, where parts are none of them negative and make up an axis: else a call fails, since it is looked up."""
+    """0 if the lengths are not negative and their sum is `size`; otherwise the call fails."""
     zero, left, least = scalar(node, 0), size, scalar(node, 0)
     for length in lengths:
         left, least = node.emit(SubOp, left, length), node.emit(MinOp, least, length)
@@ -229,6 +229,6 @@ def _checked_start(node: NodeBuilder, lengths: Sequence[SSAValue], size: SSAValu
 
 
 def zero_unless(node: NodeBuilder, is_wrong: SSAValue, failure: str) -> SSAValue:
-    """0 as a scalar i64; a call fails with those words where a truth value holds, a scalar."""
+    """The i64 scalar 0; a call fails with the message `failure` if the scalar `is_wrong` is true."""
     index = node.emit(CastOp, is_wrong, to=i64)
     return node.emit(GatherOp, node.constant(np.zeros(1, np.int64)), index, axis=0, failure=failure)

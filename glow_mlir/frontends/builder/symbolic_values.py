@@ -1,7 +1,7 @@
 """
-Symbolic evaluation of operands that say shapes, where sizes are known at run time only.
+Symbolic evaluation of operands that determine shapes, if sizes are known at run time only.
 
-Models compute them from the shapes of values, by a few operators: they are arrays of numbers and of sizes with symbols.
+Models compute them from the shapes of values by a few operators. Their values are arrays of numbers and symbolic sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from glow_mlir.support.symbols import Size, product_of, quotient
 
 
 def _divided(total: Size, part: Size) -> Size:
-    """The quotient of sizes, towards 0; raises `ValueError` where it is none for all values of symbols."""
+    """The quotient of sizes, rounded toward 0; raises `ValueError` if it is not a size for all values of symbols."""
     if isinstance(total, int) and isinstance(part, int) and part:
         whole = abs(total) // abs(part)
         return whole if (total < 0) == (part < 0) else -whole
@@ -44,7 +44,7 @@ def _divided(total: Size, part: Size) -> Size:
 
 
 def _is_less(one: Size, other: Size) -> bool:
-    """Whether a size is below another one; raises `ValueError` where that differs with the values of symbols."""
+    """Whether a size is less than another one; raises `ValueError` if it depends on the values of symbols."""
     if smallest(other - one) > 0:
         return True
     if largest(other - one) <= 0:
@@ -53,7 +53,7 @@ def _is_less(one: Size, other: Size) -> bool:
 
 
 def _is_equal(one: Size, other: Size) -> bool:
-    """Whether two sizes are the same; raises `ValueError` where that differs with the values of symbols."""
+    """Whether two sizes are equal; raises `ValueError` if it depends on the values of symbols."""
     difference = one - other
     if smallest(difference) <= 0 <= largest(difference) and difference != 0:
         raise ValueError(f"{one} = {other} differs")
@@ -83,29 +83,29 @@ ARITHMETIC: Mapping[type[Operation], tuple[int, Callable[..., Any]]] = {
     binary.WhereOp: (3, _chosen),
     NegOp: (1, operator.neg),
 }
-"""Elementwise operator → how many sizes or truth values it takes, and what it does with them."""
+"""Elementwise operator → its number of operands, and its function on sizes and truth values."""
 
 MOVEMENT = (ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
-"""Operators that move elements, of whatever kind these are."""
+"""Operators that only move elements."""
 
 
 MAX_I32 = 1 << 31
-"""Integers of 32 bits are below; sizes that are keep their value whatever they are converted to that is as wide."""
+"""The exclusive upper bound of i32; casts to types of 32 bits or more do not change sizes below it."""
 
 
 class SymbolicValues:
-    """What values are as far as they follow from shapes; each is looked at once."""
+    """Values that depend on shapes only; each value is analyzed once."""
 
     def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
         self._fold = fold
         self._known: dict[SSAValue, np.ndarray | None] = {}
 
     def of(self, value: SSAValue) -> np.ndarray | None:
-        """The value as an array of integers or sizes; `None` where it depends on more than shapes."""
+        """The value as an array of integers or sizes; `None` if it depends on more than shapes."""
         return analyzed(value, self._known, operands_of, self._transfer)
 
     def _transfer(self, value: SSAValue) -> np.ndarray | None:
-        """Like `of`, where operands are known."""
+        """Like `of`, for a value whose operands are analyzed."""
         if (array := self._fold(value)) is not None:
             return array if array.dtype.kind in "iub" else None
         owner = value.owner
@@ -123,12 +123,12 @@ class SymbolicValues:
 
 
 def _is_followed(value: SSAValue) -> bool:
-    """Whether a value is of integers or truth values, and as many as are known."""
+    """Whether a value has integers or truth values, and a static shape."""
     return has_static_shape(value) and (is_integer(element_of(value)) or is_bool(element_of(value)))
 
 
 def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
-    """What an operator makes of sizes; `None` for one that they are not followed through."""
+    """Apply an operator to sizes; `None` for an operator that is not supported."""
     if (known := ARITHMETIC.get(type(op))) is not None:
         count, function = known
         return np.asarray(np.frompyfunc(function, count, 1)(*operands), dtype=object)

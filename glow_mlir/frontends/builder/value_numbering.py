@@ -1,7 +1,7 @@
 """
-Value numbering: which values are equal because they are computed alike.
+Value numbering: find values that are equal because they are computed in the same way.
 
-Those that decide how large a result is give it once.
+Results whose sizes depend on equal values are emitted once, so that they share the size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
 
 FEW = 64
-"""Elements of a constant at most for which it is compared with others."""
+"""The maximum number of elements of a constant that is compared with others."""
 
 
 class ValueNumbering:
-    """The values of one function by what they are computed of; each is looked at once."""
+    """Equal values of one function; each value is analyzed once."""
 
     def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
         self._fold = fold
@@ -28,18 +28,18 @@ class ValueNumbering:
         self._emitted: dict[Hashable, SSAValue] = {}
 
     def once(self, kind: Hashable, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
-        """What `emit` gives of a value; what it gave of an equal one, where that was for the same `kind`."""
+        """The result of `emit` for a value, reused for equal values of the same `kind`."""
         key = kind, analyzed(value, self._known, operands_of, self._transfer)
         if key not in self._emitted:
             self._emitted[key] = emit()
         return self._emitted[key]
 
     def _transfer(self, value: SSAValue) -> SSAValue:
-        """The first value that is equal; those of the operands are known."""
+        """The first equal value; the operands are analyzed."""
         return self._first.setdefault(self._key(value), value)
 
     def _key(self, value: SSAValue) -> Hashable:
-        """What equal values have in common."""
+        """A key that is equal for equal values."""
         owner = value.owner
         if isinstance(owner, Operation) and not owner.operands:
             array = self._fold(value)

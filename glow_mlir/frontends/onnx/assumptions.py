@@ -1,4 +1,4 @@
-"""Mistakes of a model that other engines forgive: the model is mended, and what was assumed is told."""
+"""Mistakes in a model that other engines tolerate: repair the model, and report what was assumed."""
 
 from __future__ import annotations
 
@@ -28,19 +28,23 @@ EARLY = frozenset(
         "ThresholdedRelu",
     }
 )
-"""Operators of ONNX's own domain that onnxruntime has in opsets in which the standard does not, or in none."""
+"""Operators of ONNX's own domain that onnxruntime accepts in opsets where the standard does not define them."""
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """A fault of a model, with what is assumed instead, and what mends it in place."""
+    """A mistake in a model: the doubt to report, and a function that repairs the model in place."""
 
     doubt: Doubt
     mend: Callable[[], None]
 
 
 def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple[Doubt, ...]]:
-    """The model mended, in place where it `is_own`, else a copy if there is anything to mend; and what was assumed."""
+    """
+    Repair a model; return it with the doubts to report.
+
+    The model is changed in place if it `is_own`; otherwise it is copied if it has mistakes.
+    """
     if not is_own:
         if all(next(iter(find(model)), None) is None for find in _ASSUMPTIONS):
             return model, ()
@@ -52,7 +56,7 @@ def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple
         found = list(find(model))
         for assumption in found:
             assumption.mend()
-        # One line for each kind: most files that have such a mistake have it in many places.
+        # One line for each kind: most files with such a mistake have it in many places.
         if found:
             first = found[0].doubt
             first.times = f" (and {len(found) - 1} more like it)" if len(found) > 1 else ""
@@ -61,7 +65,7 @@ def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple
 
 
 def _bodies(model: onnx.ModelProto) -> Iterator[tuple[Any, str]]:
-    """The graph and all inside of it, then the functions and all graphs inside, each with what errors call it."""
+    """The graph and its inner graphs, then the functions and their inner graphs, each with its name for errors."""
     for graph in all_graphs(model.graph):
         yield graph, "the graph" if graph is model.graph else f"graph '{graph.name}'"
     for function in model.functions:
@@ -84,7 +88,7 @@ def _unnamed_graphs(model: onnx.ModelProto) -> Iterator[Assumption]:
 
 
 def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
-    """Of constants of one name the last holds, first of initializers, then of nodes, then of sparse ones."""
+    """Constants that share a name: the last one is used, in the order initializers, nodes, sparse initializers."""
     graph = model.graph
     constants = [node for node in graph.node if node.op_type == "Constant" and not plain_domain(node.domain)]
     groups: tuple[tuple[Any, list[Any], Callable[[Any], str]], ...] = (
@@ -122,7 +126,7 @@ def _keeper_of_last(graph: onnx.GraphProto, found: Sequence[tuple[Any, Any]]) ->
 
 
 def _remove(container: Any, item: Any) -> None:
-    """Take an item out, and none that is equal to it."""
+    """Remove this item, not one that is merely equal to it."""
     del container[next(place for place, other in enumerate(container) if other is item)]
 
 
@@ -156,7 +160,7 @@ def _copier(graph: onnx.GraphProto, outputs: Sequence[onnx.ValueInfoProto], name
 
 
 def _names(graph: onnx.GraphProto) -> set[str]:
-    """All names that something in a graph has, or in the graphs inside."""
+    """All names used in a graph and in its inner graphs."""
     found: set[str] = set()
     for inner in all_graphs(graph):
         found.update(value.name for value in (*inner.input, *inner.output, *inner.initializer))
@@ -166,7 +170,7 @@ def _names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _sparse_values(model: onnx.ModelProto) -> Iterator[Assumption]:
-    """A Constant whose `value` is sparse, which the standard has as `sparse_value`."""
+    """Constants whose `value` is sparse; the standard requires `sparse_value`."""
     for body, _ in _bodies(model):
         for node in body.node:
             if node.op_type != "Constant" or plain_domain(node.domain):
@@ -185,9 +189,9 @@ def _renamer(item: Any, name: str) -> Callable[[], None]:
 
 
 def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
-    """Domains of operators that are used, and of which no version is imported."""
+    """Domains whose operators are used although no version of the domain is imported."""
     if not model.opset_import:
-        return  # As models of the first IR versions are.
+        return  # Models of the first IR versions import nothing.
     own = {plain_domain(function.domain) for function in model.functions}
     imported = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
     for body, nodes, where in _importing(model):
@@ -207,7 +211,7 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
 
 
 def _importing(model: onnx.ModelProto) -> Iterator[tuple[Any, Sequence[onnx.NodeProto], str]]:
-    """What imports opsets, the model and each of its functions, with its nodes and what errors call it."""
+    """The model and each of its functions, which import opsets: with its nodes and its name for errors."""
     yield model, model.graph.node, "the model"
     for function in model.functions:
         yield function, function.node, f"function '{function.name}'"
@@ -218,7 +222,7 @@ def _importer(body: Any, domain: str, version: int) -> Callable[[], None]:
 
 
 def _version(domain: str, nodes: Iterable[onnx.NodeProto], imported: dict[str, int]) -> int:
-    """The newest version of a domain in which all its nodes are valid, as far as the standard knows it."""
+    """The newest version of a domain in which all of these nodes are valid."""
     if domain not in STANDARD:
         return newest_importer(domain)
     newest = max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
@@ -230,13 +234,13 @@ def _version(domain: str, nodes: Iterable[onnx.NodeProto], imported: dict[str, i
 
 
 def _exists(domain: str, node: onnx.NodeProto, version: int) -> bool:
-    """Whether a version of the standard has an operator, and has not withdrawn it."""
+    """Whether a version of the standard has an operator and does not deprecate it."""
     has = defs.has(node.op_type, version, domain)
     return has and not defs.get_schema(node.op_type, version, domain).deprecated
 
 
 def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
-    """Operators of `EARLY` in opsets that do not have them; they are taken as they are."""
+    """Operators of `EARLY` in opsets that do not have them; they are left unchanged."""
     for body, nodes, where in _importing(model):
         version = next((opset.version for opset in body.opset_import if not plain_domain(opset.domain)), 1)
         for node in all_nodes(nodes):
@@ -252,8 +256,8 @@ def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
 
 
 def _unsorted_nodes(model: onnx.ModelProto) -> Iterator[Assumption]:
-    """Nodes in another order than that of their operands; those that depend on themselves are left to the import."""
-    # Inner graphs first: to sort the nodes around copies them.
+    """Nodes that precede a node they depend on; the import refuses cycles."""
+    # Inner graphs first: sorting the outer nodes copies them.
     for body, where in reversed(list(_bodies(model))):
         late = first_late(body.node)
         order = None if late is None else topological(body.node)
@@ -284,4 +288,4 @@ _ASSUMPTIONS: Sequence[Callable[[onnx.ModelProto], Iterator[Assumption]]] = (
     _early_operators,
     _unsorted_nodes,
 )
-"""Each finds mistakes of one kind, those that move nodes last."""
+"""Functions that each find one kind of mistake; those that move nodes come last."""

@@ -1,4 +1,4 @@
-"""ONNX's attention."""
+"""ONNX's attention operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.symbols import Size
 
 @onnx_operator("Attention", since=23)
 def attention(node: Node) -> Sequence[Value | None] | None:
-    """One operator; the standard's parts where it caps scores, shows them, or hides keys in a way of its own."""
+    """One operator; the standard's function body for attributes and operands that `AttentionOp` does not have."""
     _check_operands(node)
     if not _is_plain(node):
         return node.expanded()
@@ -53,7 +53,7 @@ def attention(node: Node) -> Sequence[Value | None] | None:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether `AttentionOp` is all that the node computes."""
+    """Whether one `AttentionOp` computes the node."""
     keys = node.sizes(1)[-2] + (0 if node.optional(4) is None else node.sizes(4)[2])
     mask = node.optional(3)
     return (
@@ -80,11 +80,11 @@ _AXES = {
     (0, 1, 2): ((3, 4), f"queries, keys and values are [batch, length, elements] or {_HEADS}"),
     (4, 5): ((4,), f"earlier keys and values are {_HEADS}"),
 }
-"""Operands → how many axes they may have, and what these are."""
+"""Positions of operands → their valid ranks, and a description of their axes."""
 
 
 def _check_operands(node: Node) -> None:
-    """Raise `ModelError` for queries, keys, values or a cache that do not make heads."""
+    """Raise `ModelError` for queries, keys, values or a cache that cannot be split into heads."""
     if (node.optional(4) is None) != (node.optional(5) is None):
         hint = "pass both earlier keys and values, or neither"
         raise ModelError(f"{node.kind} has only one of the operands 4 and 5", node=node.name, hint=hint)
@@ -96,12 +96,12 @@ def _check_operands(node: Node) -> None:
         hint = "each head of keys has a head of values"
         raise ModelError(f"{keys} heads of keys do not match {values} of values", node=node.name, hint=hint)
     if queries % keys:
-        hint = "as many heads of queries have to share each head of keys and values"
+        hint = "the number of heads of keys divides that of queries"
         raise ModelError(f"{queries} heads of queries cannot share {keys} of keys", node=node.name, hint=hint)
 
 
 def _head_count(node: Node, position: int) -> int:
-    """The number of heads of an operand; raises `ModelError` without any, or where they do not divide the elements."""
+    """The number of heads of an operand; raises `ModelError` if it is below 1 or does not divide the elements."""
     if node.rank(position) == 4:
         heads, width = size_along(node.input(position), 1), 0
     else:
@@ -115,7 +115,7 @@ def _head_count(node: Node, position: int) -> int:
 
 @onnx_operator("LinearAttention", since=27)
 def linear_attention(node: Node) -> Sequence[SSAValue]:
-    """One operator; a scale of 0 stands for the usual one."""
+    """One operator; a scale of 0 selects the default, `1 / sqrt(depth)`."""
     queries = node.int("q_num_heads")
     depth = node.shape()[-1] // max(queries, 1)
     return node.emit_all(

@@ -1,4 +1,4 @@
-"""Maps of ONNX's attributes and our properties, which importers and exporters read in either direction."""
+"""Maps between ONNX's attributes and our properties, for both import and export."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class MappedAttribute:
     """
     An attribute of ONNX's, and the property with the same meaning.
 
-    `default` is what the standard says of an absent attribute, `None` where it has to be there.
+    `default` is the standard's value for an absent attribute, `None` if the attribute is required.
     """
 
     name: str
     property: str
     default: Any
     read: Callable[[Node, str, Any], AttributeValue]
-    """Gives the value of the attribute of a node, by its name and default."""
+    """Returns the property's value, given the node and the attribute's name and default."""
     write: Callable[[Any], int | float | str]
-    """Gives the value that a property is as ONNX has it."""
+    """Returns the attribute's value, given the property."""
 
 
 def integer(name: str, default: int | None = None, *, to: str = "") -> MappedAttribute:
-    """An integer; the property is called as the attribute, or as said by `to`."""
+    """An integer; the property has the attribute's name unless `to` gives another one."""
     return MappedAttribute(name, to or name, default, Node.int, properties.integer)
 
 
 def flag(name: str, default: bool = False, *, to: str = "") -> MappedAttribute:
-    """A truth value, which ONNX has as an integer."""
+    """A truth value, stored as an integer in ONNX."""
     return MappedAttribute(name, to or name, default, Node.flag, lambda value: int(properties.flag(value)))
 
 
@@ -45,7 +45,7 @@ def real(name: str, default: float | None = None, *, to: str = "") -> MappedAttr
 
 
 def word(name: str, default: str | None = None, *, to: str = "") -> MappedAttribute:
-    """A string that is a word."""
+    """A string."""
     return MappedAttribute(name, to or name, default, Node.text, properties.text)
 
 
@@ -56,11 +56,11 @@ class AttributeMap:
         self.attributes = attributes
 
     def import_from(self, node: Node) -> dict[str, AttributeValue]:
-        """The properties that a node's attributes are; raises `ModelError` where one is missing or of another type."""
+        """Convert a node's attributes to properties; raises `ModelError` for a missing one or one of a wrong type."""
         return {item.property: item.read(node, item.name, item.default) for item in self.attributes}
 
     def export_from(self, op: HighOp) -> dict[str, int | float | str]:
-        """The attributes that an operator's properties are."""
+        """Convert an operator's properties to attributes."""
         return {item.name: item.write(getattr(op, item.property)) for item in self.attributes}
 
 

@@ -24,14 +24,13 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
 
 ROUNDED = 4
-"""The `accuracy_level` from which on rows are rounded to 8-bit quantized values."""
+"""The lowest `accuracy_level` at which rows are rounded to 8-bit quantized values."""
 
 
 @onnx_operator("MatMulNBits", domain=ONNXRUNTIME)
 def matmul_nbits(node: Node) -> SSAValue:
     """
-    A product with weights [N, K] in blocks of quantized values; each row of quantized values is filled up to whole
-    blocks.
+    A product with weights [N, K] in blocks of quantized values; each row is padded to whole blocks.
     """
     bits, block, columns, depth = (node.int(name, default) for name, default in _SIZES)
     if (reason := fault_of_blocks(bits, block)) is not None:
@@ -50,7 +49,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     if sizes_of(left)[-1] != depth:
         raise ModelError(f"{node.kind}: rows have {sizes_of(left)[-1]} elements, and K is {depth}", node=node.name)
     if depth * bits % DOT_GROUP_BITS:
-        # Kernels read whole cells: the quantized values that fill up the last block are multiplied by zeros.
+        # Kernels read whole dot groups: the padding of the last block is multiplied by zeros.
         zeros = [0] * (2 * rank_of(left) - 1)
         left = node.emit(PadOp, left, pads=[*zeros, blocks * block - depth])
     else:
@@ -67,7 +66,7 @@ _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 
 
 def fault_of_blocks(bits: int, block: int) -> str | None:
-    """Why there is no operator on blocks of so many quantized values of so many bits; `None` where there is."""
+    """Why `block` quantized values of `bits` bits in a block are not supported; `None` if they are."""
     if bits not in WIDTHS:
         return f"quantized values of {bits} bits are not supported, only of {', '.join(map(str, WIDTHS))}"
     if block < FEWEST or block & (block - 1):
@@ -76,7 +75,7 @@ def fault_of_blocks(bits: int, block: int) -> str | None:
 
 
 def _check_order(node: Node, depth: int, block: int) -> None:
-    """Raise `UnsupportedError` where elements of a row do not belong to blocks in their order."""
+    """Raise `UnsupportedError` if `g_idx` assigns the elements of a row to blocks in another order."""
     if node.optional(4) is None:
         return
     groups = node.content(4, "the order of groups").reshape(-1)
@@ -94,7 +93,7 @@ def _reshaped(node: Node, position: int, shape: tuple[int, ...]) -> SSAValue:
 
 
 def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue | None:
-    """The zero points of blocks, one by one: they may be side by side in bytes, each row filled up."""
+    """The zero points of blocks, one a byte; the operand may have several in a byte, with rows padded to bytes."""
     value = node.optional(3)
     if value is None or element_of(value) != ui8 or bits == 8:
         return None if value is None else _reshaped(node, 3, (columns, blocks))
@@ -105,7 +104,7 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
 
 
 def _unpacked(node: Node, packed: SSAValue, bits: int) -> SSAValue:
-    """`unpack_sub_bytes` of bytes [rows, n] that a call brings."""
+    """`unpack_sub_bytes` at run time, for bytes of shape [rows, n]."""
     rows, width = shape_of(packed)
     count = 8 // bits
     column = node.emit(ReshapeOp, packed, shape=(rows, width, 1))
@@ -117,7 +116,7 @@ def _unpacked(node: Node, packed: SSAValue, bits: int) -> SSAValue:
 
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
 def gather_block_quantized(node: Node) -> SSAValue:
-    """Slices of numbers that blocks of constant quantized values along the last axis stand for."""
+    """Slices of a dequantized constant table, whose blocks are along the last axis."""
     block = node.int("block_size", 128)
     quantized, scales = node.content(0, "the table"), node.input(2)
     points = None if node.optional(3) is None else node.content(3, "the zero points")
@@ -142,8 +141,8 @@ def gather_block_quantized(node: Node) -> SSAValue:
 
 def numbers_of_blocks(node: Node) -> SSAValue | None:
     """
-    The numbers of a DequantizeLinear of a constant matrix in blocks; `None` for any other, and for blocks that kernels
-    do not read.
+    The result of a DequantizeLinear of a constant matrix in blocks; `None` for any other DequantizeLinear, and for
+    blocks without a kernel.
     """
     block = node.int("block_size", 0)
     quantized, scales, points = (node.known(position) for position in range(3))
@@ -154,7 +153,7 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     kind = element_of(node.input(1))
     if quantized.ndim != 2 or quantized.dtype.itemsize > 1 or kind not in (f32, f16, bf16, f8E8M0FNU):
         return None
-    # Blocks along the first axis are those of rows of the transposed matrix.
+    # Blocks along the first axis are blocks of the transposed matrix's rows.
     is_turned = normalize_axis(node.int("axis", 1), 2) == 0
     if is_turned:
         quantized, scales, points = quantized.T, scales.T, None if points is None else points.T
@@ -176,9 +175,9 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
 @dataclass(frozen=True)
 class Blocks:
     """
-    Codes without a sign, one a byte, and the scales and zero points of blocks of them along the last axis.
+    Unsigned quantized values, one a byte, with a scale and a zero point for each block along the last axis.
 
-    Codes of floats have their `element` type, and no zero points; scales may come with a call.
+    Quantized floats have their `element` type and no zero points. Scales may be a run-time value.
     """
 
     quantized: np.ndarray
@@ -192,12 +191,12 @@ class Blocks:
     def of_integers(
         quantized: np.ndarray, scales: np.ndarray | SSAValue, zero_points: np.ndarray | None, block: int
     ) -> Blocks:
-        """Those of integers with a sign or without one, whose zero points are 0 unless there are others."""
+        """Blocks of signed or unsigned integers; zero points are 0 by default."""
         bits = NARROW_INTEGERS.get(quantized.dtype.name, 8)
         if zero_points is None:
             shape = scales.shape if isinstance(scales, np.ndarray) else shape_of(scales)
             zero_points = np.zeros(shape, quantized.dtype)
-        # Codes without a sign are larger by half of the range.
+        # Signed values become unsigned: half of the range is added.
         half = 0 if quantized.dtype.name.startswith("u") else 1 << bits - 1
         quantized, zero_points = (
             (array.astype(np.int16) + half).astype(np.uint8) for array in (quantized, zero_points)
@@ -206,14 +205,14 @@ class Blocks:
 
     @staticmethod
     def of_floats(quantized: np.ndarray, scales: np.ndarray, block: int) -> Blocks:
-        """Those of floats of 8 or 4 bits."""
+        """Blocks of floats of 8 or 4 bits."""
         bits = packed_bits(quantized.dtype.name) or 8
         bare = np.ascontiguousarray(quantized).view(np.uint8) & np.uint8((1 << bits) - 1)
         return Blocks(bare, scales, None, bits, block, ELEMENT_TYPES[quantized.dtype.name])
 
     @property
     def fault(self) -> str | None:
-        """Why there is no operator on these quantized values; `None` where there is."""
+        """Why these quantized values are not supported; `None` if they are."""
         if (reason := fault_of_blocks(self.bits, self.block)) is not None:
             return reason
         if self.quantized.shape[-1] * self.bits % 8:
@@ -221,7 +220,7 @@ class Blocks:
         return None
 
     def emit(self, node: Node) -> SSAValue:
-        """The dequantized numbers."""
+        """Emit the dequantization."""
         half, points = 1 << self.bits - 1, self.zero_points
         given = [pack_sub_bytes(self.quantized, self.bits), self.scales]
         given += [] if points is None or (points == half).all() else [points]

@@ -1,4 +1,4 @@
-"""Where values are in a list of categories, which constants say: the core of encoders."""
+"""Look up values in a constant list of categories: the core of encoders."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Strings
 
 DENSE = 1 << 12
-"""How long a table by value may be however few the categories are."""
+"""The length that a table indexed by value may always have, however few categories there are."""
 
 
 def positions_of(node: Node, value: SSAValue | Strings, categories: np.ndarray) -> SSAValue:
-    """The position of each element in a list of categories, see `looked_up`; the length of the list for any other."""
+    """The position of each element in a list of categories, else the length of the list; see `looked_up`."""
     return looked_up(node, value, categories, np.arange(len(categories) + 1))
 
 
@@ -35,11 +35,11 @@ def looked_up(
     node: Node, value: SSAValue | Strings, categories: np.ndarray, results: np.ndarray, nan_equals: bool = False
 ) -> SSAValue:
     """
-    For each element the number in `results` at its position in a list of categories; the last one for any other.
+    Map each element to the entry of `results` at its position in a list of categories.
 
-    There is one for each category, and one more. Of categories that come twice, the first counts. Strings have
-    categories that are strings, numbers those of a type that theirs becomes. A NaN is a category only where
-    `nan_equals`.
+    `results` has an entry for each category, and a last one for all other elements. If a category is repeated, the
+    first one counts. Categories are strings if the elements are strings, else numbers. NaN matches the category NaN
+    only if `nan_equals`.
     """
     if isinstance(value, Strings):
         return _by_table(node, value.numbers, node.strings.numbers(categories), results)
@@ -61,11 +61,11 @@ def looked_up(
 
 
 def _by_table(node: Node, value: SSAValue, categories: np.ndarray, results: np.ndarray) -> SSAValue:
-    """The results for integers that are close to each other, from a table by their values."""
+    """The results for categories that are integers close together, from a table indexed by value."""
     if not len(categories):
         return _everywhere(node, value, results[-1])
     least, most = int(categories.min()), int(categories.max())
-    table = np.full(most - least + 3, results[-1], results.dtype)  # At each end there is one for all that is beyond.
+    table = np.full(most - least + 3, results[-1], results.dtype)  # Each end has an entry for values outside.
     table[categories[::-1] - least + 1] = results[-2::-1]
     limits = (node.constant(np.array(limit, np.int64)) for limit in (least - 1, most + 1))
     index = node.emit(SubOp, node.emit(ClipOp, node.cast(value, i64), *limits), node.splat(least - 1, i64))
@@ -75,7 +75,7 @@ def _by_table(node: Node, value: SSAValue, categories: np.ndarray, results: np.n
 def _by_search(
     node: Node, value: SSAValue, numbers: np.ndarray, results: np.ndarray, otherwise: np.generic
 ) -> SSAValue:
-    """The results for numbers by a binary search in sorted ones, each of which has its own."""
+    """The results by binary search in sorted `numbers`, each with its entry of `results`; else `otherwise`."""
     if not len(numbers):
         return _everywhere(node, value, otherwise)
     known = node.constant(numbers, "categories")
@@ -93,5 +93,5 @@ def _by_search(
 
 
 def _everywhere(node: Node, value: SSAValue, result: np.generic) -> SSAValue:
-    """One result for all elements of a value."""
+    """The same result for all elements of a value."""
     return node.splat(result.item(), element_type(result.dtype), sizes_of(value))

@@ -1,4 +1,4 @@
-"""What the standard's own checker and type inference find wrong with a model, told in one line."""
+"""Run the standard's own checker and type inference on a model, and report errors in one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.ir.registry import IMPORTERS
 from glow_mlir.support.dataclass import dataclass
 
 _UNKNOWN = "glow_mlir.unknown"
-"""The domain that operators have in the checked copy of which the standard says nothing."""
+"""The domain, in the checked copy, of operators that the standard does not define."""
 
 _NODE = re.compile(r"Name: (?P<name>.*) OpType: |node name: (?P<inner>.*?)\)(?:: |$)|\bname: (?P<late>.*) OpType: ")
 _KIND = re.compile(r"OpType: (?P<kind>\w+)|op_type:(?P<inner>\w+)")
@@ -35,21 +35,21 @@ _KIND = re.compile(r"OpType: (?P<kind>\w+)|op_type:(?P<inner>\w+)")
 _NEWER = re.compile(r"No Op registered for (?P<kind>\w+) with domain_version of (?P<version>\d+)")
 
 FORGETFUL = frozenset({"STFT"})
-"""Operators without a body whose inference takes the defaults of absent attributes for zeros."""
+"""Operators without a function body whose inference takes zero as the default of absent attributes."""
 
 CONTRADICTED = frozenset({"MeanVarianceNormalization"})
-"""Operators that take more types of elements than their bodies in the standard do."""
+"""Operators that take more element types than their function bodies in the standard."""
 
 HINTS: Mapping[str, str] = {
     "topologically sorted": "sort the nodes, and make sure that one computes the value",
     "existing elem type": "the declared type of a result must match that of its node",
     "single static assignment": "give each value a name of its own",
 }
-"""What the checker says → what to do about it."""
+"""Fragment of the checker's message → hint."""
 
 
 def check_graph(model: onnx.ModelProto) -> None:
-    """Raise `ModelError` for names that are given twice and a graph without outputs, and for an unknown IR version."""
+    """Raise `ModelError` for repeated names or a graph without outputs, `UnsupportedError` for a newer IR version."""
     if model.ir_version > onnx.IR_VERSION:
         newest = onnx.IR_VERSION
         reason = f"IR version {model.ir_version} is newer than {newest}, the latest of this onnx package"
@@ -73,10 +73,10 @@ def _check_unique(what: str, names: Iterable[str]) -> None:
 
 def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tensors) -> None:
     """
-    Raise `ModelError` for a model that the standard forbids; `inlined` is the model without functions of its own.
+    Raise `ModelError` for a model that violates the standard; `inlined` is the model with its functions inlined.
 
-    The checker demands things that are not asked for here: types and shapes of outputs, which follow from nodes, that
-    it knows all operators, and what `Inconsistencies` tell of.
+    Some of the checker's demands are lifted: types and shapes of outputs, which follow from the nodes, the definition
+    of all operators, and the faults listed in `Inconsistencies`.
     """
     try:
         copy = checked_copy(model, tensors)
@@ -87,7 +87,7 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
         *all_graphs(copy.graph),
         *graphs_inside(node for function in copy.functions for node in function.node),
     ):
-        weights = {tensor.name for tensor in graph.initializer}  # What an input says of one has to be whole.
+        weights = {tensor.name for tensor in graph.initializer}  # Declarations of weights must be complete.
         for value in (*(value for value in graph.input if value.name not in weights), *graph.output):
             _complete(value)
     _ask(lambda: checker.check_model(_serialized(copy)), copy)
@@ -95,16 +95,16 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
     try:
         _ask(lambda: infer_shapes(content, True, True, False), copy)
     except ModelError:
-        # Where sizes are unknown, it may take an axis for another one: with what the model declares, they are known.
+        # With unknown sizes inference may mistake one axis for another; the shapes that the model declares help.
         copied = checked_copy(inlined, tensors, keeps_shapes=True)
         _ask(lambda: infer_shapes(_for_inference(copied), True, True, False), copy)
 
 
 def _for_inference(model: onnx.ModelProto) -> bytes:
     """
-    The model for inference, which has to be told that models without opsets are of the first.
+    Serialize the model for inference: a model without opsets gets the first one.
 
-    It knows no operators of sparse tensors either, which are computed with as dense ones.
+    Sparse initializers become dense ones, because inference knows no operators on sparse tensors.
     """
     if model.opset_import and not any(graph.sparse_initializer for graph in all_graphs(model.graph)):
         return _serialized(model)
@@ -127,7 +127,7 @@ def _serialized(model: onnx.ModelProto) -> bytes:
 
 
 def _ask(question: Callable[[], object], model: onnx.ModelProto) -> None:
-    """Ask onnx, and tell what it finds as a `ModelError`."""
+    """Call onnx, and raise its errors as `ModelError`."""
     try:
         question()
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
@@ -135,12 +135,12 @@ def _ask(question: Callable[[], object], model: onnx.ModelProto) -> None:
 
 
 def _model_error(text: str, model: onnx.ModelProto) -> ModelError:
-    """What onnx says of a model, in several lines, as an error that names the node."""
+    """Convert onnx's message of several lines to an error that names the node."""
     found, kind = _NODE.search(text.replace("\n", " ")), _KIND.search(text)
     name = next((part for part in found.groups() if part), "").strip() if found else ""
     operator = next((part for part in kind.groups() if part), "") if kind else ""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("==>", "name: ", "OpType: "))]
-    # Of several faults the first, which begins behind what onnx calls it and where it is.
+    # The first of several faults; its text follows onnx's prefixes.
     first = re.split(r"Inference error\(s\): ", lines[0] if lines else "it is not valid")[-1]
     reason = re.sub(r"^(\[\w+Error\] |\(op_type:[^)]*\): )+", "", first).rstrip(": .")
     nodes = {node.name for node in all_nodes(model.graph.node)}
@@ -155,12 +155,12 @@ def _model_error(text: str, model: onnx.ModelProto) -> ModelError:
 
 
 def _first_version(kind: str) -> int:
-    """The first opset version of a domain of the standard with an operator of that name."""
+    """The first opset version that has an operator of this name."""
     return min(schema.since_version for schema in defs.get_all_schemas_with_history() if schema.name == kind)
 
 
 def _complete(value: onnx.ValueInfoProto) -> None:
-    """Give a value without type or shape one: it may lack them."""
+    """Fill in a missing type, element type or shape, which the checker would demand."""
     if value.type.WhichOneof("value") is None:
         value.type.tensor_type.SetInParent()
     if value.type.WhichOneof("value") == "tensor_type":
@@ -175,11 +175,11 @@ def _complete(value: onnx.ValueInfoProto) -> None:
 
 def checked_copy(model: onnx.ModelProto, tensors: Tensors, keeps_shapes: bool = False) -> onnx.ModelProto:
     """
-    A copy of a model for the checker: every node has a name, and large weights are inputs, so that they take no room.
+    A copy of a model for the checker: every node has a name, and large weights become inputs, to save memory.
 
-    Small tensors in other files are in the copy, which has no folder; raises `ModelError` where one cannot be read.
-    Operators of which the standard says nothing are moved to a domain of their own, and results have no declared
-    shapes, unless it `keeps_shapes`: see `Inconsistencies`.
+    The copy embeds small external tensors, because it has no folder; raises `ModelError` for one that cannot be read.
+    Operators that the standard does not define are moved to a domain of their own. Declared shapes of results are
+    removed unless it `keeps_shapes`: see `Inconsistencies`.
     """
     graph = model.graph
     copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
@@ -212,7 +212,7 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors, keeps_shapes: bool = 
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor has all the bytes of its shape, and many."""
+    """Whether a tensor is large, and has all the bytes of its shape."""
     size = math.prod(tensor.dims) * _bytes_of(tensor.data_type)
     is_whole = uses_external_data(tensor) or (tensor.HasField("raw_data") and tensor.ByteSize() >= size)
     return bool(tensor.name) and min(tensor.dims, default=0) >= 0 and size >= MIN_LEFT and is_whole
@@ -220,7 +220,7 @@ def _is_large(tensor: onnx.TensorProto) -> bool:
 
 @cache
 def _bytes_of(data_type: int) -> int:
-    """The bytes of an element; 0 for what has no fixed size, or does not exist."""
+    """The bytes of an element; 0 for types without a fixed size and unknown types."""
     known = data_type in helper.get_all_tensor_dtypes() and data_type != onnx.TensorProto.STRING
     return helper.tensor_dtype_to_np_dtype(data_type).itemsize if known else 0
 
@@ -234,13 +234,13 @@ def _as_dense(tensor: onnx.SparseTensorProto) -> onnx.ValueInfoProto:
 
 
 def _check_content(tensor: onnx.TensorProto, tensors: Tensors) -> None:
-    """Raise `ModelError` where a tensor in a file is not there; what is in the file of the model is."""
+    """Raise `ModelError` for external data that cannot be read; data inside the model's own file is not checked."""
     if uses_external_data(tensor) and not is_inside(tensor):
         tensors.array(tensor, f"initializer '{tensor.name}'")
 
 
 def embed(tensor: onnx.TensorProto, tensors: Tensors) -> None:
-    """Put the content of a tensor that is in a file into the tensor itself."""
+    """Move a tensor's external data into the tensor itself."""
     array = tensors.array(tensor, f"tensor '{tensor.name}'")
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
@@ -249,9 +249,9 @@ def embed(tensor: onnx.TensorProto, tensors: Tensors) -> None:
 
 def _name_nodes(model: onnx.ModelProto) -> None:
     """
-    Give nodes without a name the one that errors call them by, and ONNX's domain one name.
+    Give nodes without a name the one that errors use, and ONNX's domain a single name.
 
-    Operators that are in no opset of the standard are put where the checker does not look.
+    Operators that are in no opset of the standard are moved to a domain that the checker ignores.
     """
     graphs = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
     for nodes, opsets in graphs:
@@ -273,7 +273,7 @@ def _name_nodes(model: onnx.ModelProto) -> None:
 
 @dataclass(frozen=True)
 class _Description:
-    """Whether the checker is to look at an operator, and the defaults of attributes that it would not find."""
+    """Whether to check an operator, and the default attributes to add because inference would miss them."""
 
     is_asked: bool
     defaults: tuple[onnx.AttributeProto, ...] = ()
@@ -282,16 +282,16 @@ class _Description:
 @cache
 def _described(kind: str, domain: str, version: int) -> _Description:
     """
-    What the copy needs to say of an operator.
+    How the checked copy represents an operator.
 
-    Of an operator that a body defines, and of some others, inference forgets the defaults. A form that the standard has
-    withdrawn may be in models that are older than that.
+    Inference ignores the default attributes of operators with a function body, and of `FORGETFUL`. Deprecated forms
+    with an importer are not checked.
     """
     if domain not in STANDARD or not defs.has(kind, domain) or (not domain and kind in CONTRADICTED):
         return _Description(is_asked=domain not in STANDARD)
     if not defs.has(kind, version, domain):
         return _Description(is_asked=bool(domain) or kind not in EARLY)
-    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
+    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations of schemas lack the functions.
     if schema.deprecated:
         return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())
     forgets = schema.has_function or kind in FORGETFUL

@@ -25,7 +25,7 @@ from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of, quo
 
 @onnx_operator("Constant")
 def constant(node: Node) -> Value:
-    """The value of whichever attribute is given."""
+    """The value of the attribute that is present."""
     if node.has("value") and node.tensor("value").dtype == object:
         return Strings(node.constant(node.strings.numbers(node.tensor("value"))))
     if node.has("value_string"):
@@ -62,13 +62,13 @@ def constant_of_shape(node: Node) -> SSAValue:
 
 @onnx_operator("Shape")
 def shape(node: Node) -> SSAValue:
-    """The sizes of the axes from `start` on, up to `end`."""
+    """The sizes of the axes from `start` up to, but not including, `end`."""
     sizes = node.sizes()[node.int("start", 0) : node.int("end", node.rank())]
     return numbers_of(node, sizes)
 
 
 def numbers_of(node: Node, sizes: Sizes) -> SSAValue:
-    """Sizes as a vector: a constant where they are numbers."""
+    """Sizes as a vector: a constant if all are known."""
     if any(isinstance(size, SymbolicSize) for size in sizes):
         return node.emit(ShapeOp, sizes=sizes)
     return node.constant(np.array(sizes, np.int64))
@@ -82,7 +82,7 @@ def size(node: Node) -> SSAValue:
 
 @onnx_operator("Range")
 def range_(node: Node) -> SSAValue:
-    """Numbers from the first operand on, up to the second, by steps of the third."""
+    """Numbers from the first operand up to, but not including, the second, in steps of the third."""
     operands = [node.symbolic_value(node.input(position)) for position in range(3)]
     bounds = [item.item() for item in operands if item is not None and item.size == 1]
     if len(bounds) == 3 and any(isinstance(bound, SymbolicSize) for bound in bounds):
@@ -104,7 +104,7 @@ def range_(node: Node) -> SSAValue:
 
 
 def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAValue:
-    """A range with sizes among its bounds: as many places, times the step, behind the start."""
+    """A range with symbolic bounds: `iota * delta + start`."""
     count = quotient(limit - start, delta)
     if count is None:
         reason = f"Range: from {start} to {limit} by {delta} has no valid number of steps for all sizes"

@@ -1,4 +1,4 @@
-"""ONNX's branches."""
+"""ONNX's conditional operator, If."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Symbol, symbols_of
 
 Pair = tuple[Size, Size]
-"""A size in the one branch, and in the other."""
+"""The sizes of one axis in the two branches."""
 
 BRANCHES = ("then_branch", "else_branch")
-"""The attributes of If that are graphs."""
+"""The graph attributes of If."""
 
 
 @onnx_operator("If")
 @takes_values
 def if_(node: Node) -> Sequence[Value | None] | None:
-    """The branch that a constant condition chooses, or both as regions where the condition is computed."""
+    """The branch selected by a constant condition, or both branches as regions if the condition is not constant."""
     condition = node.known(0)
     if condition is None:
         return _branch(node)
@@ -48,7 +48,7 @@ def if_(node: Node) -> Sequence[Value | None] | None:
 
 
 def _branch(node: Node) -> list[Value] | None:
-    """Both branches as regions, which yield the tensors that their values consist of."""
+    """Both branches as regions that yield the tensors of their results."""
     verify_scalar(node.input(), i1, "the condition")
     blocks, ends = [Block(), Block()], list[list[Value] | None]()
     misfits: dict[int, ModelError] = {}
@@ -66,7 +66,7 @@ def _branch(node: Node) -> list[Value] | None:
     check_number(node, len(one), len(other), "a branch gives")
     for position, pair in enumerate(zip(one, other, strict=True)):
         if structure_of(pair[0]) != structure_of(pair[1]):
-            raise _differing(node, f"result {position} differs between the branches in more than numbers")
+            raise _differing(node, f"result {position} has different structures in the branches")
     results = [[leaf for value in end for leaf in leaves_of(value)[0]] for end in (one, other)]
     for position, (first, second) in enumerate(zip(*results, strict=True)):
         _check_alike(node, position, first, second)
@@ -77,10 +77,10 @@ def _stand_in(
     node: Node, blocks: list[Block], ends: list[list[Value] | None], misfits: Mapping[int, ModelError]
 ) -> None:
     """
-    Put something in the place of the branch that does not fit the sizes: a call that takes it fails.
+    Replace a branch that does not fit the sizes by a placeholder: a call that takes it fails.
 
-    Where the values of few inputs decide which branch is taken, they have to be known: raises `InputValuesError`.
-    Raises what is wrong with the branches where neither fits.
+    Raises `InputValuesError` if inputs that are not floats decide which branch is taken: their values must be known.
+    Raises the first branch's error if neither branch fits.
     """
     number, error = next(iter(misfits.items()))
     fitting, found = blocks[1 - number], ends[1 - number]
@@ -104,13 +104,13 @@ def _stand_in(
 
 
 def _filled_like(node: Node, number: SSAValue, like: SSAValue, own: AbstractSet[Symbol]) -> SSAValue:
-    """A number as all elements of a tensor of the type of another one; as large as that may be by its `own` symbols."""
+    """A number expanded to the type of `like`, with sizes that depend on `own` symbols at their upper bounds."""
     shape = [largest(size) if own & set(symbols_of([size])) else size for size in sizes_of(like)]
     return node.emit(ExpandOp, node.cast(number, element_of(like)), shape=shape)
 
 
 def _differing(node: Node, reason: str) -> UnsupportedError:
-    """The error for branches that give values of other structures: where an input decides, its value tells."""
+    """The error for branches with results of different structure; it asks for the condition's value if an input."""
     if isinstance(node.input().owner, GetOp):
         return node.builder.missing_value(node.input(), f"If: {reason}: the condition", node.name)
     return node.unsupported(reason)
@@ -119,19 +119,21 @@ def _differing(node: Node, reason: str) -> UnsupportedError:
 @dataclass
 class Join:
     """
-    The results of two branches. Where their sizes differ, both yield the most elements there may be, zeros behind those
-    that there are, and how many these are; a symbol is bound to that.
+    The joined results of two branches.
+
+    If a size differs, both branches yield a tensor padded with zeros to the larger upper bound, and the actual size. A
+    symbol is bound to the actual size.
     """
 
     node: Node
     blocks: Sequence[Block]
     results: Sequence[Sequence[SSAValue]]
-    """What each branch yields."""
+    """The values that each branch yields."""
     differing: dict[Pair, None] = field(default_factory=dict[Pair, None])
-    """Sizes that differ, of the one branch and of the other."""
+    """Pairs of sizes that differ between the branches."""
 
     def emit(self) -> Iterator[SSAValue]:
-        """The results, as large as the branch that is taken gives them."""
+        """Emit the operator; the results, with the sizes of the branch taken."""
         pairs = [list(zip(*map(sizes_of, values), strict=True)) for values in zip(*self.results, strict=True)]
         self.differing.update((pair, None) for sizes in pairs for pair in sizes if pair[0] != pair[1])
         types: list[Attribute] = []
@@ -150,30 +152,30 @@ class Join:
             yield cut(self.node, value, bounds)
 
     def _filled(self, value: SSAValue, pairs: Sequence[Pair]) -> SSAValue:
-        """A value with zeros behind it along axes of sizes that differ."""
+        """Pad a value with zeros at the end of axes whose sizes differ."""
         for axis, pair in enumerate(pairs):
             if pair in self.differing:
                 value = filled(self.node, value, axis, max(map(largest, pair)))
         return value
 
     def _bound(self, pair: Pair, count: SSAValue) -> Size:
-        """The size that is the one or the other of two."""
+        """A symbol bound to `count`, which is one of two sizes."""
         return self.node.bind_symbol(count, max(map(largest, pair)), min(map(smallest, pair)))
 
 
 def check_number(node: Node, expected: int, found: int, what: str) -> None:
-    """Raise `ModelError` where `what` there is has another number than expected."""
+    """Raise `ModelError` if `found` is not `expected`; `what` is the message's start, such as "a branch gives"."""
     if found != expected:
         hint = "check the graphs inside of the node"
         raise ModelError(f"{node.kind}: {what} {found} values, not {expected}", node=node.name, hint=hint)
 
 
 def _check_alike(node: Node, position: int, one: SSAValue, other: SSAValue) -> None:
-    """Raise for a result that the branches give different types."""
+    """Raise an error if a result's type differs between the branches."""
     if element_of(one) != element_of(other):
         reason = f"If: result {position} is of {element_of(one)} in one branch, of {element_of(other)} in the other"
         raise ModelError(reason, node=node.name, hint="cast one of them")
-    # A condition that is an input has two values, for each of which sizes are numbers.
+    # If the condition is an input, the sizes are known for each of its two values.
     is_given = isinstance(node.input().owner, GetOp)
     if rank_of(one) != rank_of(other) or (is_given and sizes_of(one) != sizes_of(other)):
         shapes = f"{sizes_of(one)} in one branch, {sizes_of(other)} in the other"

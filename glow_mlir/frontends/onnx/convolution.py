@@ -32,10 +32,10 @@ def convolved(
     is_last: bool = False,
 ) -> SSAValue:
     """
-    A channels-last convolution of the first operand, or of what it stands for, by the attributes of the node.
+    A channels-last convolution of `image` with the attributes of the node.
 
-    The operand at `weights` has the spatial sizes of the filters. Channels of the image are last if `is_last` says so,
-    and else it is one between transposes.
+    The operand at `weights` has the spatial sizes of the filters. If `is_last`, image and result are channels-last;
+    otherwise they are transposed.
     """
     kernel = kernel_shape(node, weights)
     ones = (1,) * len(kernel)
@@ -56,7 +56,7 @@ def convolved(
 
 
 def _of_channels(node: Node, image: SSAValue, axis: int, channels: Size) -> SSAValue:
-    """An image of as many channels as filters read, where data decides how many it has."""
+    """The image with the number of channels that the filters read, if its own depends on data."""
     position = axis % rank_of(image)
     return with_size(node, image, position, channels) if is_of_data(node, sizes_of(image)[position]) else image
 
@@ -64,7 +64,7 @@ def _of_channels(node: Node, image: SSAValue, axis: int, channels: Size) -> SSAV
 def _transposed_padding(
     node: Node, kernel: Shape, strides: Shape, dilations: Shape, extra: Shape
 ) -> tuple[Shape, Shape]:
-    """Pads and output padding, from `pads`, or from the wanted output shape: `output_shape` or that of `auto_pad`."""
+    """Pads and output padding, from `pads` or from the output shape that `output_shape` or `auto_pad` requests."""
     spatial, mode = node.sizes()[2:], node.text("auto_pad", "NOTSET")
     wanted: Sizes
     if node.has("output_shape"):
@@ -81,7 +81,7 @@ def _transposed_padding(
         front = max(total, 0) // 2 if mode == "SAME_UPPER" else max(total, 0) - max(total, 0) // 2
         before.append(front)
         after.append(total - front)
-    # Where windows do not reach as far as wanted, the end of the output holds only the bias.
+    # Beyond the reach of the windows, the end of the output holds only the bias.
     missing = tuple(max(0, -pad) for pad in after)
     pads = (*before, *(max(0, pad) for pad in after))
     return pads, tuple(given + more for given, more in zip(extra, missing, strict=True))
@@ -111,7 +111,7 @@ def conv_transpose(node: Node) -> SSAValue:
 
 @onnx_operator("Col2Im", since=18)
 def col2im(node: Node) -> SSAValue:
-    """Sums of windows; the sizes of image and windows are operands."""
+    """Sum overlapping windows into an image; the sizes of image and windows are operands."""
     image, block = node.integers(1, "the shape of the image"), node.integers(2, "the shape of windows")
     node.check_rank(0, (3,), "columns are [N, C * elements, windows]")
     node.check_size(*map(largest, node.sizes()[:2]), *image)

@@ -1,4 +1,4 @@
-"""ONNX's operators that move elements without indices: shape, order, parts, borders, repetition."""
+"""ONNX's operators that move elements without indices: reshape, transpose, slice, pad and repeat."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from glow_mlir.support.symbols import Size, Sizes, product_of, quotient, symbols
 @onnx_operator("Identity")
 @takes_values
 def identity(node: Node) -> Value:
-    """The operand itself, whatever it is."""
+    """The operand itself, of any type."""
     return node.operand()
 
 
@@ -62,7 +62,7 @@ def reshape(node: Node) -> SSAValue:
 
 
 def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
-    """0 keeps an axis (unless `allowzero`), -1 takes what is left."""
+    """Reshape; a size of 0 keeps an axis (unless `allowzero`), and -1 stands for the remaining elements."""
     wanted, shape = list(sizes), node.sizes()
     if not node.flag("allowzero"):
         wanted = [shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(wanted)]
@@ -75,7 +75,12 @@ def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
 
 
 def _left(node: Node, total: Size, rest: Size) -> Size:
-    """The size that makes up the elements; raises `RunTimeSizeError` where none does for all values of symbols."""
+    """
+    `total / rest`, the size that -1 stands for.
+
+    Raises `RunTimeSizeError` if the quotient is not a size for all values of the symbols. If data decides the sizes, it
+    is computed at run time.
+    """
     if isinstance(total, int) and isinstance(rest, int):
         return total // rest
     found = quotient(total, rest)
@@ -91,13 +96,13 @@ def _left(node: Node, total: Size, rest: Size) -> Size:
 
 @onnx_operator("Flatten")
 def flatten(node: Node) -> SSAValue:
-    """Two axes: those before `axis`, and the rest."""
+    """Merge the axes before `axis` into one, and the others into a second one."""
     shape, axis = node.sizes(), first_coerced_axis(node)
     return node.emit(ReshapeOp, node.input(), shape=(product_of(shape[:axis]), product_of(shape[axis:])))
 
 
 def first_coerced_axis(node: Node) -> int:
-    """The `axis` from which on all axes are one; it may be behind the last one. Raises `VerifyException`."""
+    """The first `axis` of those that are merged; may be the rank. Raises `VerifyException` if out of range."""
     rank, axis = node.rank(), node.int("axis", 1)
     return axis if axis == max(rank, 1) else normalize_axis(axis, rank)
 
@@ -111,13 +116,13 @@ def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
 
 @onnx_operator("Squeeze")
 def squeeze(node: Node) -> SSAValue:
-    """Without the given axes of size one, by default without all of them."""
+    """Remove the given axes of size one, by default all of them."""
     value, shape, axes = node.input(), node.sizes(), _axes_operand(node)
     dropped = {axis for axis, size in enumerate(shape) if size == 1}
     free = [size for size in shape if {symbol.name for symbol in symbols_of([size])} & node.builder.input_symbols]
     unknown = [size for size in free if smallest(size) <= 1 < largest(size)]
     if axes is None and unknown:
-        raise RunTimeSizeError(unknown[0])  # Where it is 1, its axis is left out.
+        raise RunTimeSizeError(unknown[0])  # If it is 1, its axis is removed.
     if axes is not None:
         require(bool(shape) or not axes, f"axes {list(axes)} are out of range for rank 0")
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
@@ -134,7 +139,7 @@ def squeeze(node: Node) -> SSAValue:
 
 @onnx_operator("Unsqueeze")
 def unsqueeze(node: Node) -> SSAValue:
-    """With new axes of size one at the given places of the result."""
+    """Insert axes of size one at the given positions of the result."""
     axes = _axes_operand(node) or ()
     rank = node.rank() + len(axes)
     new = {normalize_axis(axis, rank) for axis in axes}
@@ -146,7 +151,7 @@ def unsqueeze(node: Node) -> SSAValue:
 
 @onnx_operator("Transpose")
 def transpose(node: Node) -> SSAValue:
-    """The given order of axes, or the reverse."""
+    """Permute the axes, by default into reverse order."""
     return node.emit(TransposeOp, node.input(), permutation=node.ints("perm", tuple(reversed(range(node.rank())))))
 
 
@@ -172,7 +177,7 @@ def space_to_depth(node: Node) -> SSAValue:
     batch, channels, height, width = _image(node)
     if mode not in ("DCR", "CRD") or any(isinstance(size, int) and size % block for size in (height, width)):
         raise ModelError(f"SpaceToDepth: mode '{mode}' with blocks of {block} does not fit", node=node.name)
-    # Blocks that an image of sizes known at run time only does not fill are asked for whole: the call fails.
+    # If a symbolic size is no multiple of the block, reading whole blocks makes the call fail.
     rows, columns = ((size + (block - 1)) // block for size in (height, width))
     image = node.input()
     for axis, (count, size) in enumerate(((rows, height), (columns, width)), start=2):
@@ -190,7 +195,7 @@ def _image(node: Node) -> Sizes:
 
 
 def _rearranged(node: Node, image: SSAValue, split: Sizes, order: Shape, shape: Sizes) -> SSAValue:
-    """An image with axes split, put in another order, and merged."""
+    """Split the axes of an image, permute them, and merge them."""
     parts = node.emit(ReshapeOp, image, shape=split)
     return node.emit(ReshapeOp, node.emit(TransposeOp, parts, permutation=order), shape=shape)
 
@@ -207,7 +212,7 @@ def slice_attributes(node: Node) -> SSAValue:
 
 @onnx_operator("Slice", since=10)
 def slice_operands(node: Node) -> SSAValue:
-    """Bounds as operands, which data may decide."""
+    """Bounds as operands, which may depend on data."""
     starts = bounds_of(node, node.input(1), "the start")
     axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
     steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
@@ -243,7 +248,7 @@ def _slice(
 
 
 def _part(start: Bound, end: Bound, step: int, size: Size) -> tuple[Size, Size, int] | None:
-    """Start, end and step of what a slice takes of an axis; `None` where that differs with symbols, or data."""
+    """Start, end and step of a slice of an axis, clamped to it; `None` if they are computed or cannot be decided."""
     if isinstance(start, SSAValue) or isinstance(end, SSAValue):
         return None
     if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
@@ -261,14 +266,14 @@ def _part(start: Bound, end: Bound, step: int, size: Size) -> tuple[Size, Size, 
 
 
 def _from_front(bound: Size, size: Size) -> Size | None:
-    """A bound of a slice, which counts from the back where it is negative; `None` where it is not always the same."""
+    """A bound of a slice, counted from the end if negative; `None` if its sign depends on symbols."""
     if largest(bound) < 0:
         return bound + size
     return bound if smallest(bound) >= 0 else None
 
 
 def _limited(bound: Size | None, least: Size, most: Size) -> Size | None:
-    """The nearest size from `least` to `most`, `most` where that is below; `None` where it is not always the same."""
+    """A bound clamped to `least` and `most`, or `most` if that is less; `None` if the choice depends on symbols."""
     if bound is None:
         return None
     if largest(most - least) < 0:
@@ -282,22 +287,22 @@ def _limited(bound: Size | None, least: Size, most: Size) -> Size | None:
 
 def _taken(start: int, end: int, step: int, size: int) -> range:
     """
-    The places that a slice takes of an axis: bounds count from the back where negative, and are limited to the axis.
+    The positions that a slice takes of an axis: negative bounds count from the end, and bounds are clamped to the axis.
 
-    Unlike Python, ONNX begins at the first element where the start of a negative step lies in front of the axis.
+    Unlike Python, ONNX begins at the first element if a negative step has a start before the axis.
     """
     start, end = (bound + size if bound < 0 else bound for bound in (start, end))
     least, most = (0, size) if step > 0 else (-1, size - 1)
     taken = range(min(max(start, 0), most), min(max(end, least), most), step)
     if not size or not taken:
         return range(0)
-    # However long a step is that nothing takes, it is no part of the slice.
+    # The step of a slice of one element does not matter: make it 1.
     return taken if len(taken) > 1 else range(taken[0], taken[0] + 1)
 
 
 @onnx_operator("Split")
 def split(node: Node) -> list[SSAValue]:
-    """Parts of the given sizes along `axis`, by default equal ones; of `num_outputs`, the last may be smaller."""
+    """Split along `axis` into parts of the given or equal sizes; with `num_outputs` the last may be smaller."""
     axis = normalize_axis(node.int("axis", 0), node.rank())
     size = node.sizes()[axis]
     parts = _parts(node, size)
@@ -314,7 +319,7 @@ def split(node: Node) -> list[SSAValue]:
 
 
 def _parts(node: Node, size: Size) -> list[Bound]:
-    """The sizes of the parts that a Split makes of that many elements."""
+    """The sizes of the parts into which a Split divides `size` elements."""
     lengths: list[Bound] | None = None
     if node.has("split"):
         lengths = list(node.ints("split"))
@@ -339,7 +344,7 @@ def _parts(node: Node, size: Size) -> list[Bound]:
 
 
 _CONCAT = PlainOperator("Concat", ConcatOp, AttributeMap(integer("axis", 1)))
-"""Up to opset 3, the axis has a default."""
+"""The form up to opset 3, in which the axis has a default."""
 
 onnx_operator(_CONCAT.kind)(plain_importer(_CONCAT))
 
@@ -383,7 +388,7 @@ def pad_operands(node: Node) -> SSAValue:
 
 @onnx_operator("CenterCropPad")
 def center_crop_pad(node: Node) -> SSAValue:
-    """Cut or padded with zeros on both sides to a shape; an odd rest goes behind."""
+    """Crop or pad with zeros on both sides to a shape; an odd remainder goes to the end."""
     axes = node.ints("axes", range(node.rank()))
     widths = [(0, 0)] * node.rank()
     sizes = node.integers(1, "the shape")
@@ -402,7 +407,7 @@ def center_crop_pad(node: Node) -> SSAValue:
 
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
-    """Broadcast to what the operand's shape and the given one broadcast to."""
+    """Broadcast the operand's shape with the given one."""
     value, lengths = node.input(), node.known_sizes(1, "the shape")
     value = stretched(node, value, lengths)
     shape = broadcast(sizes_of(value), lengths)
@@ -411,7 +416,7 @@ def expand(node: Node) -> SSAValue:
 
 @onnx_operator("Tile")
 def tile_axis(node: Node) -> SSAValue:
-    """Whole copies side by side along one axis, up to opset 5."""
+    """Repeat the operand along one axis, up to opset 5."""
     count, axis = (node.integers(i, role)[0] for i, role in ((1, "the number of copies"), (2, "the axis")))
     offset = normalize_axis(axis, node.rank())
     return node.emit(TileOp, node.input(), repeats=[count if i == offset else 1 for i in range(node.rank())])
@@ -419,5 +424,5 @@ def tile_axis(node: Node) -> SSAValue:
 
 @onnx_operator("Tile", since=6)
 def tile(node: Node) -> SSAValue:
-    """Whole copies side by side."""
+    """Repeat the operand along each axis."""
     return node.emit(TileOp, node.input(), repeats=node.integers(1, "the number of copies"))

@@ -1,4 +1,4 @@
-"""Domains of ONNX's operators, of which that of ONNX itself has two names."""
+"""Domains of ONNX's operators; ONNX's own domain has two names."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.tra
 
 
 def plain_domain(domain: str) -> str:
-    """The one name of a domain, which is empty for that of ONNX itself."""
+    """The canonical name of a domain, which is empty for ONNX's own."""
     return "" if domain == "ai.onnx" else domain

@@ -1,4 +1,4 @@
-"""Operators that ONNX had before they were standard, or never were: onnxruntime has them up to opset 9."""
+"""Early experimental operators of ONNX's domain, some never standardized; onnxruntime has them up to opset 9."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scale(node: Node) -> SSAValue:
 
 @onnx_operator("ImageScaler")
 def image_scaler(node: Node) -> SSAValue:
-    """scale · x, and a bias for each channel, which is axis 1."""
+    """scale · x + bias, with a bias for each channel (axis 1)."""
     node.check_rank(0, (4,), "an image is [N, C, H, W]")
     result, bias = _times(node, node.input(), node.float("scale", 1.0)), node.floats("bias", ())
     if len(bias) != node.sizes()[1]:
@@ -59,7 +59,11 @@ def scaled_tanh(node: Node) -> SSAValue:
 
 @onnx_operator("Crop")
 def crop(node: Node) -> SSAValue:
-    """An image without `border`: left, top, right and bottom elements; or `scale`, height and width, behind it."""
+    """
+    Crop an image by `border`, the number of elements to the left, top, right and bottom.
+
+    With `scale`, the result has that height and width, and starts at the left and top border.
+    """
     node.check_rank(0, (4,), "an image is [N, C, H, W]")
     border, scale_ = node.ints("border", ()), node.ints("scale", ())
     if len(border) != 4 or len(scale_) not in (0, 2):
@@ -73,7 +77,11 @@ def crop(node: Node) -> SSAValue:
 
 @onnx_operator("MeanVarianceNormalization")
 def mean_variance_normalization(node: Node) -> SSAValue:
-    """Of each channel over the batch, or of all elements `across_channels`; the mean alone may be taken off."""
+    """
+    Normalize each channel over the batch, or all elements `across_channels`.
+
+    Without `normalize_variance`, only the mean is subtracted.
+    """
     node.check_rank(0, (4,), "an image is [N, C, H, W]")
     axes = (0, 1, 2, 3) if node.flag("across_channels") else (0, 2, 3)
     return standardized(node, axes, node.flag("normalize_variance", True))

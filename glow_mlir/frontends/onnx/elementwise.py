@@ -1,4 +1,4 @@
-"""ONNX's elementwise operators that are not plain, and the older forms of those that are."""
+"""ONNX's elementwise operators that are not plain, and older forms of the plain ones."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from glow_mlir.ir.registry import onnx_operator
 LIMITED_BROADCAST = frozenset(
     {"Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"},
 )
-"""Operators of two operands that broadcast by attributes up to opset 6."""
+"""Binary operators whose broadcasting is controlled by attributes up to opset 6."""
 
 
 def _aligned(node: Node, axis: int | None) -> SSAValue:
     """
-    The second operand with its axes beside those of the first from `axis` on, which by default are the last.
+    The second operand with its axes aligned to those of the first from `axis` on, by default to the last axes.
 
-    Raises `ModelError` where its shape is no part of that of the first, axes of one element aside.
+    Raises `ModelError` if its shape is not a part of the first operand's shape; sizes of 1 match any size.
     """
     shape, right = node.shape(0), node.shape(1)
     if prod(right) == 1:
@@ -51,7 +51,7 @@ def _aligned(node: Node, axis: int | None) -> SSAValue:
 
 
 def _limited(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
-    """The form up to opset 6: operands of one shape, or with `broadcast` the second as a part of the first."""
+    """The form up to opset 6: operands of the same shape, or with `broadcast` the second expanded to the first."""
 
     def importer(node: Node) -> SSAValue:
         if node.flag("broadcast"):
@@ -75,7 +75,7 @@ onnx_operator(_SELU.kind)(plain_importer(_SELU))
 
 @onnx_operator("PRelu")
 def prelu_by_channel(node: Node) -> SSAValue:
-    """Up to opset 6, slopes belong to channels, which are axis 1."""
+    """The form up to opset 6: one slope for each channel (axis 1)."""
     slope = node.input(1)
     if node.rank(1) == 1 and node.rank() > 1:
         slope = node.emit(ReshapeOp, slope, shape=(*node.shape(1), *(1,) * (node.rank() - 2)))
@@ -106,7 +106,7 @@ def mean(node: Node) -> SSAValue:
 
 @onnx_operator("Swish")
 def swish(node: Node) -> SSAValue:
-    """x · sigmoid(alpha · x), which has no operator in the opset that is written."""
+    """x · sigmoid(alpha · x); not a plain operator, because the exported opset does not have it."""
     return node.emit(act.SwishOp, node.input(), alpha=node.float("alpha", 1.0))
 
 
@@ -118,7 +118,7 @@ def bit_shift(node: Node) -> SSAValue:
 
 @onnx_operator("Cast")
 def cast_by_name(node: Node) -> SSAValue:
-    """Another element type, up to opset 5 by its name."""
+    """Convert to an element type given by name, up to opset 5."""
     name = node.text("to").upper()
     known = dict(onnx.TensorProto.DataType.items())
     if name not in known:
@@ -130,7 +130,7 @@ def cast_by_name(node: Node) -> SSAValue:
 @onnx_operator("Cast", since=6)
 @takes_values
 def cast(node: Node) -> Value:
-    """Another element type; strings stay strings."""
+    """Convert to another element type; strings can only stay strings."""
     if isinstance(words := node.operand(), Strings) and node.int("to") == onnx.TensorProto.STRING:
         return words
     return converted(node, node.input(), element_of_onnx(node.int("to"), "the result of Cast"))
@@ -138,12 +138,12 @@ def cast(node: Node) -> Value:
 
 @onnx_operator("CastLike")
 def cast_like(node: Node) -> SSAValue:
-    """The element type of the second operand."""
+    """Convert to the element type of the second operand."""
     return converted(node, node.input(), element_of(node.input(1)))
 
 
 def converted(node: Node, value: SSAValue, to: Attribute) -> SSAValue:
-    """A value as another element type, by the attributes of the node that say what becomes of numbers beyond it."""
+    """Convert a value to another element type; the node's attributes specify saturation and rounding."""
     if not is_narrow_float(to):
         return node.emit(math.CastOp, value, to=to)
     mode = node.text("round_mode", "up") if is_power_of_two(to) else "nearest"
@@ -152,7 +152,7 @@ def converted(node: Node, value: SSAValue, to: Attribute) -> SSAValue:
 
 @onnx_operator("BitCast", since=26)
 def bit_cast(node: Node) -> SSAValue:
-    """The same bits as another element type."""
+    """Reinterpret the bits as another element type."""
     return node.emit(math.BitCastOp, node.input(), to=element_of_onnx(node.int("to"), "the result of BitCast"))
 
 

@@ -27,7 +27,7 @@ def _sum(
     offsets: int | None = None,
     **properties: AttributeValue,
 ) -> SSAValue:
-    """Sums of rows of the first operand, from operands at those positions; rows of more axes are flat on the way."""
+    """Sum rows of the first operand, given the positions of the other operands; rows of several axes are flattened."""
     data, inner = node.input(), node.shape()[1:]
     if len(inner) != 1:
         data = node.emit(ReshapeOp, data, shape=(node.shape()[0], math.prod(inner)))
@@ -50,7 +50,7 @@ def sparse_lengths_weighted_sum(node: Node) -> SSAValue:
 
 @onnx_operator("RowwiseQuantizedSparseLengthsWeightedSum", domain=GLOW)
 def rowwise_quantized_sparse_lengths_weighted_sum(node: Node) -> SSAValue:
-    """Codes, scales, offsets, weights, indices, lengths."""
+    """Quantized data, scales, offsets, weights, indices, lengths."""
     return _sum(node, 4, 5, weights=3, scales=1, offsets=2)
 
 
@@ -68,6 +68,6 @@ def fused_rowwise_quantized_sparse_lengths_weighted_sum(node: Node) -> SSAValue:
 
 @onnx_operator("EmbeddingBag", domain=GLOW)
 def embedding_bag(node: Node) -> SSAValue:
-    """Data, weights, indices, and where the bags start; with `has_end_offset`, behind these where the last one ends."""
+    """Data, weights, indices, and the starts of bags; with `has_end_offset`, followed by the end of the last one."""
     bounds = "edges" if node.flag("has_end_offset") else "starts"
     return _sum(node, 2, 3, weights=None if node.optional(1) is None else 1, bounds=bounds)

@@ -40,7 +40,7 @@ def array_of_strings(words: tuple[str, ...]) -> np.ndarray:
 
 
 def picked(node: Node, values: np.ndarray, positions: SSAValue) -> Value:
-    """The elements of a vector of numbers or strings at positions."""
+    """Gather elements of a vector of numbers or strings at positions."""
     is_strings = values.dtype == object
     table = node.constant(node.strings.numbers(values) if is_strings else values, "values")
     found = node.emit(GatherOp, table, positions, axis=0)
@@ -53,7 +53,7 @@ def picked(node: Node, values: np.ndarray, positions: SSAValue) -> Value:
 def encoded(
     node: Node, value: SSAValue | Strings, categories: np.ndarray, values: np.ndarray, nan_equals: bool = False
 ) -> Value:
-    """The number or string of the category that each element is; the last of them for any other. See `looked_up`."""
+    """Map each element to the number or string of its category, else to the last one; see `looked_up`."""
     is_strings = values.dtype == object
     results = node.strings.numbers(values) if is_strings else values
     found = looked_up(node, value, categories, results, nan_equals)
@@ -63,7 +63,7 @@ def encoded(
 @onnx_operator("LabelEncoder", domain=ML)
 @takes_values
 def label_encoder_of_classes(node: Node) -> Value:
-    """Strings become their places in a list of classes, and places the strings."""
+    """Map strings to their positions in a list of classes, or positions to strings."""
     classes = array_of_strings(node.texts("classes_strings"))
     value = operand_of(node)
     if isinstance(value, Strings):
@@ -76,14 +76,14 @@ def label_encoder_of_classes(node: Node) -> Value:
 @onnx_operator("LabelEncoder", since=2, domain=ML)
 @takes_values
 def label_encoder(node: Node) -> Value:
-    """Each key becomes its value, anything else the default; a NaN is no key."""
+    """Map each key to its value, anything else to the default; NaN matches no key."""
     return _encoded(node, nan_equals=False)
 
 
 @onnx_operator("LabelEncoder", since=4, domain=ML)
 @takes_values
 def label_encoder_of_tensors(node: Node) -> Value:
-    """Keys, values and the default may be tensors, and a NaN is a key as any other."""
+    """The form whose keys, values and default may be tensors; NaN matches the key NaN."""
     return _encoded(node, nan_equals=True)
 
 
@@ -100,14 +100,14 @@ def _encoded(node: Node, nan_equals: bool) -> Value:
 
 
 def _check_strings(node: Node, value: SSAValue | Strings, keys: np.ndarray) -> None:
-    """Raise `ModelError` where strings are looked up among numbers, or numbers among strings."""
+    """Raise `ModelError` if strings are looked up among numbers, or numbers among strings."""
     if isinstance(value, Strings) != (keys.dtype == object):
         kinds = ("strings", "numbers") if isinstance(value, Strings) else ("numbers", "strings")
         raise ModelError(f"{node.kind}: {kinds[0]} are looked up among {kinds[1]}", node=node.name)
 
 
 def _listed(node: Node, role: str) -> np.ndarray:
-    """The keys or values, of whichever type they are given in."""
+    """The keys or values, from the attribute of any type."""
     if node.has(f"{role}_tensor"):
         return node.tensor(f"{role}_tensor").reshape(-1)
     if node.has(f"{role}_strings"):
@@ -121,7 +121,7 @@ def _listed(node: Node, role: str) -> np.ndarray:
 
 
 def _default(node: Node, values: np.ndarray) -> np.ndarray:
-    """The value of what is no key, as an array of one element."""
+    """The value for elements that match no key, as an array of one element."""
     if node.has("default_tensor"):
         return node.tensor("default_tensor").reshape(-1)[:1].astype(values.dtype)
     if values.dtype == object:
@@ -134,8 +134,8 @@ def _default(node: Node, values: np.ndarray) -> np.ndarray:
 @onnx_operator("CategoryMapper", domain=ML)
 @takes_values
 def category_mapper(node: Node) -> Value:
-    """Strings become the integers that they are paired with, and integers the strings."""
-    # Of pairs with the same string or integer, the last counts.
+    """Map strings to the integers they are paired with, or integers to strings."""
+    # If pairs share a string or integer, the last one counts.
     words = array_of_strings(node.texts("cats_strings"))[::-1]
     numbers = np.array(node.ints("cats_int64s"), np.int64)[::-1]
     if len(words) != len(numbers):
@@ -155,10 +155,10 @@ def category_mapper(node: Node) -> Value:
 @takes_values
 def one_hot_encoder(node: Node) -> SSAValue:
     """
-    A 1 at the place of the category along a new last axis; f32.
+    Encode categories as one-hot f32 vectors along a new last axis.
 
-    Without `zeros`, a value that is no category is an error when the model runs. Of categories that come twice, the
-    last counts.
+    Without `zeros`, a value that is not a category is an error at run time. If a category is repeated, the last one
+    counts.
     """
     given = operand_of(node)
     is_strings = isinstance(given, Strings)
@@ -183,7 +183,7 @@ def one_hot_encoder(node: Node) -> SSAValue:
 
 @onnx_operator("ZipMap", domain=ML)
 def zip_map(node: Node) -> Maps:
-    """A map for each row, from the labels, in their order, to its elements."""
+    """A map for each row, from sorted labels to the row's elements."""
     keys: tuple[Any, ...] = node.texts("classlabels_strings", ()) or node.ints("classlabels_int64s", ())
     rows = node.input()
     if rank_of(rows) == 1:

@@ -1,4 +1,4 @@
-"""The files beside an ONNX model that hold its weights."""
+"""The external files of an ONNX model that hold its weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from glow_mlir.frontends.onnx.traversal import all_tensors
 
 def external_files(model: Model) -> list[str]:
     """
-    The names, relative to the model's folder, of the files with weights that an opened model refers to, sorted.
+    The sorted names of an opened model's external files, relative to the model's folder.
 
-    Tensors may be in its graph, in graphs inside nodes, and in its functions. Whether the files exist is open.
+    Tensors may be in its graph, in graphs inside nodes, and in its functions. The files need not exist.
     """
     outside = (tensor for tensor in all_tensors(model.proto) if uses_external_data(tensor) and not is_inside(tensor))
     entries = (entry for tensor in outside for entry in tensor.external_data)

@@ -1,4 +1,4 @@
-"""How many numbers the layers of a model are computed from, by which their parameters begin."""
+"""Fan-in and fan-out of a model's layers, which determine how their parameters are initialized."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.frontends.onnx.domains import plain_domain
 
 
 class Fans(NamedTuple):
-    """How many numbers one output of a layer is computed from, and how many outputs one input has a share in."""
+    """Fan-in, the number of inputs that one output depends on; fan-out, the number of outputs one input affects."""
 
     inputs: int
     outputs: int
@@ -19,10 +19,10 @@ class Fans(NamedTuple):
 
 def fans_of(graph: onnx.GraphProto, name: str, shape: tuple[int, ...]) -> Fans | None:
     """
-    The fans of an initializer of a graph.
+    The fans of an initializer of a graph; `None` for vectors and scalars.
 
-    Axes are [outputs, inputs, …], as of convolutions and recurrent layers behind the axis of their directions, but
-    [inputs, outputs] for a right factor that no node transposes.
+    Axes are [outputs, inputs, …] for convolutions, and for recurrent layers after the axis of directions. They are
+    [inputs, outputs] for the right operand of a product, unless it is transposed.
     """
     node = next((node for node in graph.node if name in node.input), None)
     kind = "" if node is None or plain_domain(node.domain) else node.op_type

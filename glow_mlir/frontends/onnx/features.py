@@ -26,7 +26,7 @@ from glow_mlir.support.symbols import product_of
 @onnx_operator("ArrayFeatureExtractor", domain=ML)
 @takes_values
 def array_feature_extractor(node: Node) -> Value:
-    """The columns at some positions, of numbers or strings; a vector is one row."""
+    """Gather columns of numbers or strings; a vector is one row."""
     value = operand_of(node)
     rows = value.numbers if isinstance(value, Strings) else value
     if rank_of(rows) == 1:
@@ -38,7 +38,7 @@ def array_feature_extractor(node: Node) -> Value:
 
 @onnx_operator("FeatureVectorizer", domain=ML)
 def feature_vectorizer(node: Node) -> SSAValue:
-    """All operands side by side as f32 [N, sum], each cut or padded with zeros to its number of features."""
+    """Concatenate all operands as f32 [N, total], each cut or padded with zeros to its number of features."""
     widths = node.ints("inputdimensions", ())
     if len(widths) != len(node.inputs):
         raise ModelError(f"FeatureVectorizer: {len(widths)} sizes for {len(node.inputs)} operands", node=node.name)
@@ -55,7 +55,7 @@ def feature_vectorizer(node: Node) -> SSAValue:
 
 
 def _of_width(node: Node, value: SSAValue, width: int) -> SSAValue:
-    """A matrix with so many columns."""
+    """Cut or pad a matrix to `width` columns."""
     columns = sizes_of(value)[1]
     if columns == width:
         return value
@@ -68,7 +68,7 @@ def _of_width(node: Node, value: SSAValue, width: int) -> SSAValue:
 
 @onnx_operator("Binarizer", domain=ML)
 def binarizer(node: Node) -> SSAValue:
-    """1 above a threshold, else 0, in the type of the operand."""
+    """1 above a threshold, else 0, in the operand's type."""
     value = node.input()
     limit = node.float("threshold", 0.0)
     if not is_float_dtype(numpy_dtype(node.element())):
@@ -78,7 +78,7 @@ def binarizer(node: Node) -> SSAValue:
 
 @onnx_operator("Scaler", domain=ML)
 def scaler(node: Node) -> SSAValue:
-    """(x − offset) · scale in f32, each one number or one for each column."""
+    """(x − offset) · scale in f32; offset and scale are one number, or one for each column."""
     value = node.cast(node.input(), f32)
     offset, scale = (
         _by_column(node, value, np.array(node.floats(name, ()) or (default,), np.float32), name)
@@ -88,7 +88,7 @@ def scaler(node: Node) -> SSAValue:
 
 
 def _by_column(node: Node, value: SSAValue, numbers: np.ndarray, name: str) -> SSAValue:
-    """One number, or one for each column, as what is broadcast to a value; raises `ModelError` for other lengths."""
+    """One number, or one for each column, ready to broadcast to `value`; raises `ModelError` for other lengths."""
     columns = sizes_of(value)[-1] if rank_of(value) else 1
     if len(numbers) not in (1, columns) or (len(numbers) > 1 and rank_of(value) > 2):
         reason = f"{node.kind}: {len(numbers)} numbers in '{name}' for {sizes_of(value)}"
@@ -98,7 +98,7 @@ def _by_column(node: Node, value: SSAValue, numbers: np.ndarray, name: str) -> S
 
 @onnx_operator("Imputer", domain=ML)
 def imputer(node: Node) -> SSAValue:
-    """What equals one number, or is NaN where that is, becomes another number, of each column or of all."""
+    """Replace elements equal to a number, or NaN, by another number: one for all columns, or one for each."""
     value = node.input()
     dtype = numpy_dtype(node.element())
     if is_float_dtype(dtype):
@@ -117,8 +117,10 @@ def imputer(node: Node) -> SSAValue:
 @onnx_operator("Normalizer", domain=ML)
 def normalizer(node: Node) -> SSAValue:
     """
-    Rows in f32 divided by a norm of theirs: the largest element, not its magnitude (MAX), as onnxruntime does, or the
-    sum of magnitudes (L1), or the Euclidean norm (L2); a row whose norm is 0 stays as it is.
+    Divide rows, in f32, by their norm; a row with norm 0 is unchanged.
+
+    The norm is the largest element (MAX), the sum of magnitudes (L1), or the Euclidean norm (L2). As in onnxruntime,
+    MAX ignores magnitudes of negative elements.
     """
     value = node.cast(node.input(), f32)
     node.check_rank(0, (1, 2), "a matrix, or one row")

@@ -1,4 +1,4 @@
-"""Attention with graphs of the model between its steps, a preview of ONNX."""
+"""FlexAttention, a preview operator of ONNX: attention whose scores and weights are modified by subgraphs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 
 PREVIEW = "ai.onnx.preview"
-"""The domain of operators that the standard may yet change."""
+"""The domain of preview operators, which the standard may still change."""
 
 
 @onnx_operator("FlexAttention", domain=PREVIEW)
 def flex_attention(node: Node) -> SSAValue | None:
-    """One operator; its parts where a graph changes scores or weights, or they are to be wider than products."""
+    """
+    One attention operator.
+
+    If a subgraph modifies scores or weights, or these have a wider element type than the operands, the steps are
+    separate operators.
+    """
     for position in range(3):
         node.check_rank(position, (4,), "queries, keys and values are [batch, heads, length, elements]")
     query, key, value = (node.input(position) for position in range(3))
@@ -47,11 +52,13 @@ def flex_attention(node: Node) -> SSAValue | None:
 
 
 def _groups(node: Node) -> Groups:
-    """The groups of heads; raises `ModelError` where those of queries cannot share those of keys and values."""
+    """The groups of heads; raises `ModelError` if heads of queries cannot evenly share those of keys and values."""
     queries, keys, values = (size_along(node.input(position), 1) for position in range(3))
     if keys != values or keys < 1 or queries % keys:
         reason = f"{queries} heads of queries cannot share {keys} of keys and {values} of values"
-        raise ModelError(reason, node=node.name, hint="as many of queries share each, and keys and values have as many")
+        raise ModelError(
+            reason, node=node.name, hint="keys and values have as many heads, a divisor of those of queries"
+        )
     return Groups(queries, keys)
 
 
@@ -63,7 +70,7 @@ def _computed(node: Node) -> Attribute:
 
 
 def _changed(node: Node, name: str, value: SSAValue) -> SSAValue | None:
-    """What a graph makes of a value, which is all that it takes; the value where there is no graph."""
+    """Apply the subgraph `name`, which has one input and one output, to a value; without it, the value itself."""
     if not node.has(name):
         return value
     graph = node.subgraph(name)

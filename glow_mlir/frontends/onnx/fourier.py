@@ -1,4 +1,4 @@
-"""ONNX's operators on frequencies: Fourier transforms of signals and of their frames, and the scale of mels."""
+"""ONNX's operators on frequencies: Fourier transforms of signals and of their frames, and mel weights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def dft(node: Node) -> SSAValue:
 
 @onnx_operator("STFT", since=17)
 def stft(node: Node) -> SSAValue:
-    """Frames of the signal [batch, length, parts], times a window, each transformed."""
+    """Fourier transforms of windowed frames of a signal [batch, length, parts]."""
     node.check_rank(0, (2, 3), "a signal is [batch, length, 1 or 2]")
     signal = node.input()
     if node.rank() == 2:
@@ -78,7 +78,7 @@ def _frames(node: Node, signal: SSAValue, count: Size, step: int, length: int) -
     """
     The frames [batch, count, length, parts] of a signal.
 
-    Frames are made of blocks, as long as they can be so that step and length are multiples of them.
+    Frames consist of blocks, whose length is the greatest common divisor of step and frame length.
     """
     batch, _, parts = sizes_of(signal)
     block = math.gcd(step, length)
@@ -92,7 +92,7 @@ def _frames(node: Node, signal: SSAValue, count: Size, step: int, length: int) -
 
 @onnx_operator("MelWeightMatrix", since=17)
 def mel_weight_matrix(node: Node) -> SSAValue:
-    """The matrix from the frequencies of a transform to bands that the ear tells apart, which are triangles."""
+    """The matrix from the frequencies of a transform to mel bands, which are triangles."""
     roles = ("number of bands", "length of the transform", "sample rate", "lowest frequency", "highest frequency")
     numbers = [node.array(position, f"the {role}").reshape(-1)[0].item() for position, role in enumerate(roles)]
     bands, length, rate = (int(number) for number in numbers[:3])
@@ -113,7 +113,7 @@ def mel_weight_matrix(node: Node) -> SSAValue:
 
 
 def _band_edges(bands: int, length: int, rate: int, low: float, high: float) -> np.ndarray:
-    """The frequencies, as numbers of elements of the transform, at which bands start, peak and end."""
+    """The frequencies, as indices into the transform, at which bands start, peak and end."""
     lowest, highest = (2595 * math.log10(1 + frequency / 700) for frequency in (low, high))
     mels = np.arange(bands + 2) * ((highest - lowest) / (bands + 2)) + lowest
     return ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // rate).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Operators that the ONNX standard defines by others: their bodies, for those without an importer."""
+"""Function bodies by which the ONNX standard defines operators, for operators without an importer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.ir.registry import IMPORTERS
 
 
 def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | None:
-    """The importer of an operator for an opset version: the newest that is not newer; `None` where there is none."""
+    """The newest importer of an operator that is not newer than an opset version; `None` if there is none."""
     versions = [since for d, k, since in IMPORTERS.all() if (d, k) == (domain, kind) and since <= version]
     return IMPORTERS.get((domain, kind, max(versions))) if versions else None
 
@@ -27,16 +27,16 @@ def has_importer(domain: str, kind: str) -> bool:
 
 
 def newest_importer(domain: str) -> int:
-    """The newest version of a domain that brought an importer; 1 where there is none."""
+    """The newest version of a domain with a new importer; 1 if the domain has none."""
     return max((since for d, _, since in IMPORTERS.all() if d == domain), default=1)
 
 
-# Any: onnx's annotations lack what its schemas tell of functions.
+# Any: onnx's annotations of schemas lack the functions.
 def schema_of(domain: str, kind: str, version: int) -> Any:
-    """What the standard says of an operator, or `None`."""
+    """The standard's schema of an operator, or `None`."""
     try:
         return defs.get_schema(kind, version, domain)
-    except (defs.SchemaError, TypeError):  # There is none, or the version is no number that onnx can have.
+    except (defs.SchemaError, TypeError):  # There is none, or the version is out of onnx's range.
         return None
 
 
@@ -44,10 +44,10 @@ def contradiction(
     node: onnx.NodeProto, domain: str, opsets: Mapping[str, int], types: Mapping[str, onnx.TypeProto]
 ) -> str:
     """
-    What the standard finds wrong with a node, whose operands have those types by name; empty where nothing is.
+    The standard's complaint about a node; empty if it is valid. `types` has the types of its operands by name.
 
-    `domain` is the node's as `opsets` calls it. The checker sees neither names outside of a graph inside the node, nor
-    tensors in files, so it is not asked about those.
+    `domain` is the node's domain as spelled in `opsets`. Nodes with subgraphs or external tensors are not checked,
+    because the checker sees neither the names outside a subgraph nor the files.
     """
     node = _with_domain(node, domain)
     context = checker.C.CheckerContext()
@@ -75,7 +75,7 @@ def _with_domain(node: onnx.NodeProto, domain: str) -> onnx.NodeProto:
 
 
 def _is_whole(node: onnx.NodeProto) -> bool:
-    """Whether a node has all that it needs in itself: no graphs, and no tensors that lie in files."""
+    """Whether a node is self-contained: no subgraphs, and no external tensors."""
     attributes = node.attribute
     has_graph = any(attribute.HasField("g") or attribute.graphs for attribute in attributes)
     tensors = (tensor for attribute in attributes for tensor in (attribute.t, *attribute.tensors))
@@ -84,10 +84,10 @@ def _is_whole(node: onnx.NodeProto) -> bool:
 
 def lacks_operands(model: onnx.ModelProto) -> bool:
     """
-    Whether some node has fewer operands than the standard asks for, or one that nothing before it gives, or is an
-    operator of ai.onnx.ml with attributes that this cannot have.
+    Whether some node has too few operands, an operand that nothing before it defines, or, in ai.onnx.ml, invalid
+    attributes.
 
-    ONNX's inference of some operators reads what is not there then, and ends the process.
+    For some operators, ONNX's inference then reads out of bounds and ends the process.
     """
     opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
     if _graph_lacks(model.graph, opsets, set()):
@@ -96,7 +96,7 @@ def lacks_operands(model: onnx.ModelProto) -> bool:
 
 
 def is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> bool:
-    """Whether the standard allows a node as it is, apart from what its operands are."""
+    """Whether the standard allows a node, regardless of its operands' types."""
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     try:
@@ -108,13 +108,13 @@ def is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> bo
 
 
 def _graph_lacks(graph: onnx.GraphProto, opsets: Mapping[str, int], around: set[str]) -> bool:
-    """`lacks_operands` of a graph that sees the names around it."""
+    """`lacks_operands` for a graph that sees the names in `around`."""
     known = around | {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     return _nodes_lack(graph.node, opsets, known | {tensor.values.name for tensor in graph.sparse_initializer})
 
 
 def _nodes_lack(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], known: set[str]) -> bool:
-    """`lacks_operands` of nodes that see some names, and those that nodes before them give."""
+    """`lacks_operands` for nodes that see the names in `known`, and the results of nodes before them."""
     known = set(known)
     for node in nodes:
         domain = plain_domain(node.domain)
@@ -136,9 +136,9 @@ def standard_function(
     node: onnx.NodeProto, domain: str, version: int, types: Sequence[onnx.TypeProto]
 ) -> onnx.FunctionProto | None:
     """
-    The body by which the standard defines a node's operator, whose operands have those types.
+    The body by which the standard defines a node's operator, given the types of its operands.
 
-    `None` where there is none, or where the body needs an operator that cannot be imported either.
+    `None` if there is none, or if the body needs an operator that cannot be imported either.
     """
     schema = schema_of(domain, node.op_type, version)
     if schema is None:
@@ -175,7 +175,7 @@ def _is_defined(domain: str, kind: str, version: int) -> bool:
 
 
 def unknown_operator(domain: str, kind: str, opsets: Mapping[str, int]) -> str:
-    """What to call an operator that nothing here defines; empty for others, or if an opset is missing."""
+    """The label of an operator that cannot be imported; empty if it can be, or only lacks an opset import."""
     domain = plain_domain(domain)
     version = opsets.get(domain)
     is_known = has_importer(domain, kind) if version is None else _is_defined(domain, kind, version)
@@ -183,7 +183,7 @@ def unknown_operator(domain: str, kind: str, opsets: Mapping[str, int]) -> str:
 
 
 def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """The nodes of a function's body, with the attributes of the calling node in place of references to them."""
+    """The nodes of a function's body, with references to attributes replaced by the calling node's attributes."""
     given = {attribute.name: attribute for attribute in (*function.attribute_proto, *node.attribute)}
     return [_resolved(inner, given) for inner in function.node]
 

@@ -1,4 +1,4 @@
-"""Values that callers give as Python has them, in the types that a model declares for its inputs."""
+"""Convert Python values from callers to the types that a model declares for its inputs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from glow_mlir.runtime.typed_arrays import as_typed
 from glow_mlir.support.dtypes import ONNX_NUMBERS, STRING, named_dtype
 
 NUMBERS = {**ONNX_NUMBERS, STRING: onnx.TensorProto.STRING}
-"""The names of dtypes → their numbers among ONNX's data types."""
+"""Names of dtypes → ONNX data types."""
 
 _DTYPES = {number: name for name, number in NUMBERS.items()}
-"""ONNX's data types → the names of dtypes."""
+"""ONNX data types → names of dtypes."""
 
 
 class TypedMap(dict[Any, Any]):
-    """A map as a model declares it: `str` or `int` keys, and values of Python that `dtype` has exactly."""
+    """A map as a model declares it: `str` or `int` keys, and Python values that `dtype` represents exactly."""
 
     def __init__(self, items: dict[Any, Any], key: int, dtype: np.dtype[Any]) -> None:
         super().__init__(items)
@@ -34,9 +34,9 @@ class TypedMap(dict[Any, Any]):
 
 def value_of(what: str, type_: onnx.TypeProto, value: object) -> Any:
     """
-    A value as the declared type has it: arrays, lists of values, a `TypedMap`, or `None` for an optional without one.
+    Convert a value to the declared type: arrays, lists of values, a `TypedMap`, or `None` for an empty optional.
 
-    Numbers and lists of numbers get the declared type, as items of a map do; arrays have to have it. Raises
+    Numbers, lists of numbers and items of maps are converted; arrays must already have the declared type. Raises
     `InputError` about `what` for anything else.
     """
     match type_.WhichOneof("value"):
@@ -53,14 +53,14 @@ def value_of(what: str, type_: onnx.TypeProto, value: object) -> Any:
 
 
 def list_of(what: str, value: object) -> list[Any]:
-    """What a sequence is given as; raises `InputError` about `what` for no list."""
+    """The elements of a sequence; raises `InputError` about `what` unless `value` is a list or tuple."""
     if not isinstance(value, list | tuple):
         raise InputError(f"{what} has to be a list, not a '{type(value).__name__}'")
     return list(cast("list[Any]", value))
 
 
 def tensor_of(what: str, element: int, value: object) -> np.ndarray:
-    """An array of an ONNX data type, strings as `str`; raises `InputError` about `what` for one of another."""
+    """An array of an ONNX data type, strings as `str`; raises `InputError` about `what` for another dtype."""
     if value is None:
         raise InputError(f"{what} has no value", hint=f"it consists of {element_words(element)}")
     array = as_typed(what, value, named_dtype(_DTYPES.get(element, STRING)))
@@ -87,7 +87,7 @@ def _map_of(what: str, type_: onnx.TypeProto, value: object) -> TypedMap:
             part, wrong = "value", item
             items[own] = convert(item)
         except (TypeError, ValueError, OverflowError) as error:
-            # As onnxruntime words it, which programs look for.
+            # onnxruntime's wording, which programs look for.
             words = f"Unexpected {part} type  {type(wrong)}, it cannot be linked to C type {_C_TYPES[key]}"
             raise MapError(f"{what} is {type_words(type_)}, and has {name!r}: {item!r}: {words}") from error
     return TypedMap(items, key, named_dtype(_DTYPES[element]))
@@ -96,7 +96,7 @@ def _map_of(what: str, type_: onnx.TypeProto, value: object) -> TypedMap:
 # ---- keys and values of maps
 
 _C_TYPES: dict[int, str] = {onnx.TensorProto.INT64: "int64_t", onnx.TensorProto.STRING: "string"}
-"""ONNX data type of the keys of a map → what onnxruntime's errors call it."""
+"""ONNX data type of the keys of a map → its name in onnxruntime's errors."""
 
 
 def _word(value: object) -> str:
@@ -106,7 +106,7 @@ def _word(value: object) -> str:
 
 
 def _whole(value: Any) -> int:
-    """A number that int64 has."""
+    """Convert to an integer; raises `OverflowError` beyond int64."""
     return int(np.int64(operator.index(value)))
 
 
@@ -117,13 +117,13 @@ def _float(value: Any) -> float:
 
 
 def _float32(value: Any) -> float:
-    """A number rounded to float32; what is beyond its range is infinite."""
+    """Round a number to float32; numbers beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return float(np.float32(_float(value)))
 
 
 _KEYS: dict[int, Callable[[Any], Any]] = {onnx.TensorProto.INT64: _whole, onnx.TensorProto.STRING: _word}
-"""ONNX data type of the keys of a map → what makes one of it."""
+"""ONNX data type of the keys of a map → conversion of a key."""
 
 _ITEMS: dict[int, Callable[[Any], Any]] = {
     onnx.TensorProto.FLOAT: _float32,
@@ -131,4 +131,4 @@ _ITEMS: dict[int, Callable[[Any], Any]] = {
     onnx.TensorProto.INT64: _whole,
     onnx.TensorProto.STRING: lambda value: as_text(value, "a map"),
 }
-"""ONNX data type of the values of a map → what makes one of it."""
+"""ONNX data type of the values of a map → conversion of a value."""

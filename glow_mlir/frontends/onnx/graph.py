@@ -30,11 +30,11 @@ from glow_mlir.support.symbols import Dimension
 @dataclass
 class GraphImporter:
     """
-    Imports one graph into a function.
+    Import one graph as a function.
 
-    `tensors` knows what is in the tensors of the model. With a `pool`, large constants have names without meaning.
-    `values` are the inputs that are constants; initializers that `state` names are state, trainable if it says so. The
-    function is added to `module`, if there is one, whose storage of the same names and types it shares.
+    `tensors` reads the contents of the model's tensors. With a `pool`, large constants have meaningless names. `values`
+    are inputs with constant values. Initializers named in `state` become state, trainable if its value is true. If
+    there is a `module`, the function is added to it, and shares storage of the same name and type.
     """
 
     graph: onnx.GraphProto
@@ -44,11 +44,11 @@ class GraphImporter:
     pool: ConstantPool | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
-    """What the model says wrongly, and is imported in spite of."""
+    """Faults of the model that do not prevent the import."""
     state: Mapping[str, bool] = field(default_factory=dict[str, bool])
     module: ModuleOp | None = None
     seed: int = 0
-    """What random numbers of nodes without a seed of their own follow from."""
+    """The seed of random numbers for nodes without a seed of their own."""
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""

@@ -1,4 +1,4 @@
-"""Outputs of a graph: tensors of numbers as they are, and what callers see of anything else."""
+"""Outputs of a graph: numeric tensors, and the Python form of all other values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass
 class GraphOutputs:
-    """The outputs that are added to a function, and their forms, as `runtime.python_values` has them."""
+    """Add outputs to a function, and describe their forms for `runtime.python_values`."""
 
     builder: ModuleBuilder
     described: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -32,11 +32,11 @@ class GraphOutputs:
 
     @property
     def are_tensors(self) -> bool:
-        """Whether all are tensors of numbers."""
+        """Whether all outputs are numeric tensors."""
         return all("tensor" in item["form"] for item in self.described)
 
     def add(self, declared: onnx.ValueInfoProto, value: Value) -> None:
-        """An output of the model, which the declaration gives a name and maybe a type."""
+        """Add an output; the declaration has its name and possibly its type."""
         type_ = declared.type if declared.type.WhichOneof("value") is not None else type_of_value(value)
         form = self._form(declared.name, value)
         self.described.append({"name": declared.name, "type": type_words(type_), "form": form})

@@ -1,4 +1,4 @@
-"""Models with host operators as programs: what Python computes, and between, models without such operators."""
+"""Split models with host operators into programs: nodes computed in Python, and models without such nodes."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ STRING = onnx.TensorProto.STRING
 
 @dataclass(frozen=True)
 class HostStep:
-    """A node that Python computes, of values by name."""
+    """A node computed in Python, on values by name."""
 
     node: onnx.NodeProto
 
 
 @dataclass(frozen=True)
 class ModelStep:
-    """A model without host operators, of values by name."""
+    """A model without host operators, on values by name."""
 
     model: onnx.ModelProto
 
     @property
     def inputs(self) -> list[str]:
-        """The values that it takes."""
+        """The names of its inputs."""
         known = initializers_of(self.model.graph)
         return [value.name for value in self.model.graph.input if value.name not in known]
 
     @property
     def outputs(self) -> list[str]:
-        """The values that it gives."""
+        """The names of its outputs."""
         return [value.name for value in self.model.graph.output]
 
 
@@ -68,7 +68,7 @@ def has_host_values(model: onnx.ModelProto) -> bool:
 
 
 def check_host_values(model: onnx.ModelProto) -> None:
-    """Raise `HostValuesError` for a model that is compiled in parts, and with what Python computes between them."""
+    """Raise `HostValuesError` for a model that `has_host_values`, and so cannot be compiled as one module."""
     if has_host_values(model):
         check_host_operators(model)
         for node in host_nodes(model):
@@ -78,7 +78,7 @@ def check_host_values(model: onnx.ModelProto) -> None:
 
 
 def _knows_strings(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> bool:
-    """Whether there are any strings in a model, as far as a look tells."""
+    """Whether inputs, outputs, initializers or casts of a model are strings: a quick check."""
     values = (*model.graph.input, *model.graph.output)
     return (
         any(value.type.tensor_type.elem_type == STRING for value in values)
@@ -88,7 +88,7 @@ def _knows_strings(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> b
 
 
 def host_nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
-    """The nodes of a model's graph that Python computes; raises `UnsupportedError` for some inside of other nodes."""
+    """The nodes of a model's graph that are computed in Python; raises `UnsupportedError` for those in subgraphs."""
     elements = _element_types(_inferred(model).graph)
     for node in model.graph.node:
         for attribute in node.attribute:
@@ -101,7 +101,7 @@ def host_nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the types that ONNX infers; it does not know onnxruntime's operators."""
+    """The model with inferred types; result types of onnxruntime's operators, unknown to ONNX, are declared first."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for node in model.graph.node:
@@ -111,14 +111,14 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _element_types(graph: onnx.GraphProto) -> dict[str, int]:
-    """The ONNX data types of the values of a graph that are tensors, as far as they are told."""
+    """The known ONNX data types of the tensors of a graph, by name."""
     values = (*graph.input, *graph.value_info, *graph.output)
     found = {value.name: value.type.tensor_type.elem_type for value in values}
     return found | {tensor.name: tensor.data_type for tensor in graph.initializer}
 
 
 def _is_on_host(node: onnx.NodeProto, elements: dict[str, int]) -> bool:
-    """Whether Python computes a node; one of `ON_STRINGS` where strings are ordered, become numbers or are made."""
+    """Whether a host operator's node is computed in Python; `ON_STRINGS` only on strings, or for casts to strings."""
     if node.op_type not in ON_STRINGS:
         return True
     has_strings = elements.get(node.input[0]) == STRING
@@ -131,14 +131,14 @@ def _is_on_host(node: onnx.NodeProto, elements: dict[str, int]) -> bool:
 @dataclass
 class _Splitter:
     """
-    Takes a model apart: each node has a stage, those with odd numbers are Python's.
+    Split a model into stages; odd stages are computed in Python.
 
-    A node is in the first stage of its kind that none of its operands is behind of.
+    A node is in the first stage of its kind that is not before the stage of any of its operands.
     """
 
     model: onnx.ModelProto
     stages: dict[str, int] = field(default_factory=dict[str, int])
-    """The stage that gives each value."""
+    """Value → the stage that computes it."""
     nodes: dict[int, list[onnx.NodeProto]] = field(default_factory=dict[int, list[onnx.NodeProto]])
 
     def run(self) -> Iterator[Step]:
@@ -158,12 +158,12 @@ class _Splitter:
                 yield ModelStep(part)
 
     def _types(self) -> dict[str, onnx.ValueInfoProto]:
-        """What is known of the types of values, by name."""
+        """The known types of values, by name."""
         graph = _inferred(self.model).graph
         return {value.name: value for value in (*graph.value_info, *graph.input, *graph.output)}
 
     def _part(self, stage: int, types: dict[str, onnx.ValueInfoProto]) -> onnx.ModelProto:
-        """The nodes of a stage as a model: what it takes of others, and gives to them and to callers."""
+        """The nodes of a stage as a model; its outputs are the values used by later stages and by callers."""
         own, graph = self.nodes[stage], self.model.graph
         made = {name for node in own for name in node.output}
         used = list(dict.fromkeys(name for node in own for name in used_names(node) if name))
@@ -185,7 +185,7 @@ class _Splitter:
         return part
 
     def _typed(self, name: str, types: dict[str, onnx.ValueInfoProto]) -> onnx.ValueInfoProto:
-        """A value between the parts with its type; raises `UnsupportedError` where nothing tells it."""
+        """The type of a value passed between stages; raises `UnsupportedError` if it is unknown."""
         value = types.get(name)
         if value is None or value.type.WhichOneof("value") is None:
             hint = "add it to the value_info of the model, as onnx.shape_inference does"
@@ -195,9 +195,9 @@ class _Splitter:
 
 def host_program(model: onnx.ModelProto) -> list[Step]:
     """
-    A model, whose functions are inlined, as steps in order.
+    Split a model, whose functions are inlined, into steps, in order of execution.
 
-    Raises `ModelError` for one that contradicts itself, and `UnsupportedError` for what cannot be parted.
+    Raises `ModelError` for an inconsistent model, and `UnsupportedError` for one that cannot be split.
     """
     graph = model.graph
     known = {value.name for value in graph.input} | initializers_of(graph).keys()
@@ -211,7 +211,7 @@ def host_program(model: onnx.ModelProto) -> list[Step]:
 
 
 def _with_initializers(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with initializers in the place of nodes that are tensors, which all parts may have."""
+    """The model with initializers in place of Constant nodes, because every part can have its own copy."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     del copy.graph.node[:]
@@ -226,7 +226,7 @@ def _with_initializers(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """The tensor that a node is; `None` for a sparse one."""
+    """The value of a Constant node; `None` for a sparse one."""
     if len(node.attribute) != 1:
         return None
     (attribute,) = node.attribute
@@ -250,7 +250,7 @@ def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
 
 
 def constant_arrays(model: onnx.ModelProto, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The initializers of those names as arrays, which host operators read; raises `ModelError` for damaged ones."""
+    """The named initializers as arrays, for host operators; raises `ModelError` for damaged ones."""
     tensors, wanted = Tensors(), set(names)
     return {
         name: tensors.array(tensor, f"initializer '{name}'")

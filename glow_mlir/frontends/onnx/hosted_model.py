@@ -1,8 +1,8 @@
 """
-Models that take sequences, optionals or maps, or have host operators: programs of what Python computes, and of models.
+Models that take sequences, optionals or maps, or have host operators: programs of Python steps and compiled models.
 
-Each model of such a program is compiled as any other. One that takes sequences or optionals is compiled for what they
-consist of in a call: how many tensors, of which types and ranks.
+Each model of a program is compiled like any other. A model that takes sequences or optionals is compiled for their
+structure in a call: the number of tensors, their types and ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Compiled = Callable[[Model], EntryPoint]
 """Compiles a model of tensors without host operators."""
 
 MAX_STRUCTURES = 16
-"""How many structures of inputs a model stays compiled for."""
+"""The number of input structures for which a compiled model is kept."""
 
 
 class HostedModel(Executable):
@@ -44,9 +44,9 @@ class HostedModel(Executable):
 
     def __init__(self, model: Model, compile_: Compiled, strict: bool = False) -> None:
         """
-        `model` is what `whole_model` gives: of its faults as a whole somebody was told.
+        `model` is a result of `whole_model`, whose faults have already been reported.
 
-        With `strict`, calls refuse results that Python computes of other shapes than declared.
+        With `strict`, calls refuse results computed in Python whose shapes differ from the declared ones.
         """
         super().__init__([MAIN], State([]))
         self._model = model
@@ -105,15 +105,15 @@ class HostedEntry(EntryPoint):
             for name in dead:
                 values.pop(name, None)
         self._check_shapes(values)
-        # What a caller gave, and what the model has, is nobody else's to change.
+        # Copy inputs and constants among the results: changing a result must not change them.
         shared = self._constants.keys() | inputs.keys()
         names = (argument.name for argument in self._outputs)
         return {name: copied(values[name]) if name in shared else values[name] for name in names}
 
     def _check_shapes(self, values: Mapping[str, Any]) -> None:
-        """Warn once of each result of Python's that has another shape than declared; the strict refuse it."""
+        """Warn once of each result computed in Python whose shape differs from the declared one; an error if strict."""
         found = Inconsistencies()
-        for name, declared in list(self._unchecked.items()):  # Other threads call, too.
+        for name, declared in list(self._unchecked.items()):  # A copy: other threads may change it.
             if not isinstance(values[name], np.ndarray):
                 continue
             shape = cast("tuple[int, ...]", values[name].shape)
@@ -126,7 +126,7 @@ class HostedEntry(EntryPoint):
 
 
 def copied(value: Any) -> Any:
-    """A value in arrays, lists and dictionaries of its own."""
+    """A deep copy of a value of arrays, lists and dictionaries."""
     if isinstance(value, list | tuple):
         return list(map(copied, cast("list[Any]", value)))
     if isinstance(value, dict):
@@ -135,7 +135,7 @@ def copied(value: Any) -> Any:
 
 
 def _last_uses(steps: Sequence[Step], kept: Sequence[str]) -> list[set[str]]:
-    """For each step the values that nothing behind it uses."""
+    """For each step, the values that no later step uses."""
     alive, found = set(kept), list[set[str]]()
     for step in reversed(steps):
         used = set(step.node.input) if isinstance(step, HostStep) else set(step.inputs)
@@ -157,7 +157,7 @@ class _HostedStep:
 
 
 class _Part:
-    """A model on values by name, compiled for each structure of what it takes."""
+    """A model on values by name, compiled for each structure of its inputs."""
 
     def __init__(self, step: ModelStep, compile_: Callable[[onnx.ModelProto], EntryPoint]) -> None:
         self._model = step.model
@@ -173,8 +173,8 @@ class _Part:
         }
         for name, type_ in self._structured.items():
             if "map" in type_words(type_):
-                raise UnsupportedError(f"input '{name}' is a map, which DictVectorizer and CastMap take alone")
-        if not self._structured:  # What is wrong with the model is told at once.
+                raise UnsupportedError(f"input '{name}' is a map, which only DictVectorizer and CastMap take")
+        if not self._structured:  # Report the model's errors at once.
             self._known[()] = compile_(self._model)
 
     def run(self, values: dict[str, Any]) -> None:
@@ -196,10 +196,10 @@ class _Part:
 
 
 class _Given:
-    """A sequence or optional that a caller gives, taken apart: its tensors by names, and the nodes that make it."""
+    """A sequence or optional passed by a caller: its tensors by name, and the nodes that construct it from them."""
 
     def __init__(self, name: str, type_: onnx.TypeProto, value: object, taken: Collection[str]) -> None:
-        """`taken` has the names of the model, which are no names of what a value is taken apart into."""
+        """`taken` has the model's names, which the tensors of the value must not have."""
         self.name = name
         self._taken_names = taken
         self.tensors: dict[str, np.ndarray] = {}
@@ -207,7 +207,7 @@ class _Given:
         self.structure = self._taken(name, type_, value)
 
     def _taken(self, name: str, type_: onnx.TypeProto, value: object) -> object:
-        """Take a value apart that is to be called `name`; gives its structure. Raises `InputError` for a wrong one."""
+        """Decompose a value called `name`; returns its structure. Raises `InputError` for a value of another type."""
         match type_.WhichOneof("value"):
             case "sequence_type":
                 return self._sequence(name, type_.sequence_type.elem_type, value)
@@ -236,7 +236,7 @@ class _Given:
         return ("optional", inner)
 
     def _free(self, name: str) -> str:
-        """A name that the model does not have."""
+        """A name that the model does not use, derived from `name`."""
         while name in self._taken_names:
             name += "_"
         return name
@@ -248,7 +248,7 @@ class _Given:
 
 
 def names_in(graph: onnx.GraphProto) -> set[str]:
-    """All names of values of a graph, and of those inside of its nodes."""
+    """All names of values in a graph and its subgraphs."""
     found: set[str] = set()
     for inner in all_graphs(graph):
         found.update(value.name for value in inner.input)
@@ -258,7 +258,7 @@ def names_in(graph: onnx.GraphProto) -> set[str]:
 
 
 def _with_structures(model: onnx.ModelProto, given: Sequence[_Given]) -> onnx.ModelProto:
-    """The model that takes the tensors of which inputs consist, and makes these of them first."""
+    """The model with the tensors of structured inputs as inputs, and with nodes that construct the structures."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     names = {item.name for item in given}

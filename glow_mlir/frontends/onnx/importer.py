@@ -34,7 +34,7 @@ from glow_mlir.support.file_kinds import NEAR, ONNX, TEXT, kind_of
 from glow_mlir.support.symbols import Dimension
 
 WITHOUT_OPSETS = (1, 2)
-"""IR versions whose models say nothing of opsets: there was only the first."""
+"""IR versions whose models import no opsets: there was only the first one."""
 
 _DAMAGED = "the model is damaged, check that the download is complete"
 
@@ -43,36 +43,36 @@ ModelSource = str | Path | bytes | onnx.ModelProto
 
 @dataclass(frozen=True)
 class Model:
-    """A model, with its large tensors left where they are; `path` is its file, if it has one."""
+    """A model whose large tensors stay in its file or in external files; `path` is its file, if it has one."""
 
     proto: onnx.ModelProto
     path: Path | None
     tensors: Tensors
     doubts: tuple[Doubt, ...] = ()
-    """Its faults as a whole: some are mended, see `assumptions`, and it is imported in spite of the others."""
+    """Its faults, some repaired (see `assumptions`); the others do not prevent the import."""
     customs: tuple[tuple[str, Doubt], ...] = ()
-    """Those that many files have, by kinds: only the strict are told of them."""
+    """Kinds and faults that are common in files: reported only if the import is strict."""
 
     @property
     def file(self) -> str:
-        """Its file, as errors name it."""
+        """The name of its file for errors, empty if it has none."""
         return "" if self.path is None else str(self.path)
 
     def inconsistencies(self) -> Inconsistencies:
-        """Its faults as a whole, to which the import adds those of nodes and values."""
+        """A new collection of its faults, to which the import adds those of nodes and values."""
         return Inconsistencies(others=list(self.doubts), customs=list(self.customs))
 
     def settle(self, is_strict: bool) -> None:
-        """Warn of its faults as a whole; raises `ModelError` where a user is strict."""
+        """Warn of its faults; raises `ModelError` if `is_strict`."""
         self.inconsistencies().settle(self.file, is_strict)
 
 
 def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
     """
-    The model without the content of its large tensors; raises `ModelError` for what is no ONNX model.
+    Open a model without reading the content of its large tensors; raises `ModelError` if it is not an ONNX model.
 
-    That content stays in the files, which must not change as long as it is used, or else is read `in_memory`. What
-    other engines forgive is mended, see `assumptions`.
+    The content stays in the files, which must not change while it is in use, unless it is read `in_memory`. Mistakes
+    that other engines tolerate are repaired, see `assumptions`.
     """
     if isinstance(source, Model):
         return source
@@ -84,7 +84,7 @@ def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
 
 
 def _mended(model: onnx.ModelProto, path: Path | None, tensors: Tensors, is_own: bool) -> Model:
-    """A model without the mistakes that are forgiven, changed in place where it `is_own`."""
+    """Repair a model, in place if it `is_own`; see `assumptions`."""
     try:
         check_text(model)
         mended, doubts = assume(model, is_own)
@@ -97,7 +97,7 @@ def _mended(model: onnx.ModelProto, path: Path | None, tensors: Tensors, is_own:
 
 
 def load_model(source: ModelSource) -> Model:
-    """The whole model, with all that is in its file; raises `ModelError` for what is no ONNX model."""
+    """Load the whole content of a model's file; raises `ModelError` if it is not an ONNX model."""
     if isinstance(source, onnx.ModelProto):
         return _mended(source, None, Tensors(), is_own=False)
     content, path = _content(source)
@@ -106,10 +106,10 @@ def load_model(source: ModelSource) -> Model:
 
 def whole_model(source: ModelSource | Model, strict: bool = False) -> Model:
     """
-    The model with all its tensors, those in other files among them; raises as `load_model`.
+    Load a model with all its tensors, including external ones; raises errors like `load_model`.
 
-    A warning tells what is wrong with it as a whole, or a `ModelError` where the import is `strict`. Those who import
-    parts of it are not told again.
+    Its faults become warnings, or a `ModelError` if the import is `strict`. They are not reported again when parts of
+    it are imported.
     """
     loaded = source if isinstance(source, Model) else load_model(source)
     try:
@@ -127,7 +127,7 @@ def whole_model(source: ModelSource | Model, strict: bool = False) -> Model:
 
 
 def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memoryview, Path | None]:
-    """The serialized model, mapped or `in_memory`, and its file, if it has one."""
+    """The serialized model, memory-mapped or `in_memory`, and its file, if it has one."""
     if isinstance(source, bytes):
         return memoryview(source), None
     try:
@@ -138,7 +138,7 @@ def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memor
 
 
 def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path | None) -> onnx.ModelProto:
-    """The message in a serialized model, of which `read` gives the bytes that are wanted."""
+    """Parse a serialized model; `read` returns the bytes to parse."""
     file, subject = ("", "the model ") if path is None else (str(path), "")
     try:
         model = onnx.load_model_from_string(read(content))
@@ -174,18 +174,22 @@ def import_model(
     """
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
 
-    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`; inputs with `values` are
-    constants, and no inputs of the function. Weights go to the weight store; large ones stay in their files, which must
-    not change as long as the module is used, unless they are to be `in_memory`. Unless `by_content`, their digests mean
-    nothing outside this process, and are had without reading them. Of what a model says wrongly, and can be imported in
-    spite of, such as outputs of other shapes than its nodes give, a warning tells, or a `ModelError` where the import
-    is `strict`.
-    Initializers that `state` names are state, trainable if it says so. The function is added to `module`, if there is
-    one, with whose functions it shares storage. Random numbers of nodes without a seed of their own follow from `seed`.
-    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
-    an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
+    - `dimensions`: the sizes of free dimensions of inputs, see `input_types`.
+    - `values`: inputs that become constants instead of inputs of the function.
+    - `in_memory`: read large weights into memory. Otherwise they stay in their files, which must not change while the
+      module is in use. All weights go to the weight store.
+    - `by_content`: identify weights by digests of their content. Otherwise they are not read for their digests, which
+      are valid in this process only.
+    - `strict`: raise a `ModelError` for faults that do not prevent the import, such as a declared shape that differs
+      from the result of its node. Otherwise they become warnings.
+    - `state`: names of initializers that become state; trainable if the value is true.
+    - `module`: the module that the function is added to, and with whose functions it shares storage.
+    - `seed`: the seed of random numbers for nodes without a seed of their own.
+
+    Raises `ModelError` for a damaged or contradictory model, and an `UnsupportedError` that lists every unsupported
+    node; an `InputValuesError` if only the values of inputs that determine shapes are missing.
     """
-    operators()  # What is wrong with a package of operators is no matter of the model.
+    operators()  # Load the operators first: an error in a package of operators is not the model's.
     model = open_model(source, in_memory)
     try:
         check_graph(model.proto)
@@ -206,7 +210,7 @@ def import_model(
         except Exception:
             check_model(model.proto, plain, model.tensors)
             raise
-        # Afterwards, since what importers say of a model is more to the point.
+        # Afterwards, because the errors of importers are more specific.
         check_model(model.proto, plain, model.tensors)
         inconsistencies.settle(model.file, strict)
         return made
@@ -216,7 +220,7 @@ def import_model(
 
 
 def check_text(model: onnx.ModelProto) -> None:
-    """Raise `ModelError` where a name is no text, as in a damaged file: protobuf gives it as bytes."""
+    """Raise `ModelError` if a name is not text, as in a damaged file: protobuf returns it as bytes."""
     _check_names(model.graph)
     for function in model.functions:
         _check_node_names(function.node)
@@ -246,7 +250,7 @@ def _is_text(name: object) -> bool:
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
-    """The opset version of each domain; raises `UnsupportedError` for one of ONNX that is too new."""
+    """The opset version of each domain; raises `UnsupportedError` if ONNX's own opset is too new."""
     opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
     if not opsets and model.ir_version in WITHOUT_OPSETS:
         return {"": 1}

@@ -1,4 +1,4 @@
-"""Inconsistencies of a model, which can be run in spite of them: warnings, or errors for the strict."""
+"""Inconsistencies of a model that do not prevent its import: warnings, or errors if the import is strict."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
 WITH_INITIALIZERS = 3
-"""The last IR version in which every initializer has to be an input as well."""
+"""The last IR version that requires every initializer to be an input as well."""
 
 
 @dataclass
 class Inconsistencies:
-    """The inconsistencies of a model: those of outputs one by one, and those of values inside it, told together."""
+    """The inconsistencies of a model: each output is reported, all inner values are reported together."""
 
     outputs: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
     values: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
     others: list[Doubt] = field(default_factory=list[Doubt])
     doubts: list[tuple[str, Doubt]] = field(default_factory=list[tuple[str, Doubt]])
-    """Those of nodes, with their operators: the first of each operator is told, and how many there are."""
+    """Operators and faults of nodes: the first of each operator is reported, with their number."""
     customs: list[tuple[str, Doubt]] = field(default_factory=list[tuple[str, Doubt]])
-    """What many files have, and the standard does not, by kinds: only the strict are told of the first of each."""
+    """Kinds and faults that are common in files: the first of each kind is reported if the import is strict."""
     wrong: list[ModelError] = field(default_factory=list[ModelError])
-    """What is an error in any case, where what is inside of nodes has no other."""
+    """Errors in any case: wrong element types. The first is raised after the import, if nothing else failed."""
 
     def check_graph(self, model: onnx.ModelProto) -> None:
-        """Take down initializers that are no inputs though the IR version asks for it, and sizes that are none."""
+        """Record initializers that are not inputs although the IR version requires it, and invalid sizes."""
         graph = model.graph
         self._check_names(graph)
         if lifted := lifted_initializers(model):
@@ -56,7 +56,7 @@ class Inconsistencies:
                     self._check_extents(what, value)
 
     def _check_extents(self, what: str, value: onnx.ValueInfoProto) -> None:
-        """Take down negative extents; -1 stands for a free dimension in many files."""
+        """Record negative extents; in many files, -1 stands for a free dimension."""
         if negative := negative_extents(value):
             reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}"
             doubt = Doubt(reason, "it is treated as free", hint="name the dimension, or omit its extent")
@@ -66,7 +66,7 @@ class Inconsistencies:
                 self.others.append(doubt)
 
     def _check_names(self, graph: onnx.GraphProto) -> None:
-        """Take down a name that only says "unknown", and that the standard takes for one size in several places."""
+        """Record repeated names that only say "unknown"; by the standard, dimensions of one name have one size."""
         sizes = [size.dim_param for value in graph.input for size in value.type.tensor_type.shape.dim]
         for name, positions in Counter(filter(says_unknown, filter(None, sizes))).items():
             if positions > 1:
@@ -76,10 +76,10 @@ class Inconsistencies:
 
     def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """
-        Take down declared shapes that values of a graph do not have; types of what is no tensor are free.
+        Record declared shapes and element types that differ from those of a graph's values; only tensors are checked.
 
-        The outputs of the model, `is_main`, are those that its users see. They are known last: raises `ModelError` then
-        where element types were other than declared.
+        `is_main` is true for the model's own graph, which is checked last: raises `ModelError` if an element type of
+        any graph differs.
         """
         for declared in () if is_main else graph.input:
             self._check("input", declared, values.get(declared.name), self.values)
@@ -100,7 +100,7 @@ class Inconsistencies:
             found.setdefault(declared.name, doubt)
 
     def reported(self) -> list[Doubt]:
-        """An inconsistency for each output, and one for all values inside the model, behind the others."""
+        """All inconsistencies to report; those of inner values come last, as one."""
         found = [*self.others, *_firsts(self.doubts), *self.outputs.values()]
         if self.values:
             first, *rest = self.values.values()
@@ -109,7 +109,7 @@ class Inconsistencies:
         return found
 
     def settle(self, file: str, is_strict: bool) -> None:
-        """Warn of all inconsistencies; raises `ModelError` where a user is strict."""
+        """Warn of all inconsistencies; raises `ModelError` if `is_strict`."""
         found = [*self.reported(), *(_firsts(self.customs) if is_strict else ())]
         for inconsistency in found:
             inconsistency.file = file
@@ -120,7 +120,7 @@ class Inconsistencies:
 
 
 def _firsts(doubts: Iterable[tuple[str, Doubt]]) -> list[Doubt]:
-    """The first of each kind, with the number of nodes that have one of it, in these words or in others."""
+    """The first doubt of each kind, with the numbers of nodes that have the same one or another of this kind."""
     by_kind: dict[str, list[Doubt]] = {}
     for kind, doubt in doubts:
         by_kind.setdefault(kind, []).append(doubt)
@@ -142,7 +142,7 @@ HINT = "declarations must match the results of nodes"
 
 
 def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
-    """The error for a declared element type that is not that of the value."""
+    """The error for a declared element type that differs from the value's; `None` if it does not."""
     declared_type, actual = declared.type.tensor_type.elem_type, onnx_kind(value)
     if declared_type in (onnx.TensorProto.UNDEFINED, actual):
         return None
@@ -151,7 +151,7 @@ def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
 
 
 def wrong_shape(what: str, declared: onnx.ValueInfoProto, shape: Sizes) -> Doubt | None:
-    """The inconsistency of a value that cannot have the shape which a model declares for it; `None` where it may."""
+    """The doubt about a declared shape that a value cannot have; `None` if it can."""
     declared_type = declared.type.tensor_type
     if not declared_type.HasField("shape"):
         return None
@@ -164,12 +164,12 @@ def wrong_shape(what: str, declared: onnx.ValueInfoProto, shape: Sizes) -> Doubt
 
 
 def _may_be(extent: int, size: Size) -> bool:
-    """Whether a size may be what is declared; a negative extent is a free one."""
+    """Whether a size can equal a declared extent; a negative extent is free."""
     return extent < 0 or smallest(size) <= extent <= largest(size)
 
 
 def lifted_initializers(model: onnx.ModelProto) -> Sequence[str]:
-    """The initializers of a model of an old IR version that are no inputs, as they would have to be."""
+    """The initializers that are not inputs although the model's old IR version requires it."""
     if not 1 <= model.ir_version <= WITH_INITIALIZERS:
         return ()
     inputs = {value.name for value in model.graph.input}
@@ -177,7 +177,7 @@ def lifted_initializers(model: onnx.ModelProto) -> Sequence[str]:
 
 
 def without_shapes(graph: onnx.GraphProto, inner: Iterable[onnx.GraphProto]) -> None:
-    """Take from a graph, and those inside of nodes, what they declare of shapes that follow from its inputs."""
+    """Remove all declared shapes except those of the graph's inputs, from a graph and its subgraphs `inner`."""
     follow = [*graph.output, *graph.value_info]
     follow += [value for own in inner for value in (*own.input, *own.output, *own.value_info)]
     for value in follow:

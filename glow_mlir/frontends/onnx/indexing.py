@@ -1,4 +1,4 @@
-"""ONNX's operators on elements at indices that are not plain, among them those made of comparisons with positions."""
+"""ONNX's indexing operators that are not plain, including those that compare positions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from glow_mlir.ir.registry import onnx_operator
 @onnx_operator("ScatterElements", since=11)
 def scatter_elements(node: Node) -> SSAValue:
     """
-    Updates at their own places but for `axis`.
+    Scatter updates along `axis`.
 
-    Where data decides whether an axis is as long as that of the indices, it is filled up meanwhile.
+    If an axis has a size that depends on data and may be smaller than that of the indices, it is padded during the
+    scatter, and a call for which it is smaller fails.
     """
     value, indices = node.input(0), node.input(1)
     shape, offsets = sizes_of(value), sizes_of(indices)
@@ -93,7 +94,7 @@ def trilu(node: Node) -> SSAValue:
 
 
 def _triangle(node: Node, upper: bool) -> SSAValue:
-    """Which elements Trilu keeps of a matrix whose sizes are known at run time only."""
+    """The mask of elements that Trilu keeps, for sizes that are known at run time only."""
     rows, columns = node.sizes()[-2:]
     first = iota(node, rows)
     if node.optional(1) is not None:
@@ -104,7 +105,7 @@ def _triangle(node: Node, upper: bool) -> SSAValue:
 
 @onnx_operator("TensorScatter")
 def tensor_scatter(node: Node) -> SSAValue:
-    """A cache with a sequence of updates written along `axis`, at each batch's own index; `circular` starts over."""
+    """Write a sequence of updates into a cache along `axis`, at each batch's own index; `circular` wraps around."""
     shape, length = node.shape(0), node.shape(1)
     axis = normalize_axis(node.int("axis", -2), len(shape))
     zeros = node.constant(np.zeros(shape[0], np.int64))

@@ -1,4 +1,4 @@
-"""Expansion of the functions that a model brings with it."""
+"""Inline a model's local functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.frontends.onnx.traversal import all_nodes
 from glow_mlir.support.dataclass import dataclass
 
 MAX_EXPANDED = 1 << 17
-"""Nodes of a model at most when its functions are expanded; those that call one another can make it any number."""
+"""The maximum number of nodes after expansion of functions: nested calls can multiply nodes exponentially."""
 
 Key = tuple[str, str, str]
 """Domain, name and overload of a function."""
@@ -25,10 +25,10 @@ Key = tuple[str, str, str]
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """
-    The model without functions of its own, which imports the domains that these import.
+    Inline a model's local functions; the result also imports the domains of its functions.
 
-    Raises `ModelError` for more than `MAX_EXPANDED` nodes, and `UnsupportedError` for a call of a function whose opsets
-    have other operators than those of the model.
+    Raises `ModelError` for more than `MAX_EXPANDED` nodes, and `UnsupportedError` for a call of a function whose
+    operators differ between its opset and the model's.
     """
     if not model.functions:
         return model
@@ -52,9 +52,9 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _with_versions(model: onnx.ModelProto) -> onnx.ModelProto:
     """
-    The model whose functions import the versions that it imports itself, where these have the same operators.
+    Let functions import the model's own opset versions if their operators are the same in both versions.
 
-    The inliner leaves the calls of others.
+    The inliner does not inline functions with other versions.
     """
     versions = _versions(model)
     others = [
@@ -75,7 +75,7 @@ def _with_versions(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _versions(body: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
-    """The versions that a model or function imports, by domains."""
+    """The opset versions that a model or function imports, by domain."""
     return {plain_domain(opset.domain): opset.version for opset in body.opset_import}
 
 
@@ -86,7 +86,7 @@ def _changed(function: onnx.FunctionProto, domain: str, one: int, other: int) ->
 
 
 def _is_same(domain: str, kind: str, one: int, other: int) -> bool:
-    """Whether an operator is the same in two versions; one that a version does not have is as its importer takes it."""
+    """Whether an operator is the same in two versions: has the same schema, or without one the same importer."""
     schemas = [schema_of(domain, kind, version) for version in (one, other)]
     if all(schemas):
         return len({schema.since_version for schema in schemas}) == 1
@@ -94,7 +94,7 @@ def _is_same(domain: str, kind: str, one: int, other: int) -> bool:
 
 
 def _check_calls(inlined: onnx.ModelProto, model: onnx.ModelProto) -> None:
-    """Raise `UnsupportedError` where a call of a function of the model's own is left."""
+    """Raise `UnsupportedError` if a call of a local function remains."""
     functions = {_key(item.domain, item.name, item.overload): item for item in model.functions}
     versions = _versions(model)
     for node in all_nodes(inlined.graph.node):
@@ -109,7 +109,7 @@ def _check_calls(inlined: onnx.ModelProto, model: onnx.ModelProto) -> None:
 
 
 def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the defaults of its functions' attributes at the calls that give no others."""
+    """Add the default attributes of functions to calls that lack them."""
     if not any(item.attribute_proto for item in model.functions):
         return model
     copy = onnx.ModelProto()
@@ -121,20 +121,20 @@ def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
 @dataclass
 class _Defaults:
     """
-    Fills in the defaults of functions' attributes in a model.
+    Add the default attributes of a model's functions to their calls.
 
-    Whether a call within a function gives what it takes from the attributes of that function depends on who calls that:
-    a function of which attributes without a default are missing at some call has a form of its own for it.
+    A call within a function may refer to attributes of that function, which its own caller may omit. For each set of
+    attributes omitted at a call, the function gets a separate form.
     """
 
     model: onnx.ModelProto
     functions: dict[Key, onnx.FunctionProto] = field(default_factory=dict[Key, onnx.FunctionProto])
     forms: dict[tuple[Key, frozenset[str]], str] = field(default_factory=dict[tuple[Key, frozenset[str]], str])
-    """Function and attributes that are missing → the name of the form without them."""
+    """Function and omitted attributes → the name of the form without them."""
     pending: list[tuple[onnx.FunctionProto, frozenset[str]]] = field(
         default_factory=list[tuple[onnx.FunctionProto, frozenset[str]]]
     )
-    """Functions whose calls are not filled in yet, with the attributes that they have."""
+    """Functions whose calls are still to be filled in, with the attributes that they have."""
 
     def fill(self) -> None:
         """Fill in the calls of the graph, then those of the functions and of their forms."""
@@ -146,7 +146,7 @@ class _Defaults:
             self._calls(function.node, bound)
 
     def _calls(self, nodes: Iterable[onnx.NodeProto], bound: frozenset[str]) -> None:
-        """Fill in the calls among nodes, where the attributes `bound` may be referred to."""
+        """Fill in the calls among nodes; references to attributes outside `bound` are dropped."""
         for node in all_nodes(nodes):
             kept = [item for item in node.attribute if not item.ref_attr_name or item.ref_attr_name in bound]
             if len(kept) < len(node.attribute):
@@ -161,7 +161,7 @@ class _Defaults:
                 node.op_type = self._form(function, missing)
 
     def _form(self, function: onnx.FunctionProto, missing: frozenset[str]) -> str:
-        """The name of the form of a function without some of its attributes."""
+        """The name of the form of a function without the `missing` attributes; adds it if it is new."""
         key = _key(function.domain, function.name, function.overload)
         if (key, missing) not in self.forms:
             form = self.model.functions.add()
@@ -173,12 +173,12 @@ class _Defaults:
 
 
 def _declared(function: onnx.FunctionProto) -> frozenset[str]:
-    """The names of the attributes of a function, with defaults and without."""
+    """The names of a function's attributes, with and without defaults."""
     return frozenset((*function.attribute, *(item.name for item in function.attribute_proto)))
 
 
 def expanded_nodes(model: onnx.ModelProto) -> int:
-    """The nodes of a model, graphs inside of nodes included, with the bodies of its functions in place of calls."""
+    """The number of a model's nodes after inlining, including subgraphs; raises `ModelError` for recursion."""
     bodies = {_key(item.domain, item.name, item.overload): list(all_nodes(item.node)) for item in model.functions}
     counts: dict[Key, int] = {}
     open_: set[Key] = set()
@@ -201,7 +201,7 @@ def expanded_nodes(model: onnx.ModelProto) -> int:
 
 
 def _count(nodes: Iterable[onnx.NodeProto], counts: Mapping[Key, int]) -> int:
-    """The number of nodes, with what is counted of functions in place of calls."""
+    """The number of nodes; a call counts as many as its function has."""
     return sum(counts.get(_called(node), 1) for node in nodes)
 
 

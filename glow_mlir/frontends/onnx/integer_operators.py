@@ -1,6 +1,6 @@
 """
-Operators of onnxruntime on quantized values (domain com.microsoft): what they are on numbers, between dequantization
-and quantization.
+Operators of onnxruntime on quantized values (domain com.microsoft): float operators between dequantization and
+quantization.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from glow_mlir.ir.registry import onnx_operator
 
 def _requantized(node: Node, value: SSAValue, scale: int, code: int = 0) -> SSAValue:
     """
-    Codes of a value, of the element type of the operand at `code`; its scale is the operand at `scale`, its zero point,
-    if there is one, the next.
+    Quantize a value to the element type of the operand at `code`.
+
+    The scale is the operand at position `scale`, the zero point the next operand, if present.
     """
     return quantized(node, value, scale, scale + 1, node.element(code))
 
 
 def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValue:
     """
-    Quantized values of a value as onnxruntime rounds them when it has added the zero point: halves become even values.
+    Quantize a value, rounding half to even after adding the zero point, as onnxruntime does.
 
-    These are not even distances from an odd zero point, but those from one less, of a value that is one step more.
-    Whether it is odd may be known at run time only: then it is added to the quotient before that is rounded.
+    Quantization rounds before adding the zero point, which differs for halves if the zero point is odd. Then it uses
+    the zero point minus 1, and a value that is one step larger. If the zero point is known at run time only, it is
+    added to the quotient before rounding.
     """
     to = known_type(node, scale, scale + 1, node.element())
     if to is None and node.optional(scale + 1) is not None:
@@ -65,7 +67,7 @@ def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValu
 
 
 def _of_two(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
-    """An operator of two operands, each with scale and zero point, and those of the result."""
+    """Import a binary operator; operands are value, scale and zero point of each side, then the result's."""
 
     def emitted(node: Node) -> SSAValue:
         left, right = dequantized(node, 0, 1, 2), dequantized(node, 3, 4, 5)
@@ -86,14 +88,14 @@ def qlinear_sigmoid(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearLeakyRelu", domain=ONNXRUNTIME)
 def qlinear_leaky_relu(node: Node) -> SSAValue:
-    """The quantized ReLU with a slope on the left."""
+    """The quantized leaky ReLU."""
     value = node.emit(act.LeakyReluOp, dequantized(node, 0, 1, 2), alpha=node.float("alpha", 0.01))
     return _requantized(node, value, 3)
 
 
 @onnx_operator("QLinearSoftmax", domain=ONNXRUNTIME)
 def qlinear_softmax(node: Node) -> SSAValue:
-    """The quantized softmax along an axis, or, before opset 13 of ONNX, over all from that axis on."""
+    """The quantized softmax along an axis, or, before opset 13 of ONNX, over that axis and all later ones."""
     value = dequantized(node, 0, 1, 2)
     shape, axis = shape_of(value), normalize_axis(node.int("axis", -1), rank_of(value))
     if node.int("opset") >= 13:
@@ -106,8 +108,9 @@ def qlinear_softmax(node: Node) -> SSAValue:
 @onnx_operator("QLinearConcat", domain=ONNXRUNTIME)
 def qlinear_concat(node: Node) -> SSAValue:
     """
-    The quantized values of operands one after the other, each with scale and zero point; those of the result come
-    first.
+    Concatenate quantized operands.
+
+    Operands are scale and zero point of the result, then value, scale and zero point of each part.
     """
     parts = [dequantized(node, first, first + 1, first + 2) for first in range(2, len(node.inputs), 3)]
     if not parts:
@@ -118,7 +121,7 @@ def qlinear_concat(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearWhere", domain=ONNXRUNTIME)
 def qlinear_where(node: Node) -> SSAValue:
-    """The quantized operand where a condition holds, else of another."""
+    """Select the elements of one quantized operand where a condition holds, else those of another."""
     value = node.emit(binary.WhereOp, node.input(0), dequantized(node, 1, 2, 3), dequantized(node, 4, 5, 6))
     return _requantized(node, value, 7, 1)
 
@@ -151,7 +154,7 @@ def qlinear_reduce_mean(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearConv", domain=ONNXRUNTIME)
 def qlinear_conv(node: Node) -> SSAValue:
-    """ONNX's operator of images whose channels may be last."""
+    """ONNX's QLinearConv, with `channels_last` as an option."""
     return quantized_convolution(node, is_last=node.flag("channels_last"))
 
 
@@ -161,8 +164,9 @@ def qlinear_conv(node: Node) -> SSAValue:
 @onnx_operator("QGemm", domain=ONNXRUNTIME)
 def qgemm(node: Node) -> SSAValue:
     """
-    A product of matrices, with quantized values in the scale of its sums as bias; numbers where the result has no
-    scale.
+    A product of quantized matrices, plus a bias quantized in the scale of the accumulators.
+
+    The result is a float if it has no scale.
     """
     is_turned, alpha, bias = node.flag("transB"), node.float("alpha", 1.0), node.optional(6)
     left, right = dequantized(node, 0, 1, 2), _by_column(node, 3, is_turned)
@@ -179,14 +183,14 @@ def qgemm(node: Node) -> SSAValue:
 
 @onnx_operator("MatMulIntegerToFloat", domain=ONNXRUNTIME)
 def matmul_integer_to_float(node: Node) -> SSAValue:
-    """The numbers that a product of quantized values stands for, and a bias."""
+    """The dequantized product of quantized matrices, plus a bias."""
     sums = integer_product(node, node.input(0), node.input(1), node.optional(4), node.optional(5))
     return _scaled(node, sums, _plain(node, 2), _plain(node, 3), 6)
 
 
 @onnx_operator("DynamicQuantizeMatMul", domain=ONNXRUNTIME)
 def dynamic_quantize_matmul(node: Node) -> SSAValue:
-    """A product of numbers, quantized by their range, and quantized values; and a bias."""
+    """A product of floats, quantized by their range, with a quantized matrix; plus a bias."""
     quantized_value, scale, zero_point = dynamic_quantized(node, node.input(0))
     sums = integer_product(node, quantized_value, node.input(1), zero_point, node.optional(3))
     return _scaled(node, sums, scale, _plain(node, 2), 4)
@@ -194,8 +198,7 @@ def dynamic_quantize_matmul(node: Node) -> SSAValue:
 
 def _scaled(node: Node, sums: SSAValue, left: SSAValue, right: SSAValue, bias: int) -> SSAValue:
     """
-    Sums of products of quantized values as numbers, from the scales of both sides; `bias` is the position of an
-    operand.
+    Dequantize accumulators by the scales of both operands, and add the operand at position `bias`, if present.
     """
     result = node.emit(DequantizeOp, sums, node.emit(binary.MulOp, left, right))
     addend = node.optional(bias)
@@ -203,13 +206,13 @@ def _scaled(node: Node, sums: SSAValue, left: SSAValue, right: SSAValue, bias: i
 
 
 def _plain(node: Node, position: int) -> SSAValue:
-    """A scale or zero point for all columns, or for each."""
+    """A scale or zero point: a scalar, or a vector with one for each column."""
     value = node.input(position)
     return node.emit(ReshapeOp, value, shape=()) if shape_of(value) == (1,) else value
 
 
 def _by_column(node: Node, code: int, is_turned: bool) -> SSAValue:
-    """The numbers of a matrix whose columns, or rows where it is turned, have scales and zero points of their own."""
+    """Dequantize a matrix with scales and zero points per column, or per row if `is_turned`."""
     count = size_of(node.input(code + 1))
     if count == 1:
         return dequantized(node, code, code + 1, code + 2)

@@ -1,4 +1,4 @@
-"""Models whose every intermediate value is an output, for comparing one layer after the other."""
+"""Make every intermediate value of a model an output, to compare models layer by layer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ExposedModel:
     """
-    A copy of a model that has the results of its nodes as outputs as well.
+    A copy of a model whose node results are outputs as well.
 
-    `layers` maps the name of each such output to name and kind of its node, in topological order.
+    `layers` maps the name of each such output to the name and kind of its node, in topological order.
     """
 
     model: onnx.ModelProto
@@ -41,10 +41,10 @@ class ExposedModel:
 
 def exposed_model(source: ModelSource) -> ExposedModel:
     """
-    The model with the result of every node as an output.
+    Make the result of every node an output.
 
-    Of several results of a node those count that something uses, or else the first. Constants are no layers. Weights in
-    other files are read, so that the copy stands alone. Raises `ModelError` for a damaged model.
+    If a node has several results, the used ones become outputs, or else the first. Constants are not layers. External
+    weights are read, so that the copy is self-contained. Raises `ModelError` for a damaged model.
     """
     loaded = load_model(source)
     path, model = loaded.path, onnx.ModelProto()
@@ -69,7 +69,7 @@ def _load_external_data(model: onnx.ModelProto, folder: str) -> None:
 
 
 def _layers(graph: onnx.GraphProto) -> dict[str, tuple[str, str]]:
-    """Name of each value to compare → name and kind of its node, in topological order."""
+    """Name of each value to compare → the name and kind of its node, in topological order."""
     known = {value.name for value in graph.input} | initializers_of(graph).keys()
     used = {name for node in graph.node for name in used_names(node)} | {value.name for value in graph.output}
     layers: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Labels of the classes of a classifier, by the number of a class."""
+"""Labels of a classifier's classes, by class number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTEGERS, _STRINGS = ("classlabels_int64s", "classlabels_ints"), "classlabels_s
 
 
 def _labels_of(node: Node) -> np.ndarray:
-    """All labels in order, integers or strings; raises `ModelError` where there are none."""
+    """All labels in order, integers or strings; raises `ModelError` if there are none."""
     for name in _INTEGERS:
         if node.ints(name, ()):
             return np.array(node.ints(name), np.int64)
@@ -24,12 +24,12 @@ def _labels_of(node: Node) -> np.ndarray:
 
 
 def label_count(node: Node) -> int:
-    """How many classes a classifier has labels for; raises `ModelError` where it has none."""
+    """The number of a classifier's labels; raises `ModelError` if there are none."""
     return len(_labels_of(node))
 
 
 def labels(node: Node, index: SSAValue) -> Value:
-    """The labels of the classes with these numbers, which are i64."""
+    """The labels of classes, whose numbers `index` are i64."""
     known = _labels_of(node)
     is_plain = known.dtype != object and np.array_equal(known, np.arange(len(known)))
     return index if is_plain else picked(node, known, index)

@@ -1,4 +1,4 @@
-"""ONNX's matrix products, and what else it computes of whole matrices."""
+"""ONNX's matrix products and Einsum."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from glow_mlir.ir.registry import onnx_operator
 
 @onnx_operator("MatMul")
 def matmul(node: Node) -> SSAValue:
-    """Numpy's matmul; ONNX keeps the type of narrow integers, and wraps."""
+    """Numpy's matmul; the result has the operand's type, and narrow integers wrap around."""
     result = numpy_product(node, node.input(0), node.input(1))
     return node.cast(result, node.element())
 
 
 @onnx_operator("Gemm")
 def gemm_limited(node: Node) -> SSAValue:
-    """Up to opset 6, the third operand has the shape of the result, unless `broadcast`."""
+    """The form up to opset 6: the third operand has the shape of the result, unless `broadcast`."""
     result = gemm(node)
     if not node.flag("broadcast") and node.sizes(2) != sizes_of(result):
         hint = "up to opset 6, the attribute broadcast allows that"
@@ -39,7 +39,7 @@ def gemm_limited(node: Node) -> SSAValue:
 
 @onnx_operator("Gemm", since=7)
 def gemm(node: Node) -> SSAValue:
-    """A fully connected layer where the third operand is a bias vector, else its parts."""
+    """A fully connected layer if the third operand is a bias vector, else a product, scalings and a sum."""
     left, right, addend = node.input(0), node.input(1), node.optional(2)
     alpha, beta = node.float("alpha", 1.0), node.float("beta", 1.0)
     if node.flag("transA"):
@@ -62,7 +62,7 @@ def gemm(node: Node) -> SSAValue:
 
 @onnx_operator("Einsum", since=12)
 def einsum(node: Node) -> SSAValue:
-    """Sums of products by labelled axes; an axis of one element repeats where others of its label are longer."""
+    """Sums of products over labelled axes; a size of 1 broadcasts to the larger sizes of its label."""
     terms, equation = node.present(), node.text("equation").replace(" ", "")
     contraction = Contraction.of(equation, [rank_of(term) for term in terms])
     labelled = [
@@ -88,5 +88,5 @@ def einsum(node: Node) -> SSAValue:
 
 
 def _term(labels: Iterable[str]) -> str:
-    """How an equation has the axes of those labels."""
+    """Axis labels as a term of an equation."""
     return re.sub("[0-9]+", "...", "".join(labels))

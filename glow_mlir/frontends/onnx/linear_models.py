@@ -30,14 +30,14 @@ def rows_of(node: Node) -> SSAValue:
 
 
 def regression(node: Node, scores: SSAValue) -> SSAValue:
-    """Scores after the post-transform, of which those of one target have PROBIT alone, as in onnxruntime."""
+    """Scores after the post-transform; for a single target only PROBIT is applied, as in onnxruntime."""
     word = node.text("post_transform", "NONE")
     is_single = sizes_of(scores)[1] == 1
     return scores if is_single and word in ("SOFTMAX", "SOFTMAX_ZERO", "LOGISTIC") else transformed(node, scores, word)
 
 
 def _scores(node: Node, count: int) -> SSAValue:
-    """The products of rows with `count` vectors of coefficients, and the intercepts of these."""
+    """The products of rows with `count` vectors of coefficients, plus intercepts."""
     rows = rows_of(node)
     columns = sizes_of(rows)[1]
     coefficients = np.array(node.floats("coefficients"), np.float32)
@@ -66,7 +66,7 @@ def linear_regressor(node: Node) -> SSAValue:
 
 @onnx_operator("LinearClassifier", domain=ML)
 def linear_classifier(node: Node) -> tuple[Value, SSAValue]:
-    """The class with the largest product, and all after the post-transform; two classes may have one product."""
+    """The class with the highest score, and the scores after the post-transform; two classes may have one score."""
     classes = label_count(node)
     columns = sizes_of(rows_of(node))[1]
     given = len(node.floats("coefficients"))
@@ -78,7 +78,11 @@ def linear_classifier(node: Node) -> tuple[Value, SSAValue]:
 
 
 def _two_classes(node: Node, score: SSAValue) -> tuple[Value, SSAValue]:
-    """The second class where its score is above 0; the first has what is missing to 1, or the opposite's sigmoid."""
+    """
+    Classify by the score of the second of two classes: it is chosen if its score is positive.
+
+    The first class has the score 1 − s, or for LOGISTIC sigmoid(−s).
+    """
     is_second = node.cast(node.emit(GreaterOp, score, node.splat(0.0, score)), i64)
     index = node.emit(ReshapeOp, is_second, shape=(sizes_of(score)[0],))
     word = node.text("post_transform", "NONE")

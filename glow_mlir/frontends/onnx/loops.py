@@ -31,25 +31,25 @@ from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
-"""What a node gives, `None` for what nobody asks for."""
+"""The results of a node; `None` for unused ones."""
 
 MAX_UNROLLED = 4096
-"""Nodes at most that a loop becomes where each trip has shapes of its own."""
+"""The maximum number of nodes of an unrolled loop."""
 
 CHANGING: Results = []
-"""What stands for the results of a loop that needs buffers for sizes that change."""
+"""The result of importing a loop as a region if it needs buffers because sizes change."""
 
 
 class ComputedConditionError(UnsupportedError):
-    """A loop cannot be written out, since it is computed when it ends."""
+    """A loop cannot be unrolled, because its condition is computed at run time."""
 
 
 ENDLESS = 1 << 62
-"""From here on, a number of trips is no bound: writers of `while` loops give the largest there is."""
+"""From here on, a trip count is no bound: exporters of `while` loops use the largest integer."""
 
 
 def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAValue) -> None:
-    """Raise for a value whose type changes from trip to trip."""
+    """Raise an error for a carried value whose type changes between trips."""
     before, after = element_of(initial), element_of(following)
     if before != after:
         reason = f"{node.kind}: carried value {position} is of {before}, and of {after} after the first iteration"
@@ -60,7 +60,7 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
-    """What no trip gives: no rows, of the most elements that one may have."""
+    """The stacked rows of no trips."""
     none = node.constant(np.empty((0, *largest_shape(row)), numpy_dtype(element_of(row))))
     return cut(node, none, {axis: (0, size) for axis, size in enumerate(sizes_of(row), 1)})
 
@@ -72,9 +72,9 @@ def _empty(node: Node, row: SSAValue) -> SSAValue:
 @takes_values
 def loop(node: Node) -> Results | list[Value] | None:
     """
-    A loop over a number of trips, while a condition holds, or both.
+    A loop over a number of trips, or while a condition holds, or both.
 
-    Where shapes change from trip to trip, or are computed from their number, each trip becomes nodes of its own.
+    If shapes change between trips or depend on the trip number, the loop is unrolled, or uses buffers if it is long.
     """
     return structured_loop(node) if carries_structures(node) else LoopImport(node).run()
 
@@ -88,14 +88,14 @@ class LoopImport:
         self.initial = [node.input(position) for position in range(2, len(node.inputs))]
         check_number(node, 2 + len(self.initial), len(self.body.input), "its body takes")
         self.rows = len(self.body.output) - 1 - len(self.initial)
-        """How many results have a row of each trip."""
+        """The number of results that stack a row for each trip."""
         if self.rows < 0:
             check_number(node, 1 + len(self.initial), len(self.body.output), "its body gives")
         self.count = self._trip_count()
         self.condition = self._condition()
 
     def _trip_count(self) -> Size | SSAValue | None:
-        """The number of trips, where it is one, follows from sizes, is computed, or there is none."""
+        """The trip count: a constant, a symbolic size, a computed value, or `None` if there is no bound."""
         value = self.node.optional(0)
         if value is None:
             return None
@@ -106,18 +106,18 @@ class LoopImport:
         return self._known_count() if self.rows else self._counted(self.node.known(0))
 
     def _known_count(self) -> int | SSAValue | None:
-        """The number of trips where results depend on it in size: raises `InputValuesError` where inputs say it."""
+        """The trip count if result sizes depend on it; raises `InputValuesError` if it is the value of an input."""
         known_trips = self.node.sizes_unless_computed(self.node.input(0), "the trip count")
         return self._counted(None if known_trips is None else np.array(known_trips))
 
     def _counted(self, known: np.ndarray | None) -> int | SSAValue | None:
-        """The number of trips, computed where it is not known, `None` where there is none."""
+        """The trip count: the operand if `known` is `None`; `None` if it is no bound."""
         if known is None:
             return self.node.input(0)
         return None if known.item() >= ENDLESS else int(known.item())
 
     def _condition(self) -> bool | SSAValue:
-        """Whether there is a first trip, as far as that does not depend on the number of trips."""
+        """The initial condition: a constant, or a computed value."""
         value = self.node.optional(1)
         if value is None:
             return True
@@ -126,7 +126,7 @@ class LoopImport:
         return value if known is None else bool(known.item())
 
     def run(self) -> Results | None:
-        """The results; `None` where a node inside is not supported."""
+        """The results; `None` if a node of the body is not supported."""
         if self.condition is False or (isinstance(self.count, int) and self.count <= 0):
             return self._without_trips()
         problems = self.node.builder.problems
@@ -155,18 +155,18 @@ class LoopImport:
         return None if found is None else list(found)
 
     def _is_small(self) -> bool:
-        """Whether each trip may become nodes of its own."""
+        """Whether the loop is small enough to unroll."""
         return isinstance(self.count, int) and self.count * len(self.body.node) <= MAX_UNROLLED
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
-        """What a trip yields: the next condition, what it carries on, rows."""
+        """Import the body; the yielded values are the next condition, carried values and rows."""
         with self.node.builder.inside(body.block):
             own = own_inputs(self.node, body.block.args[0])
         yielded = self.node.region("body", body.block, [*own, *body.carried])
         return None if yielded is None else as_declared(self.node, body.block, yielded)
 
     def _without_trips(self) -> Results | None:
-        """What is carried in, and no rows, whose types the body tells."""
+        """The results of no trips: the initial values, and no rows. The body determines the types of rows."""
         if not self.rows:
             return list(self.initial)
         body = Body(self.node, self.initial, ())
@@ -180,7 +180,7 @@ class LoopImport:
         return yielded[1 + len(self.initial) :]
 
     def _region(self) -> Results | None:
-        """The results of a loop whose sizes stay; `CHANGING` where they change, or nothing bounds the rows."""
+        """The results of a loop with constant sizes; `CHANGING` if sizes change, or the rows are unbounded."""
         body = Body(self.node, self.initial, ())
         yielded = self._trip(body)
         if yielded is None:
@@ -194,7 +194,7 @@ class LoopImport:
         return self._looped(body, yielded)
 
     def _looped(self, body: Body, yielded: list[SSAValue]) -> Results:
-        """The results of a loop with that body; `CHANGING` where nothing bounds the rows."""
+        """The results of a loop with this body; `CHANGING` if the number of rows is unbounded."""
         following = yielded[1 : 1 + len(self.initial)]
         goes_on = self.node.fold(yielded[0])
         count, condition, next_condition = self.count, None, None
@@ -217,7 +217,7 @@ class LoopImport:
     def _some_rows(
         self, body: Body, conditions: tuple[SSAValue, SSAValue], following: list[SSAValue], rows: Sequence[Rows]
     ) -> Results:
-        """The results of a loop that may end early, which stacks as many rows as there were trips."""
+        """The results of a loop that may end early: it stacks one row for each trip made."""
         assert not isinstance(self.count, SSAValue | None)
         most = largest(self.count)
         condition, again = self._within(body, *conditions) if isinstance(self.count, SymbolicSize) else conditions
@@ -228,7 +228,7 @@ class LoopImport:
         return [*results[: len(following)], *(cut(self.node, value, {0: (0, size)}) for value in stacked)]
 
     def _within(self, body: Body, condition: SSAValue, following: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """Conditions that hold only where a trip count that follows from sizes allows the trip as well."""
+        """Both conditions, combined with the bound given by a symbolic trip count."""
         node = self.node
         count = node.emit(ReshapeOp, node.input(0), shape=())
         allowed = node.emit(LessOp, node.constant(np.array(0, np.int64)), count)
@@ -238,7 +238,7 @@ class LoopImport:
         return node.emit(AndOp, condition, allowed), again
 
     def _conditions(self, body: Body, yielded: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The condition of the first trip, and of the next ones, in one shape."""
+        """The conditions of the first and of the next trips, with the same shape."""
         verify_scalar(yielded, i1, "the condition")
         if isinstance(self.condition, bool):
             return self.node.constant(np.full(shape_of(yielded), self.condition)), yielded
@@ -248,7 +248,7 @@ class LoopImport:
         return self.condition, yielded
 
     def _unrolled(self, count: int) -> Results | None:
-        """The results of all trips one after the other, as nodes of their own."""
+        """Unroll the loop."""
         if self.rows and not isinstance(self.condition, bool):
             self.node.array(1, "the condition")
         if not isinstance(self.condition, bool):
@@ -269,7 +269,7 @@ class LoopImport:
         return [*carried, *(self._joined(column) for column in zip(*rows, strict=True))]
 
     def _joined(self, rows: Sequence[SSAValue]) -> SSAValue:
-        """Rows as one tensor."""
+        """Stack rows."""
         if any(row.type != rows[0].type for row in rows):
             raise ModelError("Loop: the rows of a result have different shapes", node=self.node.name)
         return self.node.emit(
@@ -282,7 +282,7 @@ class LoopImport:
 
 @onnx_operator("Scan", since=9)
 def scan(node: Node) -> Results | None:
-    """A loop over the rows of tensors along any axes, forwards or backwards."""
+    """A loop over the rows of tensors along any axes, forward or backward."""
     states, tensors = _operands(node, 0)
     axes = node.ints("scan_input_axes", [0] * len(tensors))
     check_number(node, len(tensors), len(axes), "scan_input_axes has")
@@ -300,7 +300,7 @@ def scan(node: Node) -> Results | None:
 
 @onnx_operator("Scan")
 def scan_of_batch(node: Node) -> Results | None:
-    """Scan of opset 8: axis 0 of all operands is a batch, each element of which is scanned along the next axis."""
+    """Scan of opset 8: axis 0 of all operands is a batch, whose elements are scanned along axis 1."""
     if node.optional(0) is not None:
         lengths, steps = node.array(0, "the lengths of the sequences"), _operands(node, 1)[1]
         if any(set(lengths.reshape(-1).tolist()) != {shape_of(value)[1]} for value in steps):
@@ -332,7 +332,7 @@ def _operands(node: Node, first: int) -> tuple[list[SSAValue], list[SSAValue]]:
 
 
 def _directions(node: Node, name: str, count: int) -> list[bool]:
-    """For each tensor whether it is reversed."""
+    """Whether each tensor is reversed."""
     directions = node.ints(name, [0] * count) if name else [0] * count
     check_number(node, count, len(directions), f"{name} has")
     if wrong := [direction for direction in directions if direction not in (0, 1)]:
@@ -341,7 +341,7 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
 
 
 def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], directions: str) -> list[SSAValue] | None:
-    """The final states, then the stacked results; `directions` names the attribute with those of the results."""
+    """The final states, then the stacked results; `directions` is the name of the attribute for result directions."""
     lengths = list(dict.fromkeys(sizes_of(rows.value)[0] for rows in scanned if rank_of(rows.value)))
     if not lengths or (len(lengths) > 1 and not any(is_of_data(node, length) for length in lengths)):
         raise ModelError(f"Scan: it goes over tensors of {lengths} rows", node=node.name)
@@ -373,7 +373,7 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
 
 
 def _as_before(node: Node, body: Body, before: SSAValue, after: SSAValue) -> SSAValue:
-    """State after an iteration, as large as before it where data decides its size: else a call fails."""
+    """The state after an iteration, with its initial size if it depends on data; a call with another size fails."""
     if rank_of(before) == rank_of(after):
         for axis, size in enumerate(sizes_of(before)):
             if is_of_data(node, sizes_of(after)[axis]):
@@ -383,7 +383,7 @@ def _as_before(node: Node, body: Body, before: SSAValue, after: SSAValue) -> SSA
 
 
 def _turned(node: Node, rows: Rows) -> SSAValue:
-    """The rows of a tensor in the order in which they are gone over."""
+    """The rows of a tensor in the order of iteration."""
     if not rows.reversed:
         return rows.value
     count = sizes_of(rows.value)[0]

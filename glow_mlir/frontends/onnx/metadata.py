@@ -9,7 +9,7 @@ from glow_mlir.frontends.onnx.importer import ModelSource, open_model
 
 
 def metadata_of(source: ModelSource) -> dict[str, Any]:
-    """The metadata by the names of `ModelMetadata`; raises `ModelError` for what is no ONNX model."""
+    """The metadata, named as in `ModelMetadata`; raises `ModelError` if it is not an ONNX model."""
     model = open_model(source).proto
     return {
         "producer_name": model.producer_name,
@@ -23,6 +23,6 @@ def metadata_of(source: ModelSource) -> dict[str, Any]:
 
 
 def nodes_of(source: ModelSource) -> list[tuple[str, str, str]]:
-    """Domain, kind and name of each node of the graph; raises `ModelError` for what is no ONNX model."""
+    """Domain, kind and name of each node of the graph; raises `ModelError` if it is not an ONNX model."""
     nodes = open_model(source).proto.graph.node
     return [(plain_domain(node.domain), node.op_type, node.name) for node in nodes]

@@ -1,4 +1,4 @@
-"""What the import of one ONNX model has in common, whichever of its graphs a node is in."""
+"""The state of the import of one ONNX model, shared by all of its graphs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass
 class ModelImport:
-    """The module that a model becomes, what is in the model's tensors, and what it says wrongly."""
+    """The module under construction, the model's tensors and strings, and its inconsistencies."""
 
     builder: ModuleBuilder
     tensors: Tensors = field(default_factory=Tensors)
     state: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """The initializers that are state, and whether each is trainable."""
     inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
-    """What the model says wrongly, and is imported in spite of."""
+    """Faults of the model that do not prevent the import."""
     importer_of: Callable[[str, str, int], Callable[..., Any] | None] = field(
         default_factory=lambda: cache(find_importer)
     )
-    """`find_importer`, which looks through all of them, remembered for this model."""
+    """`find_importer`, cached for this model because it searches all importers."""
 
     strings: StringTable = field(default_factory=StringTable)
-    """All strings that the model knows, by their numbers."""
+    """Numbers for all strings of the model."""
 
     def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> Value:
-        """The constant that an initializer is, or the state."""
+        """Emit an initializer as a constant or as state."""
         what = f"initializer '{name}'"
         if isinstance(proto, onnx.TensorProto) and proto.data_type == onnx.TensorProto.STRING:
             numbers = self.strings.numbers(self.tensors.array(proto, what), what)

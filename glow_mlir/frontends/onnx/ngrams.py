@@ -1,4 +1,4 @@
-"""ONNX's counts of sequences of numbers, or of strings, which are their numbers."""
+"""ONNX's counts of n-grams of numbers, or of strings, which are represented by numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.ir.registry import onnx_operator
 @onnx_operator("TfIdfVectorizer", since=9)
 @takes_values
 def tf_idf_vectorizer(node: Node) -> SSAValue:
-    """One list has the n-grams of all lengths, one after the other."""
+    """Count n-grams; the pool lists the n-grams of all lengths one after another."""
     indices = node.ints("ngram_indexes")
     if not indices or min(indices) < 0:
         raise ModelError("TfIdfVectorizer: ngram_indexes are columns, at least one", node=node.name)
@@ -36,7 +36,7 @@ def tf_idf_vectorizer(node: Node) -> SSAValue:
 
 
 def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
-    """The n-grams of each length that counts, sorted, each with the column in which it is counted."""
+    """For each length that is counted, the sorted n-grams, each followed by the column of its count."""
     strings = tuple(node.strings.number(word) for word in node.texts("pool_strings", ()))
     numbers, starts = strings or node.ints("pool_int64s"), node.ints("ngram_counts")
     wanted = range(node.int("min_gram_length"), node.int("max_gram_length") + 1)
@@ -50,7 +50,7 @@ def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
         if position + count > len(indices):
             raise ModelError("TfIdfVectorizer: there are more n-grams than ngram_indexes", node=node.name)
         if count and length in wanted:
-            # Of n-grams that come twice, the last one counts.
+            # If an n-gram is repeated, the last one counts.
             ngrams = [numbers[first : first + length] for first in range(start, stop, length)]
             known = dict(zip(ngrams, indices[position:], strict=False))
             pools.append(np.array([(*ngram, known[ngram]) for ngram in sorted(known)], np.int64))

@@ -1,4 +1,4 @@
-"""One ONNX node as the importers of operators see it: operands, attributes, graphs inside, and what builds it."""
+"""An ONNX node under import: its operands, attributes and subgraphs, and the builder of its results."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ _SPARSE_TENSOR = onnx.AttributeProto.SPARSE_TENSOR
 _LISTS = (_INTS, _FLOATS, _STRINGS)
 
 AGREED = "sizes that data decides"
-"""The kind of doubts about sizes, which are told once for all operators."""
+"""The kind of doubts about sizes, which are reported once for all operators."""
 
 ONNXRUNTIME = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
 Constants = Callable[[str], np.ndarray | None]
-"""Name → the array that an initializer of the graph is, `None` for any other name."""
+"""Name → the array of an initializer of the graph, `None` for any other name."""
 
 Finding = TypeVar("Finding")
 
 
 class Surroundings(Protocol):
-    """The graph around a node, for nodes that have graphs inside, or that the standard defines by others."""
+    """The graph around a node, for nodes with subgraphs and nodes that the standard defines by function bodies."""
 
     def inline(self, graph: onnx.GraphProto, caller: str, arguments: Sequence[Value] = ()) -> list[Value | None] | None:
-        """The outputs of a graph inside of the node, see `Scope.inline`."""
+        """The outputs of a subgraph of the node, see `Scope.inline`."""
         ...
 
     def lookup(self, name: str) -> Value | None:
-        """The value behind a name, see `Scope.lookup`."""
+        """The value of a name, see `Scope.lookup`."""
         ...
 
     def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
-        """What a function finds out of the nodes of the graph, see `Scope.finding`."""
+        """The result of an analysis of the graph's nodes, see `Scope.finding`."""
         ...
 
     def expand(self, node: Node) -> list[Value | None] | None:
-        """The results of the body by which the standard defines the operator, see `Scope.expand`."""
+        """The results of the standard's function body for the operator, see `Scope.expand`."""
         ...
 
 
@@ -63,8 +63,8 @@ class Node(AgreeingBuilder):
     """
     An ONNX node under import.
 
-    `domain` and `version` are those of its operator set, `name` is what errors call it. Values are operands and results
-    in `glow_high`; `operands` has those as well that are no tensors of numbers, `inputs` nothing in their place.
+    `domain` and `version` identify its operator set, `name` is its name in errors. `operands` are its operands in
+    `glow_high`; in `inputs`, operands that are not numeric tensors are `None`.
     """
 
     def __init__(
@@ -84,24 +84,24 @@ class Node(AgreeingBuilder):
         self.operands = operands
         self.inputs = [operand if isinstance(operand, SSAValue) else None for operand in operands]
         self.strings = model.strings
-        """All strings that the model knows, by their numbers."""
+        """Numbers for all strings of the model."""
         self._tensors = model.tensors
         self._inconsistencies = model.inconsistencies
         self._surroundings = surroundings
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
     def doubt(self, reason: str, assumed: str, hint: str = "") -> None:
-        """Take down what is wrong with the node, and what is assumed instead; the strict refuse it."""
+        """Record a fault of the node and the assumption made instead; an error if the import is strict."""
         doubt = Doubt(f"{self.kind}: {reason}", assumed, node=self.name, hint=hint)
         self._inconsistencies.doubts.append((self.kind, doubt))
 
     def custom(self, reason: str, assumed: str) -> None:
-        """Take down a form that many files have, and the standard does not: the strict alone refuse it."""
+        """Record a form that is common in files but not standard; reported only if the import is strict."""
         doubt = Doubt(f"{self.kind}: {reason}", assumed, node=self.name)
         self._inconsistencies.customs.append((self.kind, doubt))
 
     def assume_equal(self, one: Size, other: Size) -> None:
-        """Take down that a size which data decides is taken to be another one."""
+        """Record the assumption that two sizes are equal, at least one of which depends on data."""
         assumed = "they are assumed to match, which each call checks"
         doubt = Doubt(f"{self.kind}: the match of sizes {one} and {other} depends on data", assumed, node=self.name)
         self._inconsistencies.doubts.append((AGREED, doubt))
@@ -109,25 +109,25 @@ class Node(AgreeingBuilder):
     # Operands
 
     def optional(self, position: int) -> SSAValue | None:
-        """The operand at `position`, or `None` where it is absent."""
+        """The operand at `position`, or `None` if it is absent."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def input(self, position: int = 0) -> SSAValue:
-        """The operand at `position`; raises `ModelError` where it is absent."""
+        """The operand at `position`; raises `ModelError` if it is absent."""
         value = self.optional(position)
         if value is None:
             raise ModelError(f"{self.kind} has no operand {position}", node=self.name)
         return value
 
     def operand(self, position: int = 0) -> Value:
-        """The operand at `position`, whatever it is; raises `ModelError` where it is absent."""
+        """The operand at `position`, of any type; raises `ModelError` if it is absent."""
         value = self.operands[position] if position < len(self.operands) else None
         if value is None:
             raise ModelError(f"{self.kind} has no operand {position}", node=self.name)
         return value
 
     def present(self) -> list[SSAValue]:
-        """All operands that are there."""
+        """All operands that are present."""
         return [value for value in self.inputs if value is not None]
 
     def shape(self, position: int = 0) -> Shape:
@@ -135,7 +135,7 @@ class Node(AgreeingBuilder):
         return shape_of(self.input(position))
 
     def sizes(self, position: int = 0) -> Sizes:
-        """The sizes of the operand at `position`: numbers, or what is known of them before run time."""
+        """The sizes of the operand at `position`: numbers, or symbolic sizes."""
         return sizes_of(self.input(position))
 
     def rank(self, position: int = 0) -> int:
@@ -143,7 +143,7 @@ class Node(AgreeingBuilder):
         return rank_of(self.input(position))
 
     def check_rank(self, position: builtins.int, ranks: Collection[builtins.int], hint: str) -> None:
-        """Raise `ModelError` where an operand that is there has another number of axes than one of `ranks`."""
+        """Raise `ModelError` if an operand is present and its rank is not one of `ranks`."""
         if self.optional(position) is not None and (rank := self.rank(position)) not in ranks:
             raise ModelError(f"operand {position} of {self.kind} has {rank} axes", node=self.name, hint=hint)
 
@@ -152,16 +152,16 @@ class Node(AgreeingBuilder):
         return element_of(self.input(position))
 
     def known(self, position: int) -> np.ndarray | None:
-        """The value of an operand, or `None` where it is absent or depends on an input."""
+        """The value of an operand, or `None` if it is absent or depends on an input."""
         value = self.optional(position)
         return None if value is None else self.fold(value)
 
     def array(self, position: int, role: str) -> np.ndarray:
-        """The value of an operand that fixes shapes; raises what `required_array` raises."""
+        """The value of an operand that determines shapes; raises errors like `required_array`."""
         return self.required_array(self.input(position), role)
 
     def content(self, position: int, role: str) -> np.ndarray:
-        """The value of an operand that is data and has to be constant; raises `UnsupportedError` where it is not."""
+        """The value of an operand that must be constant; raises `UnsupportedError` if it is not."""
         value = self.known(position)
         if value is None:
             raise UnsupportedError(f"{role} of {self.kind} depends on an input of the model", node=self.name)
@@ -172,11 +172,11 @@ class Node(AgreeingBuilder):
         return self.required_integers(self.input(position), role)
 
     def known_sizes(self, position: int, role: str) -> Sizes:
-        """Like `integers`, where the operand may follow from sizes that are known at run time only."""
+        """Like `integers`, but the operand may depend on symbolic sizes."""
         return self.required_sizes(self.input(position), role)
 
     def named(self, name: str) -> SSAValue:
-        """The value that an attribute names; raises `ModelError` where there is none."""
+        """The value with a name given by an attribute; raises `ModelError` if there is none."""
         value = self._surroundings.lookup(name)
         if not isinstance(value, SSAValue):
             raise ModelError(f"{self.kind}: '{name}' has no value", node=self.name)
@@ -189,7 +189,7 @@ class Node(AgreeingBuilder):
         return name in self._attributes
 
     def int(self, name: str, default: int | None = None) -> int:
-        """An integer attribute; raises `ModelError` where it is missing and has no default, or has another type."""
+        """An integer attribute; raises `ModelError` if it is missing and has no default, or has another type."""
         return int(self._attribute(name, default, _INT))
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -213,7 +213,7 @@ class Node(AgreeingBuilder):
         return tuple(float(item) for item in self._attribute(name, default, _FLOATS, _INTS))
 
     def array_of(self, name: str) -> np.ndarray:
-        """An attribute that is a list of integers, floats or bytes, as an array; an empty one where it is missing."""
+        """An attribute that is a list of integers, floats or bytes, as an array; empty if it is missing."""
         found = self._attributes.get(name)
         if found is not None and found.type == _FLOATS:
             return np.array(found.floats, np.float32)
@@ -243,46 +243,46 @@ class Node(AgreeingBuilder):
         return self._attribute(name, None, _GRAPH)
 
     def _attribute(self, name: str, default: Any, *kinds: int) -> Any:
-        """The value of an attribute that has one of those types."""
+        """The value of an attribute; raises `ModelError` if its type is not one of `kinds`."""
         if name not in self._attributes:
             if default is None:
                 raise ModelError(f"{self.kind} has no attribute '{name}'", node=self.name)
             return default
         attribute = self._attributes[name]
         value = helper.get_attribute_value(attribute)
-        # A list without elements has whatever type its writer took it for.
+        # An empty list may have any list type.
         is_empty = attribute.type in _LISTS and kinds[0] in _LISTS and not value
         if attribute.type not in kinds and not is_empty:
             actual, wanted = (onnx.AttributeProto.AttributeType.Name(kind) for kind in (attribute.type, kinds[0]))
             raise ModelError(f"attribute '{name}' of {self.kind} is {actual}, not {wanted}", node=self.name)
         return value
 
-    # The graph that it is in
+    # The surrounding graph
 
     def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
-        """What a function finds out of the nodes of the graph and its initializers; it is asked once for each graph."""
+        """The result of an analysis of the graph's nodes and initializers, which is run once for each graph."""
         return self._surroundings.finding(find)
 
     # Results
 
     def wants(self, position: int) -> bool:
-        """Whether the result at `position` has a name, so that something may use it."""
+        """Whether the result at `position` has a name, so that it may be used."""
         return position < len(self.results) and bool(self.results[position])
 
-    # Graphs inside of it
+    # Its subgraphs
 
     def region_values(self, name: str, block: Block) -> list[Value] | None:
-        """Like `region`, where outputs may be anything."""
+        """Like `region`, but without arguments, and outputs may have any type."""
         with self.builder.inside(block):
             return self._all_of(self.outputs_of(name, (), caller=""))
 
     def region(self, name: str, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue] | None:
-        """Import a graph attribute, whose inputs are `arguments`, into a block: its outputs, `None` if unsupported."""
+        """Import a graph attribute with inputs `arguments` into a block; its outputs, `None` if unsupported."""
         with self.builder.inside(block):
             return self.inline(name, arguments, caller="")
 
     def inline(self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None) -> list[SSAValue] | None:
-        """Import a graph attribute where the node is; its nodes have the location of this one, or of a `caller`."""
+        """Import a graph attribute in place of the node; its nodes get the location of this node, or of `caller`."""
         found = self._all_of(self.outputs_of(name, arguments, caller))
         if found is None:
             return None
@@ -292,7 +292,7 @@ class Node(AgreeingBuilder):
         return values
 
     def _all_of(self, found: list[Value | None] | None) -> list[Value] | None:
-        """The outputs of a graph inside of the node, all of which have to be there."""
+        """The outputs of a subgraph, all of which must be present."""
         if found is None:
             return None
         values = [value for value in found if value is not None]
@@ -301,20 +301,20 @@ class Node(AgreeingBuilder):
         return values
 
     def inline_values(self, name: str, arguments: Sequence[Value] = ()) -> list[Value] | None:
-        """Like `inline`, where values may be anything."""
+        """Like `inline`, but values may have any type."""
         return self._all_of(self.outputs_of(name, arguments))
 
     def outputs_of(
         self, name: str, arguments: Sequence[Value] = (), caller: str | None = None
     ) -> list[Value | None] | None:
-        """Like `inline`, where outputs may be absent, or anything."""
+        """Like `inline`, but outputs may be absent or have any type."""
         return self._surroundings.inline(self.subgraph(name), self.name if caller is None else caller, arguments)
 
     def expanded(self) -> Sequence[Value | None] | None:
-        """The results of the body by which the standard defines the operator, for what its importer leaves to that."""
+        """The results of the standard's function body, for forms that the importer does not handle itself."""
         return self._surroundings.expand(self)
 
 
 def _decoded(value: bytes | str) -> str:
-    """A string of an attribute as text; what is no text becomes a word that nobody knows."""
+    """A string of an attribute as text; invalid UTF-8 becomes backslash escapes."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value

@@ -23,25 +23,25 @@ from glow_mlir.support.symbols import product_of
 
 
 def _is_training_by_test(node: Node) -> bool:
-    """Up to opset 6: unless `is_test`."""
+    """Up to opset 6: training unless `is_test`."""
     return not node.flag("is_test")
 
 
 def _is_training_by_results(node: Node) -> bool:
-    """Up to opset 13: where results but the first are asked for."""
+    """Up to opset 13: training if results other than the first are used."""
     return any(node.wants(position) for position in range(1, 5))
 
 
 def _is_training_by_mode(node: Node) -> bool:
-    """From opset 14 on: in `training_mode`."""
+    """From opset 14 on: training if `training_mode`."""
     return node.flag("training_mode")
 
 
 def _batch_normalization(is_training: Callable[[Node], bool]) -> Callable[[Node], Sequence[SSAValue]]:
     """
-    With the given mean and variance, or, in training, with those of the batch; channels are axis 1.
+    Batch normalization with the given mean and variance or, in training, those of the batch; channels are axis 1.
 
-    Results of training are the running statistics, and up to opset 13 those of the batch. Without `spatial`, up to
+    Training also returns the running statistics and, up to opset 13, those of the batch. Without `spatial`, up to
     opset 8, each element has statistics of its own.
     """
 
@@ -72,7 +72,7 @@ for _since, _is_training in ((1, _is_training_by_test), (7, _is_training_by_resu
 
 
 def _normalized(node: Node, operands: Sequence[SSAValue], epsilon: float) -> SSAValue:
-    """A batch of which each element has its own factor, offset, mean and variance."""
+    """Normalize a batch whose elements each have their own scale, offset, mean and variance."""
     x, scale, offset, mean, variance = operands
     deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.constant(epsilon, like=variance)))
     centred = node.emit(DivOp, node.emit(SubOp, x, mean), deviation)
@@ -80,7 +80,7 @@ def _normalized(node: Node, operands: Sequence[SSAValue], epsilon: float) -> SSA
 
 
 def _batch_statistics(node: Node) -> tuple[SSAValue, SSAValue]:
-    """Mean and variance of each channel over the batch and all positions; of each element where not `spatial`."""
+    """Mean and variance of each channel over the batch and all positions, or of each element unless `spatial`."""
     x, shape = node.input(), node.shape()
     axes = [axis for axis in range(len(shape)) if axis != 1] if node.flag("spatial", True) else [0]
     difference = node.emit(SubOp, x, node.emit(ReduceMeanOp, x, axes=axes))
@@ -90,14 +90,14 @@ def _batch_statistics(node: Node) -> tuple[SSAValue, SSAValue]:
 
 
 def _blend(node: Node, before: SSAValue, now: SSAValue) -> SSAValue:
-    """The running statistic: the old one by `momentum`, the rest from this batch."""
+    """Update a running statistic: `momentum · before + (1 − momentum) · now`."""
     momentum = node.float("momentum", 0.9)
     old = node.emit(MulOp, before, node.constant(momentum, like=before))
     return node.emit(AddOp, old, node.emit(MulOp, now, node.constant(1.0 - momentum, like=now)))
 
 
 def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
-    """The form up to opset 12: all axes from `axis` on are one, for which a reshape is only needed if they are not."""
+    """The form up to opset 12: all axes from `axis` on are merged, by a reshape if several of them are wider than 1."""
 
     def coerced(node: Node) -> SSAValue:
         shape, axis = node.sizes(), first_coerced_axis(node)
@@ -120,13 +120,13 @@ for _name, _operator in {
 
 @onnx_operator("LRN")
 def lrn(node: Node) -> SSAValue:
-    """Channels are axis 1."""
+    """Local response normalization; channels are axis 1."""
     return node.emit(ops.LrnOp, node.input(), **ATTRIBUTE_MAPS["LRN"].import_from(node), axis=1)
 
 
 @onnx_operator("InstanceNormalization")
 def instance_normalization(node: Node) -> SSAValue:
-    """Channels are axis 1."""
+    """Instance normalization; channels are axis 1."""
     return node.emit(ops.InstanceNormalizationOp, *node.present(), epsilon=node.float("epsilon", 1e-5), axis=1)
 
 
@@ -137,7 +137,7 @@ def _group_normalization(node: Node, scale: SSAValue, offset: SSAValue) -> SSAVa
 
 @onnx_operator("GroupNormalization", since=18)
 def group_normalization_by_group(node: Node) -> SSAValue:
-    """Up to opset 20, scale and bias have an element a group; it is repeated for each channel."""
+    """The form up to opset 20: scale and bias have one element per group, repeated for its channels."""
     channels, groups = node.shape()[1], node.int("num_groups")
 
     def repeated(value: SSAValue) -> SSAValue:
@@ -149,13 +149,13 @@ def group_normalization_by_group(node: Node) -> SSAValue:
 
 @onnx_operator("GroupNormalization", since=21)
 def group_normalization(node: Node) -> SSAValue:
-    """Scale and bias have an element a channel."""
+    """The form with one element of scale and bias per channel."""
     return _group_normalization(node, node.input(1), node.input(2))
 
 
 @onnx_operator("LayerNormalization")
 def layer_normalization(node: Node) -> Sequence[SSAValue]:
-    """One operator; its parts where mean or inverse deviation are asked for."""
+    """One operator, or separate steps if the mean or inverse deviation is used."""
     if not node.wants(1) and not node.wants(2):
         properties = ATTRIBUTE_MAPS["LayerNormalization"].import_from(node)
         return node.emit_all(ops.LayerNormalizationOp, *node.present(), **properties)
@@ -166,17 +166,18 @@ def layer_normalization(node: Node) -> Sequence[SSAValue]:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Mean and inverse deviation of a value over all axes from one on, in f32 at least, and the value normalized."""
+    """Mean and inverse deviation of a value over all axes from one on, computed in f32 or wider."""
 
     value: SSAValue
+    """The value minus its mean, if centred."""
     mean: SSAValue
     inverse: SSAValue
     element: Attribute
-    """The element type of what they are taken of."""
+    """The element type of the original value."""
 
     @staticmethod
     def of(node: Node, value: SSAValue, axis: int, epsilon: float, is_centred: bool = True) -> Statistics:
-        """Those of a value; unless it is to be centred, deviations are from 0."""
+        """Compute the statistics of a value; deviations are from 0 unless `is_centred`."""
         element = element_of(value)
         wide = node.cast(value, f32) if byte_width(element) < 4 else value
         axes = range(axis % max(rank_of(value), 1), rank_of(value))
@@ -187,7 +188,7 @@ class Statistics:
         return Statistics(difference, mean, node.emit(ReciprocalOp, deviation), element)
 
     def normalized(self, node: Node, scale: SSAValue, bias: SSAValue | None = None) -> SSAValue:
-        """The normalized value times a scale, and a bias; of the element type of the value."""
+        """The normalized value times a scale, plus a bias, in the original element type."""
         wide = element_of(self.value)
         result = node.emit(MulOp, node.emit(MulOp, self.value, self.inverse), node.cast(scale, wide))
         if bias is not None:
@@ -197,6 +198,6 @@ class Statistics:
 
 @onnx_operator("RMSNormalization")
 def rms_normalization(node: Node) -> SSAValue:
-    """Without a mean."""
+    """Layer normalization without subtraction of the mean."""
     axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
     return node.emit(ops.RmsNormalizationOp, node.input(0), node.input(1), axis=axis, epsilon=epsilon)

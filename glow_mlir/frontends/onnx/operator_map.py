@@ -1,4 +1,4 @@
-"""Which operators ONNX has as we do, and which attributes of the others are properties of ours."""
+"""Tables of operators that correspond one-to-one to ONNX's, and of attributes of others that are our properties."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class PlainOperator:
     """
-    An operator that ONNX has as we do: the same operands and results in order, an attribute for each property.
+    An operator that corresponds one-to-one to ONNX's: same operands and results, an attribute for each property.
 
-    Importer and, if `is_exported`, exporter follow from it.
+    Its importer and, if `is_exported`, its exporter are derived from this.
     """
 
     kind: str
@@ -27,11 +27,11 @@ class PlainOperator:
     operator: type[HighOp]
     attributes: AttributeMap = NO_ATTRIBUTES
     since: int = 1
-    """The opset version from which on it has this form."""
+    """The first opset version with this form."""
     moved: tuple[str, ...] = ()
-    """The operands whose elements become the result's, as they are."""
+    """The operands whose elements are copied to the result unchanged."""
     is_exported: bool = True
-    """Whether ONNX allows all forms of it; else its exporter is written by hand."""
+    """Whether ONNX allows all of its forms; otherwise its exporter is written by hand."""
 
 
 _AXIS = AttributeMap(integer("axis", 0))
@@ -127,7 +127,7 @@ PLAIN_OPERATORS: Mapping[str, PlainOperator] = {
         PlainOperator("Xor", binary.XorOp, since=7),
     )
 }
-"""ONNX's name → what is plain of it, in its newest form."""
+"""ONNX's name → the plain operator, in its newest form."""
 
 _RECURRENT = (word("direction", "forward"), flag("layout", to="batch_first"))
 
@@ -159,4 +159,4 @@ ATTRIBUTE_MAPS: Mapping[str, AttributeMap] = {
     "RoiAlign": AttributeMap(integer("sampling_ratio", 0), real("spatial_scale", 1.0), word("mode", "avg")),
     "TopK": AttributeMap(integer("axis", -1), flag("largest", True), flag("sorted", True)),
 }
-"""ONNX's name of an operator that is not plain → those of its attributes that are properties in its newest form."""
+"""ONNX's name of an operator that is not plain → the attributes that are properties, in its newest form."""

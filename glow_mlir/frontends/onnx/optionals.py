@@ -1,4 +1,4 @@
-"""ONNX's optionals, of which import knows whether they have values."""
+"""ONNX's optionals; the import knows whether they have values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.ir.registry import onnx_operator
 @onnx_operator("Optional")
 @takes_values
 def optional(node: Node) -> OptionalValue:
-    """An optional of a value, or of none."""
+    """An optional, with a value or empty."""
     value = node.operands[0] if node.operands else None
     return OptionalValue(value, node.type_attribute("type") if node.has("type") else None)
 
@@ -22,7 +22,7 @@ def optional(node: Node) -> OptionalValue:
 @onnx_operator("OptionalHasElement")
 @takes_values
 def optional_has_element(node: Node) -> SSAValue:
-    """Whether an optional has a value; what is none always has."""
+    """Whether an optional has a value; true for values that are not optionals."""
     value = node.operands[0] if node.operands else None
     has = value is not None and not (isinstance(value, OptionalValue) and value.value is None)
     return node.constant(np.array(has))
@@ -31,7 +31,7 @@ def optional_has_element(node: Node) -> SSAValue:
 @onnx_operator("OptionalGetElement")
 @takes_values
 def optional_get_element(node: Node) -> Value:
-    """The value of an optional, which has to have one."""
+    """The value of an optional; raises `ModelError` if it is empty."""
     value = node.operand()
     found = value.value if isinstance(value, OptionalValue) else value
     if found is None:

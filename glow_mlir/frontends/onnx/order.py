@@ -1,4 +1,4 @@
-"""The order of ONNX nodes, in which every operand comes before its use."""
+"""Topological order of ONNX nodes, in which every operand comes before its use."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from glow_mlir.support.dataclass import dataclass
 
 
 def node_name(proto: onnx.NodeProto) -> str:
-    """The name of a node: its own, or that of its first output."""
+    """The name of a node, or else of its first output."""
     return proto.name or next((name for name in proto.output if name), proto.op_type)
 
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> list[onnx.NodeProto]:
     """
-    The nodes, in which every operand comes before its use.
+    The nodes in topological order.
 
-    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for a name that nothing gives, and for
-    one that is given twice.
+    `is_known` returns whether a name is defined without a node. Raises `ModelError` for a cycle, an undefined name, or
+    a name defined twice.
     """
     producers = _producers(nodes, is_known)
     for node in nodes:
@@ -34,13 +34,13 @@ def sorted_nodes(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool
 
 
 def topological(nodes: Sequence[onnx.NodeProto]) -> list[int] | None:
-    """The positions of nodes in an order in which operands come before their use; `None` where there is a cycle."""
+    """The positions of nodes in topological order; `None` if there is a cycle."""
     order = _order(nodes, _positions(nodes))
     return None if isinstance(order, _Cycle) else order
 
 
 def first_late(nodes: Sequence[onnx.NodeProto]) -> tuple[int, int] | None:
-    """The position of the first node with an operand that a later one computes, and of that; `None` in order."""
+    """The positions of the first node that uses a later node's result, and of that node; `None` if sorted."""
     producers = _positions(nodes)
     for user, node in enumerate(nodes):
         for name in used_names(node):
@@ -50,7 +50,7 @@ def first_late(nodes: Sequence[onnx.NodeProto]) -> tuple[int, int] | None:
 
 
 def _positions(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
-    """The position of the first node that gives each name."""
+    """Name → the position of the first node that defines it."""
     found: dict[str, int] = {}
     for index, node in enumerate(nodes):
         for name in node.output:
@@ -61,13 +61,13 @@ def _positions(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Cycle:
-    """Positions of nodes that depend on themselves."""
+    """Positions of nodes on a cycle."""
 
     positions: Sequence[int]
 
 
 def _order(nodes: Sequence[onnx.NodeProto], producers: Mapping[str, int]) -> list[int] | _Cycle:
-    """The positions of nodes in order: each comes behind those it depends on, else as early as it was."""
+    """The positions of nodes in topological order, which is the original order as far as possible; or a cycle."""
     operands = [
         list(dict.fromkeys(producers[name] for name in used_names(node) if name in producers)) for node in nodes
     ]
@@ -88,7 +88,7 @@ def _order(nodes: Sequence[onnx.NodeProto], producers: Mapping[str, int]) -> lis
 
 
 def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> dict[str, int]:
-    """The position of the node that gives each name."""
+    """Name → the position of the node that defines it; raises `ModelError` for names defined twice."""
     producers: dict[str, int] = {}
     for index, node in enumerate(nodes):
         for name in node.output:
@@ -104,7 +104,7 @@ def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool])
 
 
 def _check_operands(node: onnx.NodeProto, producers: Mapping[str, int], is_known: Callable[[str], bool]) -> None:
-    """Raise `ModelError` for an operand that nothing gives."""
+    """Raise `ModelError` for an undefined operand."""
     for name in node.input:
         if name and name not in producers and not is_known(name):
             raise ModelError(
@@ -113,7 +113,7 @@ def _check_operands(node: onnx.NodeProto, producers: Mapping[str, int], is_known
 
 
 def used_names(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of a node's operands, then those that its attributes name or its subgraphs use of what is around."""
+    """The names of a node's operands, then outer names that its attributes or subgraphs refer to."""
     yield from node.input
     if node.op_type == "Gradient" and node.domain == "ai.onnx.preview.training":
         yield from (attribute.s.decode(errors="replace") for attribute in node.attribute if attribute.name == "y")

@@ -1,4 +1,4 @@
-"""Probabilities of classes from those of pairs of classes (Wu, Lin and Weng, 2004, the second method; libsvm's)."""
+"""Class probabilities from pairwise ones, as in libsvm (Wu, Lin and Weng, 2004, the second method)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import Node
 
 _LEAST = 1e-7
-"""The least probability of a pair."""
+"""The lower bound of pairwise probabilities."""
 
 _MAX_TRIPS = 100
-"""After how many trips libsvm ends, or as many as there are classes."""
+"""libsvm's limit of iterations, or the number of classes if that is larger."""
 
 
 def class_probabilities(node: Node, pairs: SSAValue, classes: int) -> SSAValue:
     """
-    The probabilities [N, classes] that fit those of pairs [N, classes · (classes − 1) / 2], each of the first of two.
+    The class probabilities [N, classes] that fit pairwise ones [N, classes · (classes − 1) / 2].
 
-    Each row is done when no derivative is above 0.005 / classes, as in libsvm.
+    A pairwise probability is that of the first class of the pair. A row has converged when no derivative is above
+    0.005 / classes, as in libsvm.
     """
     pairs = node.emit(ClipOp, pairs, node.splat(_LEAST, pairs), node.splat(1 - _LEAST, pairs))
     return _Estimate(node, pairs, classes).run()
 
 
 class _Estimate:
-    """The iteration on all rows at once; those that are done stay as they are."""
+    """The iteration on all rows at once; converged rows do not change any more."""
 
     def __init__(self, node: Node, pairs: SSAValue, classes: int) -> None:
         self.node = node
@@ -55,7 +56,7 @@ class _Estimate:
         return cut(self.node, value, {1: (number, number + 1)})
 
     def _matrix(self, pairs: SSAValue) -> SSAValue:
-        """The quadratic form Q [N, classes, classes] that the probabilities make least."""
+        """The quadratic form Q [N, classes, classes] that the probabilities minimize."""
         node, count = self.node, self.classes
         probability: dict[tuple[int, int], SSAValue] = {}
         for number, (first, second) in enumerate(combinations(range(count), 2)):
@@ -99,7 +100,7 @@ class _Estimate:
         return body.emit(trips, [following], (), again)[0]
 
     def _trip(self, before: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The probabilities after an iteration, and how large the largest derivative was before it, [N, 1]."""
+        """The probabilities after an iteration, and the largest derivative before it, [N, 1]."""
         node, count = self.node, self.classes
         wide = node.emit(ReshapeOp, before, shape=(self.rows, 1, count))
         gradient = node.emit(ReduceSumOp, node.emit(MulOp, self.matrix, wide), axes=[2], keepdims=False)

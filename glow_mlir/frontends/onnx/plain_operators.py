@@ -1,4 +1,4 @@
-"""The importers of plain operators, as the operator map has them."""
+"""The importers of plain operators, derived from the operator map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Importer = Callable[[Node], Sequence[SSAValue]]
 
 
 def plain_importer(row: PlainOperator) -> Importer:
-    """The importer of a plain operator: its operands in order, and its attributes as properties."""
+    """The importer of a plain operator: passes operands in order, and converts attributes to properties."""
     operator, attributes = row.operator, row.attributes
 
     def run(node: Node) -> Sequence[SSAValue]:
@@ -30,7 +30,7 @@ def plain_importer(row: PlainOperator) -> Importer:
 
 @cache
 def _takes_a_list(operator: type[HighOp]) -> bool:
-    """Whether all operands of an operator are one, of any number."""
+    """Whether an operator's only operand is variadic."""
     (_, first), *rest = operator.get_irdl_definition().operands
     return isinstance(first, VariadicDef) and not isinstance(first, OptionalDef) and not rest
 

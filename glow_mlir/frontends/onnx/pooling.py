@@ -27,7 +27,7 @@ from glow_mlir.ir.registry import onnx_operator
 
 
 def whole_order(node: Node) -> int:
-    """The order of a norm that opset 1 gives as a float; raises `UnsupportedError` for one that is no integer."""
+    """The order of a norm, a float in opset 1; raises `UnsupportedError` if it is not an integer."""
     p = node.float("p", 2.0)
     if not p.is_integer():
         raise node.unsupported(f"the norm of order {p} is not supported, only integers are")
@@ -37,7 +37,7 @@ def whole_order(node: Node) -> int:
 def pool(
     node: Node, operator: type[HighOp], value: SSAValue, *, is_last: bool = False, **properties: AttributeValue
 ) -> SSAValue:
-    """What an operator makes of each window of a value that has the sizes of the first operand."""
+    """Apply a pooling operator to `value`, whose shape is that of the node's first operand."""
     return _pools(node, operator, value, is_last, **properties)[0]
 
 
@@ -62,7 +62,7 @@ def _pools(
 
 @onnx_operator("MaxPool")
 def max_pool(node: Node) -> Sequence[SSAValue]:
-    """The maximum of each window, and where it is if that is asked for."""
+    """The maximum of each window, and its position if that result is used."""
     if not node.wants(1):
         return _pools(node, MaxPoolOp, node.input())
     return _pools(node, MaxPoolWithIndicesOp, node.input(), False, **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
@@ -70,7 +70,7 @@ def max_pool(node: Node) -> Sequence[SSAValue]:
 
 @onnx_operator("MaxUnpool", since=9)
 def max_unpool(node: Node) -> SSAValue:
-    """Zeros, but for elements where MaxPool found them; a larger image has further zeros behind them."""
+    """Scatter elements to the positions found by MaxPool, zero elsewhere; `output_shape` appends further zeros."""
     kernel = node.ints("kernel_shape")
     strides, pads = node.ints("strides", (1,) * len(kernel)), node.ints("pads", (0,) * (2 * len(kernel)))
     if not len(kernel) == len(strides) == len(pads) // 2 == node.rank() - 2:
@@ -88,7 +88,7 @@ def max_unpool(node: Node) -> SSAValue:
         SplatOp, value=scalar_attribute(numpy_dtype(node.element()).type(0), node.element()), shape=(math.prod(shape),)
     )
     positions, values = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
-    # Those below 0 would count from the back: nothing is at the place behind the last.
+    # Negative positions would count from the end: move them past the end, which is out of range.
     end = node.constant(np.array(math.prod(shape), np.int64))
     is_none = node.emit(LessOp, positions, node.constant(np.array(0, np.int64)))
     inside = node.emit(WhereOp, is_none, end, positions)
@@ -97,7 +97,7 @@ def max_unpool(node: Node) -> SSAValue:
         return image
     wanted = node.integers(2, "the shape")
     if len(wanted) != len(shape) or any(a < b for a, b in zip(wanted, shape, strict=True)):
-        raise ModelError(f"MaxUnpool: an output of shape {wanted} has no room for {shape}", node=node.name)
+        raise ModelError(f"MaxUnpool: the output shape {wanted} is smaller than {shape}", node=node.name)
     node.check_size(*wanted)
     return node.emit(PadOp, image, pads=(*(0,) * len(shape), *np.subtract(wanted, shape).tolist()))
 
@@ -110,7 +110,7 @@ def average_pool(node: Node) -> SSAValue:
 
 @onnx_operator("LpPool")
 def lp_pool_float(node: Node) -> SSAValue:
-    """The p-norm of each window, p a float in opset 1."""
+    """The p-norm of each window; p is a float in opset 1."""
     return pool(node, LpPoolOp, node.input(), p=whole_order(node))
 
 

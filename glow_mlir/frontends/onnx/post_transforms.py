@@ -1,4 +1,4 @@
-"""What becomes of the scores of models of ai.onnx.ml, which each of their operators says with one word."""
+"""Post-transforms of the scores of ai.onnx.ml's models, selected by the attribute `post_transform`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PROBIT = 0.147
 """The constant of Winitzki's formula for the inverse of erf."""
 
 _ZERO = 1e-7
-"""The largest magnitude that SOFTMAX_ZERO takes for zero."""
+"""The largest magnitude that SOFTMAX_ZERO treats as zero."""
 
 
 def transformed(node: Node, value: SSAValue, word: str) -> SSAValue:
-    """Scores [N, size] after a post-transform."""
+    """Apply a post-transform to scores [N, size]."""
     if word == "NONE":
         return value
     if word == "LOGISTIC":
@@ -35,7 +35,7 @@ def transformed(node: Node, value: SSAValue, word: str) -> SSAValue:
 
 
 def _softmax_zero(node: Node, value: SSAValue) -> SSAValue:
-    """Softmax over what is not zero; a row of zeros gives NaN, as in onnxruntime."""
+    """Softmax over nonzero elements; a row of zeros gives NaN, as in onnxruntime."""
     largest = node.emit(ReduceMaxOp, value, axes=[1], keepdims=True)
     counts = node.emit(GreaterOp, node.emit(AbsOp, value), node.splat(_ZERO, value))
     power = node.emit(ExpOp, node.emit(SubOp, value, largest))

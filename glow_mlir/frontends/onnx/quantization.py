@@ -49,7 +49,7 @@ from glow_mlir.support.symbols import Sizes
 
 @onnx_operator("QuantizeLinear", since=10)
 def quantize_linear(node: Node) -> SSAValue:
-    """The quantized numbers: with known parameters in their type, else by operands."""
+    """Quantize floats; known parameters become part of the quantized type, others are operands."""
     zero_point = node.optional(2)
     element = ui8 if zero_point is None else element_of(zero_point)
     if kind := node.int("output_dtype", 0):
@@ -60,7 +60,7 @@ def quantize_linear(node: Node) -> SSAValue:
 
 @onnx_operator("DequantizeLinear", since=10)
 def dequantize_linear(node: Node) -> SSAValue:
-    """The dequantized numbers."""
+    """Dequantize to floats."""
     _check_quantized(node, node.element(0))
     result = numbers_of_blocks(node)
     if result is None:
@@ -73,10 +73,9 @@ def quantized(
     node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None = None
 ) -> SSAValue:
     """
-    The quantized values of a value, as integers or narrow floats of a type; `scale` and `zero_point` are positions of
-    operands.
+    Quantize a value to integers or narrow floats of type `element`; `scale` and `zero_point` are operand positions.
 
-    Lists of these are for `axis`, by default that of the node.
+    If they are vectors, they belong to `axis`, by default the node's attribute.
     """
     if is_narrow_float(element):
         return _rounded(node, value, scale, zero_point, element, axis)
@@ -95,7 +94,7 @@ def quantized(
 
 
 def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | None = None) -> SSAValue:
-    """The dequantized numbers; all three are positions of operands. `axis` is that of `quantized`."""
+    """Dequantize the operand at position `code`; `scale`, `zero_point` and `axis` are as for `quantized`."""
     value = node.input(code)
     if is_narrow_float(element_of(value)):
         return _scaled(node, value, scale, zero_point, axis)
@@ -109,7 +108,7 @@ def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | 
 def _rounded(
     node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None
 ) -> SSAValue:
-    """A value in parts of the scale, as narrow floats; a zero point is added first."""
+    """Quantize to narrow floats: divide by the scale, add the zero point, and convert."""
     ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     computed = f64 if f64 in (element_of(value), element_of(ratio)) else f32
@@ -120,7 +119,7 @@ def _rounded(
 
 
 def _scaled(node: Node, value: SSAValue, scale: int, zero_point: int, axis: int | None) -> SSAValue:
-    """The numbers that narrow floats stand for: themselves, less a zero point, times the scale."""
+    """Dequantize narrow floats: subtract the zero point, and multiply by the scale."""
     ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     number = node.emit(CastOp, value, to=f32)
@@ -136,14 +135,14 @@ def _is_zero(node: Node, position: int) -> bool:
 
 
 def _in_bytes(element: Attribute) -> Attribute:
-    """The integers of a byte that an integer of less bits is computed as; any other type itself."""
+    """The 8-bit type in which a narrower integer type is computed; any other type itself."""
     if not is_narrow_integer(element):
         return element
     return ui8 if is_unsigned(element) else i8
 
 
 def _as_computed(node: Node, value: SSAValue) -> SSAValue:
-    """An operand in a type that is computed with: narrow integers as bytes, narrow floats as f32."""
+    """Convert an operand to the type used in computation: narrow integers to bytes, narrow floats to f32."""
     element = element_of(value)
     return node.cast(value, f32 if is_narrow_float(element) else _in_bytes(element))
 
@@ -154,13 +153,13 @@ def _check_quantized(node: Node, element: Attribute) -> None:
 
 
 def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> UniformQuantizedType | None:
-    """The quantized type where there is one scale and zero point, known now; else `None`."""
+    """The quantized type if there is a single scale and zero point, both constant; else `None`."""
     number, offset = node.known(scale), node.known(zero_point)
     if number is None or number.size != 1 or (offset is None) != (node.optional(zero_point) is None):
         return None
     if offset is not None and offset.size != 1:
         reason = f"{node.kind}: {offset.size} zero points do not fit one scale"
-        raise ModelError(reason, node=node.name, hint="expected as many as scales")
+        raise ModelError(reason, node=node.name, hint="expected one zero point for each scale")
     if not is_integer(element):
         raise node.unsupported(f"quantized values of type {element} are not supported")
     ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
@@ -170,7 +169,7 @@ def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> U
 
 
 def _operands(node: Node, sizes: Sizes, axis: int | None, scale: int, zero_point: int) -> list[SSAValue | None]:
-    """Scale and zero point in a form that broadcasts with what they are for."""
+    """Scale and zero point, reshaped to broadcast with a tensor of `sizes`."""
     if axis is None:
         axis = node.int("axis", 1 if len(sizes) > 1 else 0)
     present = ((position, node.optional(position)) for position in (scale, zero_point))
@@ -178,7 +177,7 @@ def _operands(node: Node, sizes: Sizes, axis: int | None, scale: int, zero_point
 
 
 def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
-    """A parameter for a whole tensor, for each index of an axis, or for each block of `block_size` along it."""
+    """Reshape a parameter given per tensor, per index of an axis, or per block of `block_size` along the axis."""
     value = _as_computed(node, node.input(position))
     given = sizes_of(value)
     if given in ((), (1,)):
@@ -191,7 +190,7 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
         return node.emit(ReshapeOp, value, shape=line)
     if block < 0 or len(given) != len(sizes):
         reason = f"{node.kind}: parameters of shape {given} do not match blocks of {block} in {sizes}"
-        raise ModelError(reason, node=node.name, hint="they have an axis for each axis, as many as blocks along one")
+        raise ModelError(reason, node=node.name, hint="expected the same rank, with one element for each block")
     before, after = given[:axis], given[axis + 1 :]
     single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
     repeated = node.emit(ExpandOp, single, shape=(*before, given[axis], block, *after))
@@ -206,20 +205,20 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
 
 @onnx_operator("MatMulInteger", since=10)
 def matmul_integer(node: Node) -> SSAValue:
-    """A product of quantized values less their zero points, in i32."""
+    """The i32 product of quantized operands, from which zero points are subtracted first."""
     return integer_product(node, node.input(0), node.input(1), node.optional(2), node.optional(3))
 
 
 def integer_product(
     node: Node, left: SSAValue, right: SSAValue, left_zero: SSAValue | None, right_zero: SSAValue | None
 ) -> SSAValue:
-    """The product of quantized values, of the shapes of the first operands, less their zero points, in i32."""
+    """The i32 product of quantized values, from which zero points are subtracted first."""
     first, second = _centred(node, left, left_zero), _centred(node, right, right_zero)
     if first is not None and second is not None:
         return numpy_product(node, first, second)
     if min(rank_of(left), rank_of(right)) < 2:
         raise node.unsupported("vectors need one constant zero point")
-    # (A - a) · (B - b) = A · B - a · ΣB - ΣA · b + K · a · b: the product itself is of narrow integers.
+    # (A - a) · (B - b) = A · B - a · ΣB - ΣA · b + K · a · b, so that the product keeps narrow operands.
     result = node.emit(MatMulOp, left, right)
     a, b = _as_i32(node, left_zero, (-1, 1)), _as_i32(node, right_zero, (-1,))
     if a is not None:
@@ -233,7 +232,7 @@ def integer_product(
 
 
 def _as_i32(node: Node, value: SSAValue | None, line: tuple[int, ...]) -> SSAValue | None:
-    """A zero point as i32, a list of them along the axis that is -1 in `line`; `None` where there is none."""
+    """A zero point as i32; a vector gets the shape `line`, with its size in place of -1. `None` if absent."""
     if value is None:
         return None
     wide, shape = node.emit(CastOp, value, to=i32), shape_of(value)
@@ -243,14 +242,14 @@ def _as_i32(node: Node, value: SSAValue | None, line: tuple[int, ...]) -> SSAVal
 
 
 def _total(node: Node, value: SSAValue, axis: int) -> SSAValue:
-    """The sum of quantized values along an axis of matrices, which stays as one of size one."""
+    """The i32 sum of quantized values along an axis of matrices, kept with size 1."""
     wide = node.emit(CastOp, value, to=i32)
     return node.emit(ReduceSumOp, wide, axes=[rank_of(value) + axis], keepdims=True)
 
 
 @onnx_operator("ConvInteger", since=10)
 def conv_integer(node: Node) -> SSAValue:
-    """A channels-last convolution of quantized values less their zero points, in i32, between transposes."""
+    """The i32 convolution of quantized operands, from which zero points are subtracted first; channels-last inside."""
     image, filter_ = (_centred(node, node.input(i), node.optional(i + 2)) for i in (0, 1))
     if image is None or filter_ is None:
         lines = (), (-1, *[1] * (node.rank(1) - 1))
@@ -259,7 +258,7 @@ def conv_integer(node: Node) -> SSAValue:
 
 
 def _less(node: Node, position: int, line: tuple[int, ...]) -> SSAValue:
-    """Codes less their zero point, as i32."""
+    """Quantized values minus their zero point, as i32."""
     wide, zero_point = node.emit(CastOp, node.input(position), to=i32), _as_i32(node, node.optional(position + 2), line)
     return wide if zero_point is None else node.emit(SubOp, wide, zero_point)
 
@@ -277,12 +276,12 @@ def qlinear_matmul(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearConv", since=10)
 def qlinear_conv(node: Node) -> SSAValue:
-    """Those of images whose channels are first."""
+    """The quantized convolution of channels-first images."""
     return quantized_convolution(node)
 
 
 def quantized_convolution(node: Node, is_last: bool = False) -> SSAValue:
-    """The quantized convolution of dequantized operands; the bias has the scale of the products."""
+    """Convolve dequantized operands, and quantize the result; the bias has the scale of the accumulators."""
     bias = node.optional(8)
     if bias is not None:
         scale = node.emit(MulOp, node.input(1), node.input(4))
@@ -303,7 +302,7 @@ def _per_filter(node: Node) -> list[SSAValue | None]:
 
 
 def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAValue | None:
-    """Codes less a zero point that is known, and one for all of them; `None` where it is not."""
+    """Quantized values minus a single constant zero point; `None` for any other zero point."""
     known = None if zero_point is None else node.fold(zero_point)
     if zero_point is None or (known is not None and not known.any()):
         return value
@@ -314,17 +313,16 @@ def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAVal
 
 @onnx_operator("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(node: Node) -> list[SSAValue]:
-    """Codes of u8 for the range of numbers, their scale and zero point."""
+    """Quantize to u8 by the range of values; the results are quantized values, scale and zero point."""
     return list(dynamic_quantized(node, node.input(0)))
 
 
 def dynamic_quantized(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
     """
-    Quantized values of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear).
+    Quantize to u8 by the range of values, extended to include 0; returns quantized values, scale and zero point.
 
-    Where all numbers are 0, the standard's scale is 0, of which there are no quantized values, and it is 1, as in
-    onnxruntime. The zero point is then 0; it is 255 where the range is so small or large that the standard has no
-    number for it.
+    If all values are 0, the scale is 1, as in onnxruntime; the standard's scale of 0 could not be divided by. The zero
+    point is then 0. It is 255 if the range is so small or large that the standard's formula gives NaN.
     """
     axes, zero = list(range(rank_of(value))), node.constant(0.0, like=value)
     least = node.emit(MinOp, node.emit(ReduceMinOp, value, axes=axes, keepdims=False), zero)
@@ -333,7 +331,7 @@ def dynamic_quantized(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, 
     is_point = node.emit(EqualOp, extent, zero)
     scale = node.emit(WhereOp, is_point, node.constant(1.0, like=value), node.emit(DivOp, extent, steps))
     index = node.emit(DivOp, node.emit(NegOp, least), scale)
-    # Where the quotient is no number, it is not less either.
+    # If the quotient is NaN, the comparison is false.
     limited = node.emit(MaxOp, node.emit(WhereOp, node.emit(LessOp, index, steps), index, steps), zero)
     zero_point = node.emit(CastOp, node.emit(RoundOp, limited), to=ui8)
     return node.emit(QuantizeOp, value, scale, zero_point, to=ui8), scale, zero_point

@@ -1,4 +1,4 @@
-"""onnxruntime's QAttention: self-attention whose queries, keys and values are one product of quantized values."""
+"""onnxruntime's QAttention: self-attention with one quantized product for queries, keys and values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ AXES = {
     BIAS: (1, "[3 * width]"),
     PAST: (5, "[2, batch, heads, length, elements]"),
 }
-"""Position → how many axes the operand has, and what these are."""
+"""Position → the operand's rank, and a description of its axes."""
 
 QUERY, KEY, VALUE = range(3)
-"""Parts of the columns of the weights."""
+"""The thirds of the weights' columns."""
 
 
 @onnx_operator("QAttention", domain=ONNXRUNTIME)
 def qattention(node: Node) -> list[SSAValue | None]:
     """
-    Attention of the heads of a product of quantized values; with keys and values of a past, also these and the new
-    ones.
+    Attention on the heads of a quantized product.
+
+    The second result is the cache: past keys and values followed by the new ones.
     """
     if node.flag("do_rotary") or node.flag("past_present_share_buffer"):
         raise node.unsupported("rotary positions and overwritten past buffers are not supported")
@@ -76,7 +77,7 @@ def _parts(node: Node) -> list[SSAValue]:
 
 
 def _weights(node: Node) -> SSAValue:
-    """The numbers of the weights, whose columns may have scales and zero points of their own."""
+    """The dequantized weights; scales and zero points may be per column."""
     if size_of(node.input(WEIGHTS_SCALE)) == 1:
         return dequantized(node, WEIGHTS, WEIGHTS_SCALE, WEIGHTS_ZERO)
     return node.emit(DequantizeOp, node.input(WEIGHTS), node.input(WEIGHTS_SCALE), node.optional(WEIGHTS_ZERO))

@@ -1,4 +1,4 @@
-"""onnxruntime's QEmbedLayerNormalization: the sum of rows of tables of quantized values, normalized."""
+"""onnxruntime's QEmbedLayerNormalization: the normalized sum of rows of quantized tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALES, ZERO_POINTS = 8, 13
 
 @onnx_operator("QEmbedLayerNormalization", domain=ONNXRUNTIME)
 def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
-    """Rows of the tables of words, places and segments; and how many words each sequence has."""
+    """Normalize the sum of word, position and segment embeddings; also count the words of each sequence."""
     length = node.shape(0)[1]
     total = node.emit(GatherOp, _numbers(node, WORDS), node.input(0), axis=0)
     total = node.emit(AddOp, total, cut(node, _numbers(node, POSITIONS), {0: (0, length)}))
@@ -39,13 +39,13 @@ def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 
 
 def _numbers(node: Node, position: int) -> SSAValue:
-    """The numbers of a quantized operand."""
+    """A dequantized operand."""
     index = position - WORDS
     return dequantized(node, position, SCALES + index, ZERO_POINTS + index)
 
 
 def shown_words(node: Node, position: int) -> SSAValue:
-    """How many words of each sequence have the mask 1, which is the operand there; 0 where there is none."""
+    """The number of words with mask 1 in each sequence; 0 if there is no mask, the operand at `position`."""
     mask = node.optional(position)
     if mask is None:
         return node.splat(0, i32, node.sizes(0)[:1])

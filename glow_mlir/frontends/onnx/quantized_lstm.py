@@ -1,4 +1,4 @@
-"""onnxruntime's DynamicQuantizeLSTM: an LSTM whose products are of quantized values, step by step."""
+"""onnxruntime's DynamicQuantizeLSTM: an LSTM with quantized products, unrolled over steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dataclass import dataclass
 
 DEFAULT_FUNCTIONS = ("sigmoid", "tanh", "tanh")
-"""Gate functions of the gates, the new cells, and the hidden numbers."""
+"""Activation functions of the gates, the new cell state, and the hidden state."""
 
 AXES = {
     0: (3, "[steps, batch, elements]"),
@@ -30,17 +30,15 @@ AXES = {
     5: (3, "[directions, batch, hidden]"),
     6: (3, "[directions, batch, hidden]"),
 }
-"""Position → how many axes the operand has, and what these are."""
+"""Position → the operand's rank, and a description of its axes."""
 
 REVERSED = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""Direction → of each recurrence, whether it goes from the last step to the first."""
+"""Direction → whether each recurrence runs backward."""
 
 
 @onnx_operator("DynamicQuantizeLSTM", domain=ONNXRUNTIME)
 def dynamic_quantize_lstm(node: Node) -> Sequence[SSAValue]:
-    """
-    Input and hidden numbers become u8 for their range: all steps of the input at once, hidden ones each step.
-    """
+    """Quantize input and hidden state to u8 by their ranges: the input for all steps at once, the state each step."""
     direction = node.text("direction", "forward")
     if direction not in REVERSED:
         raise ModelError(f"{node.kind}: direction '{direction}' does not exist", node=node.name)
@@ -53,7 +51,7 @@ def dynamic_quantize_lstm(node: Node) -> Sequence[SSAValue]:
 
 
 def _check_plain(node: Node) -> None:
-    """Raise `UnsupportedError` for what the recurrence does not do, `ModelError` for operands with other axes."""
+    """Raise `UnsupportedError` for unsupported attributes and operands, `ModelError` for operands of wrong rank."""
     for position, (rank, axes) in AXES.items():
         node.check_rank(position, (rank,), f"it is {axes}")
     if not all(node.shape()):
@@ -75,7 +73,7 @@ class _Recurrence:
     number: int
 
     def run(self, is_reversed: bool) -> tuple[list[SSAValue], SSAValue, SSAValue]:
-        """Hidden numbers [1, batch, hidden] of each step in the order of the input, and the last ones, and cells."""
+        """The hidden states [1, batch, hidden] in order of the input, then the last hidden and the last cell state."""
         node = self.node
         steps, batch, width = node.shape(0)
         hidden_size = node.shape(2)[1]
@@ -91,7 +89,7 @@ class _Recurrence:
         return [found[step] for step in range(steps)], hidden, cell
 
     def _product(self, rows: SSAValue, weights: int, scale: int) -> SSAValue:
-        """The product of rows, as quantized values for their range, and weights; the zero point follows the scale."""
+        """The product of dynamically quantized rows and weights; `scale` is followed by the zero point's position."""
         node = self.node
         quantized, rows_scale, rows_zero = dynamic_quantized(node, rows)
         matrix, weights_scale, zero = (part_of(node, node.input(at), self.number) for at in (weights, scale, scale + 1))
@@ -99,7 +97,7 @@ class _Recurrence:
         return node.emit(DequantizeOp, sums, node.emit(MulOp, rows_scale, weights_scale))
 
     def _step(self, sums: SSAValue, cell: SSAValue, size: int) -> tuple[SSAValue, SSAValue]:
-        """Hidden numbers and cells, from the sums of the gates: input, output, forget, and new cells."""
+        """Hidden and cell state after a step, from the gates' accumulators: input, output, forget, new cell."""
         node = self.node
         gates = node.emit(ReshapeOp, sums, shape=(shape_of(sums)[0], 4, size))
         given, output, forget, new = (part_of(node, gates, number, axis=1) for number in range(4))
@@ -108,14 +106,14 @@ class _Recurrence:
         return node.emit(MulOp, node.emit(SigmoidOp, output), node.emit(TanhOp, cell)), cell
 
     def _initial(self, position: int, shape: tuple[int, int]) -> SSAValue:
-        """The state before the first step: zeros where there is no operand for it."""
+        """The state before the first step; zeros if the operand is absent."""
         value = self.node.optional(position)
         if value is None:
             return self.node.constant(np.zeros(shape, np.float32))
         return part_of(self.node, value, self.number)
 
     def _bias(self, size: int) -> SSAValue | None:
-        """What is added to the sums of the gates: biases of the input and of the recurrence."""
+        """The sum of the biases of input and recurrence."""
         value = self.node.optional(3)
         if value is None:
             return None

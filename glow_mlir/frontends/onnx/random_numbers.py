@@ -23,12 +23,12 @@ from glow_mlir.support.symbols import Sizes
 
 
 def random_numbers(node: Node, sizes: Sizes) -> RandomNumbers:
-    """Random numbers of a node, with the attribute `seed` if there is one."""
+    """Random numbers of a node, with the seed of the attribute `seed`, if present."""
     return RandomNumbers(node, sizes, node.float("seed") if node.has("seed") else None)
 
 
 def _element(node: Node, default: Attribute) -> Attribute:
-    """The element type that the attribute `dtype` says."""
+    """The element type of the attribute `dtype`, or else the default."""
     return element_of_onnx(node.int("dtype"), f"the result of {node.kind}") if node.has("dtype") else default
 
 
@@ -52,12 +52,12 @@ def _checked(draw: _Draw, node: Node, sizes: Sizes, element: Attribute) -> SSAVa
 
 
 def _of_shape(draw: _Draw) -> Callable[[Node], SSAValue]:
-    """In the shape of an attribute."""
+    """Import an operator whose shape is an attribute."""
     return lambda node: _checked(draw, node, node.ints("shape"), _element(node, f32))
 
 
 def _like(draw: _Draw) -> Callable[[Node], SSAValue]:
-    """In the shape of the operand, and in its type unless an attribute says another one."""
+    """Import an operator with the operand's shape, and with its type unless `dtype` is given."""
     return lambda node: _checked(draw, node, node.sizes(), _element(node, node.element()))
 
 
@@ -68,7 +68,7 @@ for _name, _draw in {"RandomUniform": _uniform, "RandomNormal": _normal}.items()
 
 @onnx_operator("Bernoulli")
 def bernoulli(node: Node) -> SSAValue:
-    """1 with the probability that each element of the operand says, else 0."""
+    """1 with the probability given by each element of the operand, else 0."""
     numbers = random_numbers(node, node.sizes())
     wide = computed_in(node.element())
     drawn = numbers.fraction(wide) < converted(numbers.formulas.of(node.input()), wide)
@@ -78,9 +78,9 @@ def bernoulli(node: Node) -> SSAValue:
 @onnx_operator("Multinomial")
 def multinomial(node: Node) -> SSAValue:
     """
-    Classes of each row of unnormalized logarithms of probabilities, `sample_size` of them, with replacement.
+    Draw `sample_size` classes for each row of unnormalized log-probabilities, with replacement.
 
-    A number below the sum of all probabilities lies in that of one class, which is the number of those in front of it.
+    A number below the sum of all probabilities is drawn; the class is the number of prefix sums up to it.
     """
     node.check_rank(0, (2,), "a row has the logarithms of all classes")
     element = _element(node, i32)
@@ -101,14 +101,15 @@ def multinomial(node: Node) -> SSAValue:
 
 
 def _kept_whole(node: Node, mask: Attribute) -> Sequence[SSAValue]:
-    """The operand itself, and a mask that is true throughout where it is asked for."""
+    """The operand itself, and an all-true mask if it is used."""
     return (node.input(), *([node.splat(1, mask, node.sizes())] if node.wants(1) else ()))
 
 
 def _dropped_out(node: Node, ratio: SSAValue | float, mask: Attribute) -> Sequence[SSAValue]:
     """
-    The operand with a share of its elements set to 0 and the others scaled, so that their expectation stays; and a mask
-    of those that are kept. Raises `ModelError` for a ratio that is no share, or 1, with which there is no scale.
+    Set a share of the elements to 0, and scale the others to preserve the expectation.
+
+    The second result is the mask of kept elements. Raises `ModelError` unless 0 ≤ ratio < 1.
     """
     if isinstance(ratio, float) and not 0 <= ratio < 1:
         raise ModelError(f"Dropout: ratio {ratio:g} is not from 0 up to 1", node=node.name)
@@ -123,7 +124,7 @@ def _dropped_out(node: Node, ratio: SSAValue | float, mask: Attribute) -> Sequen
 
 @onnx_operator("Dropout")
 def dropout_unless_test(node: Node) -> Sequence[SSAValue]:
-    """Up to opset 6: training unless `is_test`, and the mask has the type of the operand."""
+    """The form up to opset 6: training unless `is_test`; the mask has the type of the operand."""
     return _dropped_out(node, 0.0 if node.flag("is_test") else node.float("ratio", 0.5), node.element())
 
 
@@ -135,13 +136,13 @@ def dropout_typed_mask(node: Node) -> Sequence[SSAValue]:
 
 @onnx_operator("Dropout", since=10)
 def dropout_in_test(node: Node) -> Sequence[SSAValue]:
-    """Inference; the mask has truth values."""
+    """Inference; the mask is boolean."""
     return _kept_whole(node, i1)
 
 
 @onnx_operator("Dropout", since=12)
 def dropout(node: Node) -> Sequence[SSAValue]:
-    """Inference, unless an operand says that it is training."""
+    """Inference, unless the operand `training_mode` is true."""
     if node.optional(2) is None or not node.array(2, "training_mode").item():
         return _kept_whole(node, i1)
     ratio, known = node.optional(1), node.known(1)

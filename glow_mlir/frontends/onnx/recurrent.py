@@ -21,9 +21,9 @@ GATE_NAMES: dict[str, str] = {name.replace("_", ""): name for name in GATE_FUNCT
 
 def _gate_functions(node: Node, operator: type[Recurrent]) -> dict[str, Attribute]:
     """
-    Gate functions and their parameters, where they are not the default.
+    The properties of activation functions and their parameters.
 
-    ONNX lists parameters only for the functions that have them, in the order of the functions.
+    ONNX lists parameters only for functions that have them, in the order of the functions.
     """
     directions = len(DIRECTIONS[node.text("direction", "forward")])
     names = list(operator.RECURRENCE.FUNCTIONS * directions)

@@ -28,7 +28,7 @@ AXES_OPERAND: dict[str, tuple[type[ops.Reduction], int]] = {
     "ReduceSum": (ops.ReduceSumOp, 13),
     "ReduceSumSquare": (ops.ReduceSumSquareOp, 18),
 }
-"""ONNX operator → ours, and the opset version from which on the axes are an operand instead of an attribute."""
+"""ONNX operator → ours, and the first opset version in which the axes are an operand instead of an attribute."""
 
 
 def _reduce(node: Node, operator: type[ops.Reduction], axes: Sequence[int]) -> SSAValue:
@@ -68,18 +68,18 @@ for _name, _total in {"CumSum": ops.CumSumOp, "CumProd": ops.CumProdOp}.items():
 
 @onnx_operator("TopK")
 def top_k_attribute(node: Node) -> Sequence[SSAValue]:
-    """The number as an attribute, up to opset 9."""
+    """`k` as an attribute, up to opset 9."""
     return _top_k(node, node.int("k"))
 
 
 @onnx_operator("TopK", since=10)
 def top_k(node: Node) -> Sequence[SSAValue]:
-    """The number as an operand; the smallest, from opset 11 on, if `largest` is 0."""
+    """`k` as an operand; from opset 11 on, the smallest elements if `largest` is 0."""
     return _top_k(node, node.integers(1, "the number of elements")[0], **ATTRIBUTE_MAPS["TopK"].import_from(node))
 
 
 def _top_k(node: Node, count: int, **attributes: AttributeValue) -> Sequence[SSAValue]:
-    """So many elements of an axis, of which a call fails where there are not so many."""
+    """The top `count` elements of an axis; a call with fewer elements fails."""
     value = node.input()
     if rank_of(value):
         value = with_least(node, value, normalize_axis(node.int("axis", -1), rank_of(value)), count)
@@ -95,12 +95,12 @@ for _name, _pool in {"GlobalAveragePool": ops.ReduceMeanOp, "GlobalMaxPool": ops
     onnx_operator(_name)(global_pool(_pool))
 
 NORMS: dict[float, type[ops.Reduction]] = {1: ops.ReduceL1Op, 2: ops.ReduceL2Op}
-"""p → the reduction that gives the p-norm."""
+"""p → the reduction that computes the p-norm."""
 
 
 @onnx_operator("GlobalLpPool")
 def global_lp_pool_float(node: Node) -> SSAValue:
-    """The p-norm over the spatial axes, p a float in opset 1."""
+    """The p-norm over the spatial axes; p is a float in opset 1."""
     return _global_norm(node, node.float("p", 2.0))
 
 
@@ -122,7 +122,7 @@ def _global_norm(node: Node, p: float) -> SSAValue:
 
 @onnx_operator("LpNormalization")
 def lp_normalization(node: Node) -> SSAValue:
-    """Divided by the norm along an axis; what has norm 0 gives 0."""
+    """Divide by the norm along an axis; the result is 0 if the norm is 0."""
     p = node.int("p", 2)
     if p not in NORMS:
         raise node.unsupported(f"the norm of order {p} does not exist, only 1 and 2 do")
@@ -133,7 +133,7 @@ def lp_normalization(node: Node) -> SSAValue:
 
 
 _MVN_AXES = (0, 2, 3)
-"""The axes of images that are normalized where none are told."""
+"""The default axes, for images."""
 
 
 @onnx_operator("MeanVarianceNormalization", since=9)
@@ -142,12 +142,12 @@ def mean_variance_normalization(node: Node) -> SSAValue:
     axes = node.ints("axes", _MVN_AXES)
     if not node.has("axes") and node.rank() < 4:
         axes = tuple(axis for axis in _MVN_AXES if axis < node.rank())
-        node.doubt(f"its axes are {list(_MVN_AXES)}, of {node.rank()}", f"{list(axes)} are taken", "say which it has")
+        node.doubt(f"axes {list(_MVN_AXES)} do not fit rank {node.rank()}", f"{list(axes)} are used", "set axes")
     return standardized(node, axes)
 
 
 def standardized(node: Node, axes: Sequence[int], has_variance: bool = True) -> SSAValue:
-    """The difference from the mean over some axes, divided by the deviation unless that is left out."""
+    """The difference from the mean over some axes, divided by the deviation if `has_variance`."""
     difference = node.emit(SubOp, node.input(), node.emit(ops.ReduceMeanOp, node.input(), axes=axes))
     if not has_variance:
         return difference

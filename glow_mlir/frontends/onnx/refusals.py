@@ -1,4 +1,4 @@
-"""Why operators of onnxruntime are not supported, where that is more than that nobody has written them."""
+"""Reasons why operators of onnxruntime are not supported, other than that they are not implemented yet."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ REASONS: Mapping[tuple[str, str], str] = {
 
 
 def refused_label(domain: str, kind: str) -> str:
-    """What to call an operator that is not supported, and why that is, where there is a reason."""
+    """The label of an unsupported operator, with the reason if there is one."""
     label, reason = operator_label(domain, kind), REASONS.get((domain, kind))
     return label if reason is None else f"{label}: {reason}"

@@ -1,4 +1,4 @@
-"""ONNX models with other initializers than those in their files."""
+"""Replace initializers and external files of ONNX models."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_tensors
 
 MAX_BYTES = (1 << 31) - 1
-"""How large a message of protobuf is at most."""
+"""The maximum size of a protobuf message."""
 
 
 def with_constants(
     source: ModelSource | Model, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]
 ) -> Model:
     """
-    The whole model with some constants of its graph in the place of its own, and `files` in the place of those beside.
+    The whole model, with `constants` in place of its initializers, and `files` in place of its external files.
 
-    Raises `InputError` for a constant that the model does not have, or not of that type, and `ModelError` where the
-    model cannot be read, or is too large to be in memory at once.
+    Raises `InputError` for an unknown constant or one of another type, and `ModelError` if the model cannot be read, or
+    is too large for one message.
     """
     opened = open_model(source, in_memory=True)
     try:
@@ -37,7 +37,7 @@ def with_constants(
 
 
 def _filled(opened: Model, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]) -> onnx.ModelProto:
-    """A copy of a model with those constants, and all that lies in files."""
+    """A copy of a model with replaced constants, and with the content of all files."""
     model = onnx.ModelProto()
     model.CopyFrom(opened.proto)
     contents = opened.tensors.with_files(files)
@@ -56,7 +56,7 @@ def _filled(opened: Model, constants: Mapping[str, np.ndarray], files: Mapping[s
 
 
 def _replace(tensor: onnx.TensorProto, array: np.ndarray) -> None:
-    """Give a constant other content; raises `InputError` where that is of another type or shape."""
+    """Replace the content of a constant; raises `InputError` if type or shape differ."""
     dtype, shape = helper.tensor_dtype_to_np_dtype(tensor.data_type), tuple(tensor.dims)
     if (array.dtype, array.shape) != (dtype, shape):
         wanted, given = f"{dtype.name}{list(shape)}", f"{array.dtype.name}{list(array.shape)}"
@@ -65,6 +65,6 @@ def _replace(tensor: onnx.TensorProto, array: np.ndarray) -> None:
 
 
 def _fill(tensor: onnx.TensorProto, contents: Tensors) -> None:
-    """Put the content of a constant that lies elsewhere into the model."""
+    """Copy the content of a constant from its file into the model."""
     array = contents.array(tensor, f"constant '{tensor.name}'")
     tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))

@@ -1,4 +1,4 @@
-"""ONNX's resizing operators: Resize, and Upsample before it."""
+"""ONNX's resizing operators: Resize, and its predecessor Upsample."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_EXACT = 1 << 24
-"""Up to here, f32 has all integers."""
+"""f32 represents all integers up to this one."""
 
 _LARGEST = float(np.finfo(np.float32).max)
-"""The largest number of f32, as which larger ones count: both are too large for a size."""
+"""The largest f32 number, to which larger ones are clamped: both are too large for a size."""
 
 
 _NEAREST_ONLY, _WITHOUT_NEAREST_ONLY = "tf_half_pixel_for_nn", 19
-"""A rule for coordinates, and the opset version from which on there is none of that name."""
+"""A rule for coordinates, and the first opset version without it."""
 
 
 def _scales(node: Node, position: int) -> list[float]:
-    """The operand that has the scales; raises `ModelError` for numbers that scale nothing."""
+    """The operand of scales; raises `ModelError` unless they are positive and finite."""
     scales = [float(scale) for scale in node.array(position, "the scale").reshape(-1)]
     return _checked(node, scales)
 
@@ -49,40 +49,40 @@ def _checked(node: Node, scales: Sequence[float]) -> list[float]:
 
 
 _MAX_PARTS = 64
-"""Into how many parts a scale cuts an element, at most, for the quotients of sizes that are known at run time only."""
+"""The largest denominator of a scale for sizes that are known at run time only."""
 
 
 def _scaled(node: Node, size: Size, scale: float) -> Size:
-    """A size by a scale; raises `UnsupportedError` where the one is no quotient of the other for all sizes."""
-    # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
+    """A size times a scale, rounded down; raises `UnsupportedError` if a symbolic size has no exact quotient."""
+    # In f32, as in ONNX's shape inference: 3 elements times f32(5/3) are 5, although the exact product is less.
     factor = np.float32(min(scale, _LARGEST))
     if isinstance(size, int):
         with np.errstate(over="ignore"):
             return math.floor(min(float(np.float32(size) * factor), _LARGEST))
-    from fractions import Fraction  # Few sizes are known at run time only.
+    from fractions import Fraction  # Rarely needed.
 
     part = Fraction(scale).limit_denominator(_MAX_PARTS)
-    # Sizes that f32 does not have are not gone through: they may be as many as a session says.
+    # Sizes beyond f32's exact integers are refused: there may be too many to check all of them.
     if max(scale, 1.0) * size.most >= _MAX_EXACT or not _is_quotient(size, factor, part):
-        reason = f"{node.kind}: {size} elements scaled by {scale} have no size of that form"
+        reason = f"{node.kind}: {size} elements scaled by {scale} have no size that is a quotient"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
 
 
 def _is_quotient(size: SymbolicSize, factor: np.float32, part: Fraction) -> bool:
-    """Whether a fraction gives what a factor does of all numbers that a size may be."""
+    """Whether a fraction and a factor give the same result for all values of a size."""
     sizes = np.arange(size.least, size.most + 1)
     by_scale, exact = np.floor(sizes.astype(np.float32) * factor), sizes * float(part.numerator) // part.denominator
     return np.array_equal(by_scale, exact)
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
-    """The rules of Upsample and of Resize before opset 11: places by scale alone, without half pixels."""
+    """The rules of Upsample, and of Resize before opset 11: positions are scaled, without half pixels."""
     if len(scales) != node.rank():
         raise ModelError(f"{node.kind}: {len(scales)} scales do not fit {node.rank()} axes", node=node.name)
     if node.text("mode", "nearest") in ("linear", "bilinear"):
         return resized(node, node.input(), scales, "linear", "floor")
-    # The nearest element lies before a place, but behind it along axes that shrink.
+    # The nearest element is before a position, but after it along axes that shrink.
     grown = resized(node, node.input(), [max(scale, 1.0) for scale in scales], "nearest", "floor")
     return resized(node, grown, [min(scale, 1.0) for scale in scales], "nearest", "ceil")
 
@@ -90,7 +90,7 @@ def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
 def resized(
     node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str, coordinates: str = "asymmetric"
 ) -> SSAValue:
-    """A value whose axes are scaled, each by its number."""
+    """Resize a value by one scale per axis."""
     if all(scale == 1.0 for scale in scales):
         return value
     if not has_static_shape(value) and _repeats(scales, (mode, coordinates, rounding)):
@@ -108,11 +108,11 @@ REPEATS = {
     ("nearest", "half_pixel", "round_prefer_floor"),
     ("nearest", "half_pixel", "round_prefer_ceil"),
 }
-"""Mode, coordinates and rounding by which each element comes as many times as a whole scale says."""
+"""Mode, coordinates and rounding for which resizing by an integer scale repeats each element."""
 
 
 def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[float]]:
-    """Sizes and scales of a Resize along all axes, where some are known at run time only."""
+    """Sizes and scales of a Resize for all axes, if some sizes are known at run time only."""
     shape, scales = list(node.sizes()), [1.0] * node.rank()
     if not _given(node, 3):
         for axis, scale in _per_axis(node, _scales(node, 2), axes, "scales").items():
@@ -127,9 +127,9 @@ def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[f
 
 def _ratio(node: Node, before: Size, after: Size) -> float:
     """
-    The scale by which one size becomes the other, 0 where both are numbers.
+    The scale from one size to the other, 0 if both are known.
 
-    Raises `UnsupportedError` where it differs with symbols.
+    Raises `UnsupportedError` if it depends on symbols.
     """
     if isinstance(before, int) and isinstance(after, int):
         return 0.0
@@ -141,12 +141,12 @@ def _ratio(node: Node, before: Size, after: Size) -> float:
 
 
 def _repeats(scales: Sequence[float], rule: tuple[str, str, str]) -> bool:
-    """Whether each element comes a number of times."""
+    """Whether resizing only repeats elements."""
     return rule in REPEATS and all(scale >= 1 and float(scale).is_integer() for scale in scales)
 
 
 def _repeated(node: Node, value: SSAValue, factors: Sequence[float]) -> SSAValue:
-    """A value of sizes that are known at run time only, each element of which comes several times."""
+    """Repeat each element along each axis by an integer factor; sizes may be symbolic."""
     sizes, times = sizes_of(value), [int(factor) for factor in factors]
     pairs = list(zip(sizes, times, strict=True))
     apart = node.emit(ReshapeOp, value, shape=[item for size in sizes for item in (size, 1)])
@@ -156,7 +156,7 @@ def _repeated(node: Node, value: SSAValue, factors: Sequence[float]) -> SSAValue
 
 @onnx_operator("Upsample")
 def upsample_image(node: Node) -> SSAValue:
-    """A scale for lines and one for columns, up to opset 6."""
+    """Scales for height and width as attributes, up to opset 6."""
     return _simple(node, _checked(node, [1.0, 1.0, node.float("height_scale"), node.float("width_scale")]))
 
 
@@ -201,7 +201,7 @@ def resize(node: Node) -> SSAValue:
 
 
 def _given(node: Node, position: int) -> bool:
-    """Whether an operand is there and not empty, as which an absent one was written before opset 13."""
+    """Whether an operand is present and not empty; before opset 13, absent operands were written as empty ones."""
     return node.optional(position) is not None and 0 not in node.shape(position)
 
 

@@ -1,4 +1,4 @@
-"""ONNX's operators that sample images at places that operands tell."""
+"""ONNX's operators that sample images at positions given by operands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.frontends.onnx.spatial import kernel_shape
 from glow_mlir.ir.registry import onnx_operator
 
 _OLD_MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
-"""What the modes were called before opset 20."""
+"""Mode before opset 20 → mode since."""
 
 
 def _grid_sample(node: Node, **changed: str) -> SSAValue:
@@ -24,7 +24,7 @@ def _grid_sample(node: Node, **changed: str) -> SSAValue:
 
 @onnx_operator("GridSample", since=16)
 def grid_sample_of_images(node: Node) -> SSAValue:
-    """Images of two axes."""
+    """Images with two spatial axes."""
     word = node.text("mode", "bilinear")
     if word not in _OLD_MODES:
         hint = f"opset {node.version} has {', '.join(_OLD_MODES)}"
@@ -34,7 +34,7 @@ def grid_sample_of_images(node: Node) -> SSAValue:
 
 @onnx_operator("GridSample", since=20)
 def grid_sample(node: Node) -> SSAValue:
-    """Images of any number of axes."""
+    """Images with any number of spatial axes."""
     return _grid_sample(node)
 
 
@@ -54,13 +54,13 @@ def _roi_align(node: Node, half_pixel: bool) -> SSAValue:
 
 @onnx_operator("RoiAlign", since=10)
 def roi_align_of_pixels(node: Node) -> SSAValue:
-    """Corners are elements."""
+    """Corners of regions are at the centers of pixels (no half-pixel shift)."""
     return _roi_align(node, half_pixel=False)
 
 
 @onnx_operator("RoiAlign", since=16)
 def roi_align(node: Node) -> SSAValue:
-    """An attribute says whether corners lie between elements."""
+    """The attribute `coordinate_transformation_mode` selects the half-pixel shift."""
     words = ("half_pixel", "output_half_pixel")
     word = node.text("coordinate_transformation_mode", words[0])
     if word not in words:
@@ -71,7 +71,7 @@ def roi_align(node: Node) -> SSAValue:
 
 @onnx_operator("MaxRoiPool")
 def max_roi_pool(node: Node) -> SSAValue:
-    """Images are channels-last between transposes."""
+    """A channels-last pooling of regions, between transposes."""
     node.check_rank(0, (4,), "an image is [N, C, H, W]")
     result = node.emit(
         RoiPoolOp,

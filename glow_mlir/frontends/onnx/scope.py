@@ -1,4 +1,4 @@
-"""Names of ONNX values and the nodes that use them: a graph, a branch inside it, or the body of a function."""
+"""Scopes of ONNX names, each with a list of nodes: a graph, a subgraph, or the body of a function."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass
 class Scope:
     """
-    What names stand for in one list of nodes.
+    The names and values of one list of nodes.
 
-    `caller` names the node that the nodes were expanded from: they carry its location, and errors name it. `outer` is
-    the scope whose names are visible as well.
+    `caller` is the name of the node that was expanded into these nodes: they have its location, and errors name it.
+    `outer` is the enclosing scope, whose names are visible as well.
     """
 
     model: ModelImport
@@ -46,27 +46,27 @@ class Scope:
     values: dict[str, Value | None] = field(default_factory=dict[str, Value | None])
     initializers: dict[str, Initializer] = field(default_factory=dict[str, Initializer])
     lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
-    """Names without a value, and the error for who needs one; `None` where it has been reported."""
+    """Names without a value, and the error to report on use; `None` if it has been reported."""
     nodes: Sequence[onnx.NodeProto] = ()
     findings: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    """What functions have found out of all nodes."""
+    """Analysis → its result for the nodes."""
     block: Block = field(init=False)
-    """Where the nodes become operators."""
+    """The block into which the nodes are imported."""
 
     def __post_init__(self) -> None:
         self.block = self.model.builder.block
 
     def knows(self, name: str) -> bool:
-        """Whether the name stands for something here or in an outer scope, also where that is not supported."""
+        """Whether the name is defined here or in an outer scope, even if its value is not supported."""
         here = name in self.values or name in self.initializers or name in self.lacking
         return here or (self.outer is not None and self.outer.knows(name))
 
     def lookup(self, name: str) -> Value | None:
-        """The value behind a name; `None` for an absent operand of a function."""
+        """The value of a name; `None` for an absent operand of a function."""
         if name in self.values:
             return self.values[name]
         if name in self.initializers:
-            with self.model.builder.inside(self.block):  # A region that asks first is not all that may use it.
+            with self.model.builder.inside(self.block):  # Not in the region of the first use.
                 value = self.model.initializer(name, self.initializers[name], named_location(self.caller or name))
             self.values[name] = value
             return value
@@ -75,7 +75,7 @@ class Scope:
         raise ModelError(f"'{name}' has no value", hint="it is not an input, an initializer or the result of a node")
 
     def lacks(self, names: Iterable[str]) -> bool:
-        """Whether some of the names have no value for a reason, which is then reported."""
+        """Whether some of the names lack a value because of an error, which is then reported."""
         found = False
         for name in names:
             if name in self.lacking:
@@ -88,7 +88,7 @@ class Scope:
         return found
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
-        """Import the nodes; what is not supported is collected, but of one caller only once."""
+        """Import the nodes; collect unsupported ones, but only one for each caller."""
         self.nodes, failed = nodes, False
         for node in sorted_nodes(nodes, self.knows):
             if failed and self.caller:
@@ -103,12 +103,12 @@ class Scope:
                 failed = True
 
     def _report_unknown(self, proto: onnx.NodeProto) -> None:
-        """Report a node whose operands are lacking, where it would not be supported with them either."""
+        """Report a node that lacks operands if it would not be supported with them either."""
         if not self.caller and (label := unknown_operator(proto.domain, proto.op_type, self.opsets)):
             self.model.builder.problems.unknown.append((label, node_name(proto)))
 
     def _import(self, proto: onnx.NodeProto) -> bool:
-        """Import one node; `False` where it is not supported."""
+        """Import one node; `False` if it is not supported."""
         domain = plain_domain(proto.domain)
         name = self.caller or node_name(proto)
         version = self.opsets.get(domain, 0)
@@ -129,7 +129,7 @@ class Scope:
         return True
 
     def _applied(self, function: Callable[..., Any], node: Node) -> Value | Sequence[Value | None] | None:
-        """What an importer makes of a node; strings are moved as their numbers are."""
+        """Call a node's importer; importers that are not aware of strings get the strings' numbers."""
         structured = [operand for operand in node.operands if isinstance(operand, Structured)]
         if not structured or is_aware(function):
             return function(node)
@@ -148,7 +148,7 @@ class Scope:
                 self.lacking[name] = UnsupportedError(reason, node=node)
 
     def expand(self, node: Node) -> list[Value | None] | None:
-        """The results of the body by which the standard defines the operator; reports it where there is none."""
+        """The results of the standard's function body; reports the operator as unknown if there is none."""
         types = [type_of_value(value) for value in node.operands]
         function = standard_function(node.proto, node.domain, node.version, types)
         if function is None:
@@ -167,13 +167,13 @@ class Scope:
         return [scope.lookup(name) if name in wanted else None for name in function.output]
 
     def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
-        """What a function finds out of all nodes and the initializers that they have here; it is asked once."""
+        """The result of an analysis of all nodes and initializers of this scope, which is run once."""
         if find not in self.findings:
             self.findings[find] = find(self.nodes, self._initializer)
         return self.findings[find]
 
     def _initializer(self, name: str) -> np.ndarray | None:
-        """The array that an initializer is; `None` for any other name."""
+        """The array of an initializer; `None` for any other name."""
         if name not in self.initializers:
             return None
         value = self.lookup(name)
@@ -181,10 +181,9 @@ class Scope:
 
     def inline(self, graph: onnx.GraphProto, caller: str, arguments: Sequence[Value] = ()) -> list[Value | None] | None:
         """
-        The outputs of a subgraph, whose inputs are `arguments`, and which sees the names of this scope.
+        The outputs of a subgraph with inputs `arguments`, which sees the names of this scope; `None` if unsupported.
 
-        `caller` names the node that its nodes belong to, if they have no locations of their own. `None` if something is
-        not supported.
+        `caller` is the name of the node that its nodes belong to, if they have no locations of their own.
         """
         scope = Scope(self.model, self.opsets, self.caller or caller, outer=self)
         scope.initializers = initializers_of(graph)
@@ -195,7 +194,7 @@ class Scope:
         return None if scope.lacks(names) else [scope.lookup(name) for name in names]
 
     def _explained(self, proto: onnx.NodeProto, domain: str, name: str, error: Exception) -> Exception:
-        """What is wrong with a node that made its importer fail; the failure itself where the node is right."""
+        """The standard's complaint about a node whose importer failed; the failure itself if the node is valid."""
         types = {operand: type_of_value(self.lookup(operand)) for operand in proto.input if operand}
         if reason := contradiction(proto, domain, self.opsets, types):
             hint = "see https://onnx.ai/onnx/operators"

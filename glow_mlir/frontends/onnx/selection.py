@@ -1,4 +1,4 @@
-"""ONNX's operators whose results have as many elements as their operands say."""
+"""ONNX's operators whose result sizes depend on the values of operands."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from glow_mlir.support.symbols import product_of
 
 
 def flat(node: Node, value: SSAValue) -> SSAValue:
-    """All elements of a value along one axis."""
+    """Flatten a value to one axis."""
     return node.emit(ReshapeOp, value, shape=(product_of(sizes_of(value)),))
 
 
 def positions_of(node: Node, value: SSAValue) -> SSAValue:
-    """The places of all elements of a value of one axis or more that are not 0, one a column."""
+    """The positions of all nonzero elements, one per column; the rank of `value` is at least 1."""
     positions, count = node.emit_all(NonZeroOp, value)
     return cut(node, positions, {1: (0, node.bind_symbol(count, shape_of(positions)[1]))})
 
 
 @onnx_operator("NonZero")
 def non_zero(node: Node) -> SSAValue:
-    """The places of all elements that are not 0, one a column."""
+    """The positions of all nonzero elements, one per column."""
     value = node.input() if node.rank() else flat(node, node.input())
     return node.once(value, lambda: positions_of(node, value))
 
 
 @onnx_operator("Compress")
 def compress(node: Node) -> SSAValue:
-    """The slices along `axis`, by default the elements, for which a condition holds."""
+    """Select the slices along `axis`, by default the elements, for which a condition holds."""
     value, axis = node.input(), 0
     if node.has("axis"):
         axis = normalize_axis(node.int("axis"), node.rank())
@@ -56,7 +56,11 @@ def compress(node: Node) -> SSAValue:
 
 @onnx_operator("Unique")
 def unique(node: Node) -> Sequence[SSAValue]:
-    """The different elements, or slices along `axis`, where they first are, where each is, how often they come."""
+    """
+    The unique elements, or unique slices along `axis`.
+
+    Further results are their first positions, the inverse mapping, and the numbers of occurrences.
+    """
     axis = normalize_axis(node.int("axis"), node.rank()) if node.has("axis") else None
     value = flat(node, node.input()) if axis is None else moved_axis(node, node.input(), axis, 0)
     sizes = sizes_of(value)
@@ -71,7 +75,7 @@ def unique(node: Node) -> Sequence[SSAValue]:
 
 @onnx_operator("NonMaxSuppression", since=10)
 def non_max_suppression(node: Node) -> SSAValue:
-    """Rows of batch, class and box for the best of boxes that overlap."""
+    """Indices [batch, class, box] of the selected boxes, the best ones among overlapping boxes."""
     most, limit = node.known(2), largest_shape(node.input())[1]
     if node.optional(2) is None:
         limit = 0

@@ -1,4 +1,4 @@
-"""ONNX's sequences, whose lengths are known at import: each is what it consists of."""
+"""ONNX's sequences, whose lengths are known at import: a sequence is represented by its elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.ir.registry import onnx_operator
 
 
 def sequence_of(node: Node, position: int = 0) -> TensorSequence:
-    """The operand that is a sequence, maybe in an optional; raises `ModelError` for anything else."""
+    """The operand, a sequence or an optional with one; raises `ModelError` for anything else."""
     value = node.operand(position)
     if isinstance(value, OptionalValue) and value.value is not None:
         value = value.value
@@ -28,7 +28,7 @@ def sequence_of(node: Node, position: int = 0) -> TensorSequence:
 
 
 def _position(node: Node, position: int, length: int, default: int, most: int) -> int:
-    """The place in a sequence that an operand says; raises `ModelError` for one that there is not."""
+    """The position in a sequence given by an operand; raises `ModelError` if it is out of range."""
     index = default
     if node.optional(position) is not None:
         index = int(node.array(position, "the position").item())
@@ -40,7 +40,7 @@ def _position(node: Node, position: int, length: int, default: int, most: int) -
 
 @onnx_operator("SequenceEmpty")
 def sequence_empty(node: Node) -> TensorSequence:
-    """A sequence of nothing, of tensors of that type."""
+    """An empty sequence of tensors of an element type."""
     return TensorSequence((), tensor_type(node.int("dtype", 1)))
 
 
@@ -61,7 +61,7 @@ def sequence_length(node: Node) -> SSAValue:
 @onnx_operator("SequenceAt")
 @takes_values
 def sequence_at(node: Node) -> Value:
-    """The element at a position; at one that is computed, elements are rows of one tensor."""
+    """The element at a position; for a computed position, the elements are stacked."""
     items = sequence_of(node).items
     if node.known(1) is None and items and (found := _computed_element(node, items)) is not None:
         return found
@@ -69,7 +69,7 @@ def sequence_at(node: Node) -> Value:
 
 
 def _computed_element(node: Node, items: tuple[Value, ...]) -> Value | None:
-    """The element at a position that is computed; `None` where elements differ in their types."""
+    """The element at a computed position; `None` if the elements' types differ."""
     tensors = [item.numbers if isinstance(item, Strings) else item for item in items]
     values = [value for value in tensors if isinstance(value, SSAValue)]
     if len(values) < len(items) or any(value.type != values[0].type for value in values):
@@ -83,7 +83,7 @@ def _computed_element(node: Node, items: tuple[Value, ...]) -> Value | None:
 @onnx_operator("SequenceInsert")
 @takes_values
 def sequence_insert(node: Node) -> TensorSequence:
-    """The sequence with a tensor before a position, by default at its end."""
+    """Insert an element before a position, by default at the end."""
     sequence = sequence_of(node)
     items = list(sequence.items)
     items.insert(_position(node, 2, len(items), len(items), len(items)), node.operand(1))
@@ -93,7 +93,7 @@ def sequence_insert(node: Node) -> TensorSequence:
 @onnx_operator("SequenceErase")
 @takes_values
 def sequence_erase(node: Node) -> TensorSequence:
-    """The sequence without the element at a position, by default the last."""
+    """Remove the element at a position, by default the last."""
     sequence = sequence_of(node)
     items = list(sequence.items)
     del items[_position(node, 1, len(items), -1, len(items) - 1)]
@@ -103,7 +103,7 @@ def sequence_erase(node: Node) -> TensorSequence:
 @onnx_operator("ConcatFromSequence")
 @takes_values
 def concat_from_sequence(node: Node) -> Value:
-    """The elements one after the other along `axis`, which is a new one with `new_axis`."""
+    """Concatenate the elements along `axis`, or stack them along a new axis with `new_axis`."""
     items = sequence_of(node).items
     if not items:
         raise ModelError("ConcatFromSequence: a sequence without elements has no shape", node=node.name)
@@ -126,7 +126,11 @@ def concat_from_sequence(node: Node) -> Value:
 @onnx_operator("SplitToSequence")
 @takes_values
 def split_to_sequence(node: Node) -> TensorSequence:
-    """Parts of a tensor along `axis`: of the sizes given, of one size, or single elements, by `keepdims` without it."""
+    """
+    Split a tensor along `axis` into parts of the given sizes, of one size, or by default of single elements.
+
+    Parts of single elements lose the axis unless `keepdims`.
+    """
     value = node.operand()
     tensor = value.numbers if isinstance(value, Strings) else node.input()
     axis = normalize_axis(node.int("axis", 0), rank_of(tensor))
@@ -144,7 +148,7 @@ def split_to_sequence(node: Node) -> TensorSequence:
 
 
 def _lengths(node: Node, size: int) -> list[int]:
-    """The sizes of the parts along the axis; raises `ModelError` where they do not make up the whole."""
+    """The sizes of the parts along the axis; raises `ModelError` if their sum is not `size`."""
     if node.optional(1) is None:
         return [1] * size
     lengths_given = node.array(1, "the sizes of the parts")
@@ -161,7 +165,7 @@ def _lengths(node: Node, size: int) -> list[int]:
 
 
 def _without_shape(value: Value) -> onnx.TypeProto:
-    """The type of a tensor of any shape."""
+    """The type of a value, without its shape."""
     found = type_of_value(value)
     found.tensor_type.ClearField("shape")
     return found
@@ -170,7 +174,7 @@ def _without_shape(value: Value) -> onnx.TypeProto:
 @onnx_operator("SequenceMap")
 @takes_values
 def sequence_map(node: Node) -> list[Value | None] | None:
-    """The body on each element of a sequence, and of others as long; tensors are given to each as they are."""
+    """Apply the body to each element of sequences of the same length; tensors are passed to each call unchanged."""
     first = sequence_of(node)
     others = [node.operand(position) for position in range(1, len(node.operands))]
     for position, other in enumerate(others, 1):

@@ -1,4 +1,4 @@
-"""What an ONNX model takes and gives, without importing its nodes."""
+"""The signature of an ONNX model, without importing its nodes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def free_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, Dimension])
 
 
 def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> dict[str, int]:
-    """The sizes of the free dimensions of inputs that stand for something; raises `OptionError` where none does."""
+    """Sizes of free dimensions of inputs, given by denotation; raises `OptionError` for an unknown denotation."""
     found: dict[str, int] = {}
     seen: set[str] = set()
     for value in open_model(source).proto.graph.input:
@@ -60,11 +60,11 @@ def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> 
 
 def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature:
     """
-    The inputs and outputs of a model; `dimensions` gives free dimensions of inputs their sizes.
+    The inputs and outputs of a model; `dimensions` has sizes of free dimensions of inputs.
 
-    Outputs have what the model says of them, and where that is nothing, what ONNX infers; extents that it infers to be
-    others than the model says are free. Raises `GlowError` where the
-    import would, whatever sizes there are: for operators that are not supported, and for wrong `dimensions`.
+    Outputs have their declared types, or else those that ONNX infers; extents whose inferred values differ from the
+    declared ones are free. Raises `GlowError` for unsupported operators and for wrong `dimensions`, as the import
+    would.
     """
     try:
         plain = inlined(model.proto)
@@ -86,14 +86,14 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
 
 
 def _fixed(sizes: Sequence[int | str] | None, fixed: Mapping[str, int]) -> tuple[int | str, ...] | None:
-    """Sizes of an input with those in the place of free dimensions that are given."""
+    """The sizes of an input, with free dimensions replaced by given sizes."""
     if sizes is None:
         return None
     return tuple(fixed.get(size, size) if isinstance(size, str) else size for size in sizes)
 
 
 def _dtype(value: onnx.ValueInfoProto) -> str:
-    """The element type of a tensor; empty where the model does not say one."""
+    """The element type of a tensor; empty if it is not declared."""
     kind = value.type.tensor_type.elem_type
     if kind == onnx.TensorProto.STRING:
         return STRING
@@ -101,12 +101,12 @@ def _dtype(value: onnx.ValueInfoProto) -> str:
 
 
 def _tensor(value: onnx.ValueInfoProto, sizes: tuple[int | str, ...] | None) -> Argument:
-    """An input or output that is a tensor of these sizes."""
+    """The argument for a tensor with these sizes."""
     return Argument(value.name, _dtype(value), sizes, unknown=unknown_words(value))
 
 
 def value_argument(value: onnx.ValueInfoProto) -> Argument:
-    """An input or output of a graph as the graph declares it, whatever it is."""
+    """The argument for an input or output of a graph, of any type, as declared."""
     if value.type.WhichOneof("value") in ("tensor_type", None):
         sizes = declared_sizes(value) if value.type.tensor_type.HasField("shape") else None
         return _tensor(value, None if sizes is None else tuple(sizes))
@@ -114,21 +114,21 @@ def value_argument(value: onnx.ValueInfoProto) -> Argument:
 
 
 def _output(value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]) -> Argument:
-    """An output as far as the model says what it is, and its nodes the sizes that are `given`."""
+    """The argument for an output; `given` are its sizes inferred from nodes."""
     if value.type.WhichOneof("value") not in ("tensor_type", None):
         return Argument(value.name, "", (), type_words(value.type))
     return _tensor(value, _without_inconsistencies(value, given, fixed))
 
 
 def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
-    """The outputs with their types, inferred where the model does not say them and ONNX can infer them."""
+    """The outputs with their types; undeclared ones are inferred if ONNX can."""
     if all(value.type.tensor_type.HasField("shape") for value in model.graph.output):
         return model.graph.output
     return inferred(model).graph.output
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model with the shapes that ONNX infers, or as it is, where ONNX cannot."""
+    """The model with the shapes that ONNX infers, or unchanged if inference fails."""
     if lacks_operands(model):
         return model
     try:
@@ -138,7 +138,7 @@ def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
-    """The sizes that nodes give outputs whose numbers the model says, as far as ONNX infers them."""
+    """The sizes of outputs that ONNX infers from nodes alone; empty if the model declares no constant sizes."""
     if not any(isinstance(size, int) for value in model.graph.output for size in declared_sizes(value)):
         return {}
     bare = onnx.ModelProto()
@@ -147,7 +147,7 @@ def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
     outputs = [value for value in inferred(bare).graph.output if value.type.tensor_type.HasField("shape")]
     for value in outputs:
         for size in value.type.tensor_type.shape.dim:
-            if size.dim_param.startswith("unk__"):  # ONNX makes names up for what it does not know.
+            if size.dim_param.startswith("unk__"):  # ONNX's name for an unknown size.
                 size.ClearField("dim_param")
     return {value.name: declared_sizes(value) for value in outputs}
 
@@ -156,9 +156,10 @@ def _without_inconsistencies(
     value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]
 ) -> tuple[int | str, ...] | None:
     """
-    The sizes that a model says an output has; free where its nodes give others, which calls warn of.
+    The declared sizes of an output; those that contradict the nodes are free, and calls warn of them.
 
-    `given` has those by nodes, if ONNX infers them: labels that are no dimension's are what it does not know.
+    `given` are the sizes inferred from nodes, if ONNX can infer them; sizes that it does not know have labels
+    `output.axis`.
     """
     if not value.type.tensor_type.HasField("shape"):
         return None
@@ -179,8 +180,8 @@ def _without_inconsistencies(
 
 
 def _check_operators(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> None:
-    """Raise `UnsupportedOperatorsError` for operators that no importer knows, and that the standard does not define."""
-    label_of = cache(partial(unknown_operator, opsets=opsets))  # To look through all importers takes its time.
+    """Raise `UnsupportedOperatorsError` for operators with neither an importer nor a body in the standard."""
+    label_of = cache(partial(unknown_operator, opsets=opsets))  # Searching all importers is slow.
     unknown = [(label, node_name(node)) for node in nodes if (label := label_of(node.domain, node.op_type))]
     if unknown:
         raise UnsupportedOperatorsError(unknown)

@@ -1,9 +1,10 @@
 """
-Loops of ONNX whose state changes its size from trip to trip, or whose number of trips nothing bounds.
+ONNX loops whose carried values change size between trips, or whose trip count is unbounded.
 
-State whose size changes is carried in a buffer that has room for the largest one, beside a number that says how much of
-it there is; a trip binds a symbol to that. How large it gets follows from what a trip adds, and how many there are.
-Where nothing bounds these, there is room for so many trips: a call that needs more fails, and is made again with more.
+A carried value whose size changes is stored in a buffer with the capacity for its largest size, together with its
+actual size; in each trip, a symbol is bound to that size. The capacity follows from the growth in a trip and the number
+of trips. If these are unbounded, there is capacity for a limited number of trips: a call that needs more fails, and is
+repeated with a larger capacity.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 
 MAX_ATTEMPTS = 16
-"""How often a body is looked at, until it is known which sizes change, and how."""
+"""The maximum number of trial imports of a body, to find out which sizes change, and how."""
 
 ValueAxis = tuple[int, int]
 """A carried value, and one of its axes."""
@@ -43,10 +44,10 @@ ValueAxis = tuple[int, int]
 
 def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Sequence[Size] = ()) -> list[SSAValue]:
     """
-    What a trip yields, with the numbers that the body declares for sizes that its nodes compute.
+    The values that a trip yields, with declared sizes in place of sizes that the body computes.
 
-    A call fails where these are others. Sizes that follow from those `known` stay, as does state that is carried in
-    with another size than the body declares.
+    A call fails if a size differs from the declared one. Sizes that depend on `known` ones only are kept, and so are
+    those of carried values whose initial size differs from the declared one.
     """
     own = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)} - set(symbols_of(known))
     found, carried = list(yielded), [None, *node.inputs[2:]]
@@ -66,7 +67,7 @@ def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Se
 
 
 def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
-    """Raise for rows whose sizes the body finds out anew in each trip."""
+    """Raise `UnsupportedError` for rows whose sizes the body computes in each trip."""
     bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
     for position, row in enumerate(rows):
         if changing := bound.intersection(mentioned([row], [])):
@@ -76,48 +77,48 @@ def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
 
 @dataclass
 class Changing:
-    """Axes of carried values that have one size, which changes from trip to trip."""
+    """Axes of carried values that share a size, which changes between trips."""
 
     axes: list[ValueAxis]
     first: Size
-    """The size in front of the loop."""
+    """The size before the loop."""
     most: int
-    """The largest size with which a trip begins."""
+    """The largest size at the start of a trip."""
     least: int
     capacity: int
-    """The largest size that a trip gives."""
+    """The largest size at the end of a trip."""
     step: int | None = None
-    """How much longer each trip makes it, where that is known."""
+    """The growth in each trip, if it is constant."""
 
 
 @dataclass
 class Trial:
-    """A body that has been imported: what its trips take and give."""
+    """A trial import of the body."""
 
     body: Body
     sizes: list[Size]
-    """The sizes that change, as each trip finds them."""
+    """The symbols of the changing sizes at the start of a trip."""
     yielded: list[SSAValue]
 
 
 @dataclass
 class SizedLoop:
-    """A Loop of which sizes change, or nothing bounds the trips."""
+    """The import of a Loop whose sizes change, or whose trips are unbounded."""
 
     node: Node
     initial: Sequence[SSAValue]
     count: Size | SSAValue | None
-    """The number of trips, as far as something says it."""
+    """The trip count, if there is one."""
     condition: bool | SSAValue
     changing: list[Changing] = field(default_factory=list[Changing])
     most_trips: int = 0
     is_limited: bool = False
-    """Whether there is room for some trips only."""
+    """Whether there is capacity for a limited number of trips only."""
     _is_exact: bool = False
-    """Whether there are as many trips as the number of them says."""
+    """Whether the loop always makes `count` trips."""
 
     def run(self) -> list[SSAValue] | None:
-        """The results; `None` where a node inside is not supported."""
+        """The results; `None` if a node of the body is not supported."""
         rows = len(self.node.subgraph("body").output) - 1 - len(self.initial)
         if not isinstance(self.count, SSAValue | None):
             self.most_trips = largest(self.count)
@@ -133,7 +134,7 @@ class SizedLoop:
         raise self.node.unsupported("sizes of its carried values change irregularly")
 
     def _limit(self) -> None:
-        """Take so many trips that there is room for; raises `InputValuesError` where nobody has said how many."""
+        """Limit the loop to the trips it has capacity for; raises `InputValuesError` if no capacity was given."""
         if not self.is_limited:
             self.most_trips = self._capacity()
             self.is_limited = True
@@ -152,7 +153,7 @@ class SizedLoop:
     # ---- The body
 
     def _tried(self) -> Trial | None:
-        """The body with what is known so far of sizes that change."""
+        """Import the body, with the changing sizes known so far."""
         node = self.node
         counts = [scalar(node, item.first) for item in self.changing]
         carried = list(self.initial)
@@ -178,7 +179,7 @@ class SizedLoop:
         return Trial(body, sizes, as_declared(node, body.block, yielded, sizes))
 
     def _is_settled(self, trial: Trial) -> bool:
-        """Whether what a trip gives is as large as has been thought; learns from it where it is not."""
+        """Whether a trial yields the expected sizes; otherwise updates `changing`."""
         known = {index: number for number, item in enumerate(self.changing) for index in item.axes}
         is_settled, following = True, trial.yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
@@ -198,7 +199,7 @@ class SizedLoop:
         return is_settled
 
     def _check_alike(self, position: int, before: SSAValue, after: SSAValue) -> None:
-        """Raise for a value whose element type or rank changes from trip to trip."""
+        """Raise an error for a value whose element type or rank changes between trips."""
         types = [element_of(value) for value in (before, after)]
         if types[0] != types[1]:
             reason = f"Loop: carried value {position} is of {types[0]}, and of {types[1]} after the first iteration"
@@ -208,7 +209,7 @@ class SizedLoop:
             raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, then {ranks[1]}")
 
     def _take_down(self, index: ValueAxis, first: Size, size: Size) -> None:
-        """An axis whose size changes; those of one size are thought to change together."""
+        """Record an axis whose size changes; axes with the same initial size are assumed to change together."""
         for item in self.changing:
             if item.first == first:
                 item.axes.append(index)
@@ -217,14 +218,14 @@ class SizedLoop:
         self.changing.append(Changing([index], first, largest(first), least, largest(first)))
 
     def _split(self, item: Changing, found: dict[ValueAxis, Size]) -> None:
-        """Axes of one size in front of the loop, of which trips make different ones."""
+        """Split axes with the same initial size that change differently."""
         self.changing.remove(item)
         for size in dict.fromkeys(found.values()):
             axes = [index for index, own in found.items() if own == size]
             self.changing.append(Changing(axes, item.first, largest(item.first), 0, largest(item.first)))
 
     def _fits(self, item: Changing, before: Size, after: Size) -> bool:
-        """Whether there is room for a size after an iteration that finds `before`; makes it where there is not."""
+        """Whether the capacity suffices for the size `after` a trip that starts with `before`; else increases it."""
         wanted, was_limited = (item.most, item.least, item.capacity), self.is_limited
         step = after - before
         item.step = step if isinstance(step, int) else None
@@ -241,7 +242,7 @@ class SizedLoop:
     # ---- The loop
 
     def _emitted(self, trial: Trial) -> list[SSAValue]:
-        """The results of the loop."""
+        """Emit the loop; its results."""
         node, body, kept = self.node, trial.body, len(self.initial)
         rows = [Rows(row) for row in trial.yielded[1 + kept :]]
         condition, following, again = self._conditions(trial)
@@ -262,7 +263,12 @@ class SizedLoop:
         return self._results(found, kept, len(goes_on), is_counted)
 
     def _conditions(self, trial: Trial) -> tuple[SSAValue | None, SSAValue | None, SSAValue]:
-        """What the first trip and each next one depend on, if anything, and whether there is to be a next one."""
+        """
+        The conditions of the first and of each following trip, and whether the loop wants to go on.
+
+        Both conditions are `None` if the loop has an exact trip count. The last value does not take the capacity into
+        account.
+        """
         node, body, yielded = self.node, trial.body, trial.yielded[0]
         verify_scalar(yielded, i1, "the condition")
         known = node.fold(yielded)
@@ -290,12 +296,12 @@ class SizedLoop:
         return first, following, again
 
     def _sizes_behind(self, trial: Trial) -> list[Size]:
-        """The sizes that change, after an iteration."""
+        """The changing sizes after a trip."""
         following = trial.yielded[1:]
         return [sizes_of(following[item.axes[0][0]])[item.axes[0][1]] for item in self.changing]
 
     def _results(self, found: list[SSAValue], kept: int, limited: int, is_counted: bool) -> list[SSAValue]:
-        """What the loop gives as large as it is; a call fails where there was no room for all trips."""
+        """The results, cut to their actual sizes; a call fails if the capacity was insufficient."""
         node = self.node
         counts, rest = found[kept : kept + len(self.changing)], found[kept + len(self.changing) :]
         check = zero_unless(node, rest[0], f"{OUT_OF_CAPACITY} '{self._label}'") if limited else None
@@ -312,13 +318,13 @@ class SizedLoop:
         return [*finals, *stacked]
 
     def _final(self, item: Changing, count: SSAValue, check: SSAValue | None) -> Size:
-        """A size behind the last trip."""
+        """A size after the last trip."""
         if self._is_exact and item.step is not None and not isinstance(self.count, SSAValue | None):
             return self.count * item.step + item.first
         number = count if check is None else self.node.emit(AddOp, count, check)
         return self.node.bind_symbol(number, item.capacity, item.least, result=item.axes[0][0])
 
     def _checked(self, value: SSAValue, check: SSAValue) -> SSAValue:
-        """A value that nobody has without the call failing where the check fails."""
+        """Make a value depend on the check, so that using it fails the call if the check fails."""
         node = self.node
         return node.emit(GatherOp, node.emit(ReshapeOp, value, shape=(1, *sizes_of(value))), check, axis=0)

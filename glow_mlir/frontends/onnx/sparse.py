@@ -1,4 +1,4 @@
-"""Initializers by name, dense or sparse: a sparse one lists its elements that are not 0, and where they are."""
+"""Initializers by name, dense or sparse: a sparse one lists its nonzero elements and their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.frontends.onnx.types import element_of_onnx
 Initializer = onnx.TensorProto | onnx.SparseTensorProto
 
 MAX_DENSE = 1 << 31
-"""Elements at most of a sparse tensor, which is computed with in its dense form."""
+"""The maximum number of elements of a sparse tensor, which is converted to its dense form."""
 
 
 def initializers_of(graph: onnx.GraphProto) -> dict[str, Initializer]:
@@ -27,9 +27,9 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
     """
     The dense form of a sparse tensor.
 
-    Its indices are [elements], counted through the whole tensor, or [elements, axes]. Raises `ModelError` about `what`
-    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MAX_DENSE` elements and for
-    element types that are not supported.
+    Its indices are [elements], into the flattened tensor, or [elements, axes]. Raises `ModelError` about `what` for
+    indices that do not fit values or shape, and `UnsupportedError` for more than `MAX_DENSE` elements and for
+    unsupported element types.
     """
     element_of_onnx(proto.values.data_type, what)
     values, indices = (
@@ -50,5 +50,5 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
 
 
 def _limits(indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """What the indices are below."""
+    """The exclusive upper bounds of the indices."""
     return np.array(math.prod(shape) if indices.ndim == 1 else shape, np.int64)

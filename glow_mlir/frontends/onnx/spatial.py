@@ -1,4 +1,4 @@
-"""What ONNX's spatial operators share: windows and automatic padding."""
+"""Kernel shapes and padding of ONNX's spatial operators."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from glow_mlir.frontends.onnx.node import Node
 
 def kernel_shape(node: Node, weights: int = 1) -> Shape:
     """
-    The spatial sizes of the weights, the operand at that position.
+    The spatial sizes of the weights, the operand at position `weights`.
 
-    Raises `ModelError` where they have not as many axes as the input, or where the attribute says otherwise.
+    Raises `ModelError` if their rank differs from the input's, or if the attribute `kernel_shape` differs.
     """
     shape = node.shape(weights)
     if len(shape) != node.rank():
@@ -29,7 +29,7 @@ def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape, is_last
     """
     All leading paddings, then all trailing ones, from `pads` or `auto_pad`.
 
-    The spatial axes of the first operand are behind those of batch and channels, or between them where these are last.
+    The first operand is channels-first, or channels-last if `is_last`.
     """
     rank = len(kernel)
     mode = node.text("auto_pad", "NOTSET")

@@ -1,4 +1,4 @@
-"""Operators that move tensors of any elements, or compare them, on tensors of strings: they do it to their numbers."""
+"""Apply operators that only move or compare elements to tensors of strings, by their numbers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glow_mlir.frontends.onnx.values import Strings, Value
 STRING = "tensor(string)"
 
 ORDERED = frozenset({"Unique"})
-"""Operators that take strings and order them, which numbers do not say."""
+"""Operators that order strings, which is not possible by their numbers."""
 
 
 def on_strings(function: Callable[..., Any], node: Node) -> list[Value | None] | None:
     """
-    What an importer of numbers makes of strings, where the standard lets its operator have them.
+    Call an importer of numeric operands with the numbers of strings, if the standard allows strings as operands.
 
-    Results whose type is that of an operand of strings are strings. Raises `UnsupportedError` for any other operator.
+    Results that have the type of a string operand are strings. Raises `UnsupportedError` for any other operator.
     """
     schema = schema_of(node.domain, node.kind, node.version)
     if schema is None:
@@ -46,5 +46,5 @@ def on_strings(function: Callable[..., Any], node: Node) -> list[Value | None] |
 
 
 def _formal(formals: Sequence[Any], position: int) -> Any:
-    """The formal operand or result at a position; of those behind the last, which may be many, the last."""
+    """The formal operand or result at a position; the last one, which may be variadic, for all positions after it."""
     return formals[min(position, len(formals) - 1)]

@@ -1,4 +1,4 @@
-"""Loops that carry sequences, optionals or strings: each trip becomes nodes of its own."""
+"""Loops that carry sequences, optionals or strings: they are unrolled."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Structured, Value
 
 MAX_TRIPS = 1 << 12
-"""Trips at most that are written out."""
+"""The maximum number of unrolled trips."""
 
 
 def carries_structures(node: Node) -> bool:
-    """Whether a Loop carries what is no tensor of numbers."""
+    """Whether a Loop carries values other than numeric tensors."""
     return any(isinstance(operand, Structured) for operand in node.operands[2:])
 
 
 def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
     """
-    The inputs of the body of a Loop besides what is carried: the number of the trip, a scalar, and that there is one.
+    The inputs of a Loop's body before the carried values: the trip number, and the condition, which is true.
 
-    Both have the rank that the body declares, as onnxruntime gives them: writers of old models declare one axis.
+    Both have the rank that the body declares, as in onnxruntime: old models declare one axis.
     """
     given = node.optional(1)
     index = _declared_shape(node, 0, ())
@@ -36,16 +36,16 @@ def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def _declared_shape(node: Node, position: int, default: Shape) -> Shape:
-    """The shape of one element that the body of a Loop declares for an input."""
+    """The declared shape of a single-element input of a Loop's body: `()` or `(1,)`."""
     declared = node.subgraph("body").input[position].type.tensor_type
     return (1,) * len(declared.shape.dim[:1]) if declared.HasField("shape") else default
 
 
 def structured_loop(node: Node) -> list[Value] | None:
     """
-    The results of a Loop that carries values of any kind.
+    The results of a Loop that carries values of any type.
 
-    Its number of trips has to be known at import, or the condition of each. Raises `UnsupportedError` otherwise.
+    Its trip count, or the condition of each trip, must be known at import; otherwise raises `UnsupportedError`.
     """
     carried = [node.operand(position) for position in range(2, len(node.operands))]
     body = node.subgraph("body")
@@ -74,7 +74,7 @@ def structured_loop(node: Node) -> list[Value] | None:
 
 
 def _stacked(node: Node, column: Sequence[Value]) -> SSAValue:
-    """What the trips gave as one tensor."""
+    """Stack the rows of all trips."""
     values = [value for value in column if isinstance(value, SSAValue)]
     if len(values) < len(column) or any(value.type != values[0].type for value in values):
         raise ModelError("Loop: the rows of a result differ, or are not numeric tensors", node=node.name)

@@ -1,4 +1,4 @@
-"""Structures of values: the tensors that one consists of, and what is made of others in their place."""
+"""Structures of values: decompose a value into tensors, and rebuild it from other tensors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xdsl.ir import SSAValue
 from glow_mlir.frontends.onnx.values import OptionalValue, Strings, TensorSequence, Value
 
 Leaves = tuple[list[SSAValue], Callable[[Sequence[SSAValue]], Value]]
-"""The tensors that a value consists of, and what makes such a value of others."""
+"""The tensors of a value, and a function that builds a value of the same structure from other tensors."""
 
 
 def leaves_of(value: Value) -> Leaves:
-    """The tensors that a value consists of, in order, and what makes a value of that structure of others."""
+    """Decompose a value into its tensors, in order, and a function that rebuilds its structure."""
     match value:
         case Strings():
             return [value.numbers], lambda found: Strings(found[0])
@@ -34,7 +34,7 @@ def leaves_of(value: Value) -> Leaves:
 
 
 def rebuilt(inner: Iterable[Leaves], found: Sequence[SSAValue]) -> list[Value]:
-    """The values that were taken apart, of other leaves."""
+    """Rebuild decomposed values from the tensors `found`."""
     made: list[Value] = []
     for leaves, make in inner:
         made.append(make(found[: len(leaves)]))
@@ -43,7 +43,7 @@ def rebuilt(inner: Iterable[Leaves], found: Sequence[SSAValue]) -> list[Value]:
 
 
 def structure_of(value: Value) -> object:
-    """What tells values of other structures apart."""
+    """A key that is equal for values of the same structure."""
     match value:
         case TensorSequence():
             return ("sequence", *map(structure_of, value.items))

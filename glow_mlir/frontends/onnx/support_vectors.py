@@ -1,4 +1,4 @@
-"""The support vector machines of ai.onnx.ml (libsvm's, by Chang and Lin)."""
+"""The support vector machines of ai.onnx.ml, which are those of libsvm (Chang and Lin)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _affine(node: Node, value: SSAValue, factor: float, offset: float) -> SSAVal
 
 
 def _gaussian(node: Node, rows: SSAValue, vectors: np.ndarray, products: SSAValue, gamma: float) -> SSAValue:
-    """exp(−gamma · |x − v|²), whose distance is |x|² − 2 x·v + |v|²."""
+    """exp(−gamma · |x − v|²), where the squared distance is |x|² − 2 x·v + |v|²."""
     squares = node.emit(ReduceSumOp, node.emit(MulOp, rows, rows), axes=[1], keepdims=True)
     own = node.constant(np.square(vectors.astype(np.float64)).sum(axis=1).astype(np.float32), "squares")
     distance = node.emit(SubOp, node.emit(AddOp, squares, own), node.emit(MulOp, products, node.splat(2.0, products)))
@@ -70,7 +70,7 @@ def _gaussian(node: Node, rows: SSAValue, vectors: np.ndarray, products: SSAValu
 
 
 def _vectors(node: Node, count: int, rows: SSAValue) -> np.ndarray:
-    """The support vectors [count, C]; raises `ModelError` where they are others than the features ask for."""
+    """The support vectors [count, C]; raises `ModelError` if their number or width is wrong."""
     numbers = np.array(node.floats("support_vectors"), np.float32)
     columns = sizes_of(rows)[1]
     width = len(numbers) // max(count, 1)
@@ -81,7 +81,7 @@ def _vectors(node: Node, count: int, rows: SSAValue) -> np.ndarray:
 
 
 def _numbers(node: Node, name: str, count: int) -> np.ndarray:
-    """A list of so many floats."""
+    """A list of `count` floats; raises `ModelError` for another length."""
     found = np.array(node.floats(name), np.float32)
     if len(found) != count:
         raise ModelError(f"{node.kind}: '{name}' has {len(found)} numbers, not {count}", node=node.name)
@@ -91,9 +91,9 @@ def _numbers(node: Node, name: str, count: int) -> np.ndarray:
 @onnx_operator("SVMRegressor", domain=ML)
 def svm_regressor(node: Node) -> SSAValue:
     """
-    The sum of kernels with support vectors, or the product with coefficients where there are none, as f32 [N, 1].
+    The weighted sum of kernels with support vectors, or without any the product with coefficients, as f32 [N, 1].
 
-    A post-transform changes nothing, as in onnxruntime.
+    The post-transform is ignored, as in onnxruntime.
     """
     rows = rows_of(node)
     offset = node.splat(node.floats("rho", (0.0,))[0], f32)
@@ -112,8 +112,10 @@ def svm_regressor(node: Node) -> SSAValue:
 @onnx_operator("SVMClassifier", domain=ML)
 def svm_classifier(node: Node) -> tuple[Value, SSAValue]:
     """
-    The class with most votes of pairs of classes, the first of several, and the scores: of the pairs, or probabilities
-    where sigmoids of the scores are given. Without support vectors, coefficients give scores of classes.
+    The class with the most votes of pairs of classes, the first one in a tie; and the scores.
+
+    The scores are those of the pairs, or class probabilities if `prob_a` is given. Without support vectors, the model
+    is linear.
     """
     rows, classes = rows_of(node), label_count(node)
     counts = node.ints("vectors_per_class", ())
@@ -130,7 +132,7 @@ def svm_classifier(node: Node) -> tuple[Value, SSAValue]:
 
 
 def _pairs(node: Node, rows: SSAValue, counts: tuple[int, ...]) -> SSAValue:
-    """The score of each pair of classes, above 0 where the first one has it, as f32 [N, pairs]: one product."""
+    """The scores of pairs of classes, positive if the first class wins, as f32 [N, pairs]; computed by one product."""
     total, classes = sum(counts), len(counts)
     kernels = _kernel(node, rows, _vectors(node, total, rows))
     coefficients = _numbers(node, "coefficients", total * (classes - 1)).reshape(classes - 1, total)
@@ -146,7 +148,7 @@ def _pairs(node: Node, rows: SSAValue, counts: tuple[int, ...]) -> SSAValue:
 
 
 def _most_votes(node: Node, scores: SSAValue, classes: int) -> SSAValue:
-    """The class that wins most pairs: votes are a product with who wins where, and who loses."""
+    """The class that wins most pairs; votes are counted by a product with a matrix of gains."""
     pairs = list(combinations(range(classes), 2))
     gains = np.zeros((len(pairs), classes), np.float32)
     base = np.zeros(classes, np.float32)
@@ -159,7 +161,7 @@ def _most_votes(node: Node, scores: SSAValue, classes: int) -> SSAValue:
 
 
 def _sigmoids(node: Node, scores: SSAValue, classes: int) -> SSAValue:
-    """The probability of the first class of each pair, 1 / (1 + exp(a · score + b)), by Platt."""
+    """The probability of the first class of each pair, 1 / (1 + exp(a · score + b)) (Platt scaling)."""
     pairs = classes * (classes - 1) // 2
     factors, offsets = (node.constant(_numbers(node, name, pairs), name) for name in ("prob_a", "prob_b"))
     exponents = node.emit(AddOp, node.emit(MulOp, scores, factors), offsets)
@@ -167,7 +169,7 @@ def _sigmoids(node: Node, scores: SSAValue, classes: int) -> SSAValue:
 
 
 def _raw(node: Node, scores: SSAValue, classes: int) -> SSAValue:
-    """The scores of pairs; of two classes that of each, or what is missing to 1 where there is a post-transform."""
+    """The scores of pairs; for two classes, one score per class, whose form depends on the post-transform."""
     word = node.text("post_transform", "NONE")
     if classes != 2:
         return transformed(node, scores, word)
@@ -182,8 +184,10 @@ def _raw(node: Node, scores: SSAValue, classes: int) -> SSAValue:
 
 def _linear(node: Node, rows: SSAValue, classes: int) -> tuple[Value, SSAValue]:
     """
-    Products with one vector of coefficients for each class, whatever the kernel is. Of two, the second is chosen where
-    any score is above 0, or a half where no coefficient is negative, as in onnxruntime.
+    Classify by products with one vector of coefficients for each class, ignoring the kernel.
+
+    As in onnxruntime, the second of two classes is chosen if any score is above 0, or at least 0.5 if no coefficient
+    is negative.
     """
     numbers = np.array(node.floats("coefficients"), np.float32)
     if len(numbers) % classes:

@@ -1,4 +1,4 @@
-"""ONNX's operators of training: gradients, and optimizers that change tensors by them."""
+"""ONNX's training operators: gradients and optimizers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DOMAIN = "ai.onnx.preview.training"
 @onnx_operator("Gradient", domain=DOMAIN)
 def gradient(node: Node) -> Sequence[SSAValue]:
     """
-    The derivatives of the sum of the tensor `y` with regard to those that `xs` names; `zs` are held constant.
+    The gradients of the sum of the tensor `y` with respect to the tensors named in `xs`; `zs` are held constant.
 
-    Values are those from which `y` was computed; other ones, with which it would be computed anew, are not supported.
+    Operands must be the values from which `y` was computed; recomputation from other values is not supported.
     """
     sources = node.texts("xs")
     names = [*sources, *node.texts("zs", ())]
@@ -36,19 +36,19 @@ def gradient(node: Node) -> Sequence[SSAValue]:
     target = node.named(node.text("y"))
     results = node.emit_all(GradientOp, target, None, [node.input(position) for position in range(len(sources))])
     for result in results:
-        node.builder.folding.tell(result, None)  # A pass puts operators in its place, of which nothing is known here.
+        node.builder.folding.tell(result, None)  # Not known before a pass replaces it.
     return results
 
 
 class _Update(ABC):
     """
-    How an optimizer changes a tensor `x` by its gradient `g`; `kept` is what it keeps for it.
+    An optimizer's update of a tensor `x` by its gradient `g`; `kept` is the optimizer's state for the tensor.
 
-    `rate` is the learning rate and `count` how many updates there were, a scalar of f64.
+    `rate` is the learning rate, `count` the number of previous updates, an f64 scalar.
     """
 
     KEPT: ClassVar[int] = 1
-    """How many tensors it keeps for each."""
+    """The number of state tensors for each tensor."""
 
     def __init__(self, node: Node) -> None:
         self.formulas = Formulas(node)
@@ -57,16 +57,16 @@ class _Update(ABC):
         self.count = converted(self.formulas.of(node.input(1)), WIDE)
 
     def regularized(self, x: Tensor, g: Tensor) -> Tensor:
-        """The gradient of the loss and of half the squares times `norm_coefficient`."""
+        """The gradient with L2 regularization, weighted by `norm_coefficient`."""
         return g + x * self.norm if self.norm else g
 
     @abstractmethod
     def updated(self, x: Tensor, g: Tensor, *kept: Tensor) -> Sequence[Tensor]:
-        """The tensor after an update, and what is kept."""
+        """The tensor after an update, and the new state."""
 
 
 class Adagrad(_Update):
-    """Steps are divided by the root of the sum of the squares of all gradients."""
+    """Adagrad: steps are divided by the root of the sum of squares of all gradients."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -81,7 +81,7 @@ class Adagrad(_Update):
 
 
 class Adam(_Update):
-    """Steps are running means of gradients, divided by the root of those of their squares."""
+    """Adam: steps are running means of gradients, divided by the root of running means of their squares."""
 
     KEPT: ClassVar[int] = 2
 
@@ -102,7 +102,7 @@ class Adam(_Update):
 
 
 class Momentum(_Update):
-    """Steps are sums of gradients of which the former have less weight; with `nesterov`, of the next one, too."""
+    """Momentum: steps are sums of gradients with decaying weights; with `nesterov`, they look one step ahead."""
 
     MODES: ClassVar[tuple[str, ...]] = ("standard", "nesterov")
 
@@ -113,7 +113,7 @@ class Momentum(_Update):
         if self.mode not in self.MODES:
             hint = f"it is one of {', '.join(self.MODES)}"
             raise ModelError(f"Momentum: mode '{self.mode}' does not exist", node=node.name, hint=hint)
-        # The first gradient is taken whole.
+        # The first gradient has weight 1.
         self.weight = self.formulas.kept(where(self.count > 0.0, self.count * 0.0 + node.float("beta"), 1.0))
 
     def updated(self, x: Tensor, g: Tensor, *kept: Tensor) -> Sequence[Tensor]:
@@ -131,13 +131,14 @@ def _optimizer(kind: type[_Update]) -> Callable[[Node], Sequence[SSAValue]]:
 
 def _all_updated(node: Node, kind: type[_Update]) -> Sequence[SSAValue]:
     """
-    All tensors, then what is kept for each, after an update.
+    All tensors, then all states, after an update.
 
-    Operands are rate and count, then all tensors, all gradients, and all that is kept; raises `ModelError` for others.
+    Operands are rate and count, then all tensors, all gradients, and all states; raises `ModelError` for another
+    number.
     """
     given, groups = node.present()[2:], 2 + kind.KEPT
     if not given or len(given) % groups:
-        hint = f"behind R and T there are {groups} for each tensor"
+        hint = f"R and T are followed by {groups} for each tensor"
         raise ModelError(f"{node.kind}: {len(given)} tensors", node=node.name, hint=hint)
     number, update = len(given) // groups, kind(node)
     operands = [update.formulas.of(value) for value in given]

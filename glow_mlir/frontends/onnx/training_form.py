@@ -1,4 +1,4 @@
-"""ONNX models as they are trained: nodes that compute otherwise then, and initializers that are parameters."""
+"""Training forms of ONNX models: nodes that behave differently in training, and initializers that are parameters."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from glow_mlir.support.dataclass import dataclass
 _FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
 
 _BY_MODE = 14
-"""The first opset in which `training_mode` says that a batch normalization takes statistics of its batch."""
+"""The first opset in which `training_mode` makes a batch normalization use the statistics of its batch."""
 
 _BY_OPERAND = 12
-"""The first opset in which an operand says that Dropout drops elements."""
+"""The first opset in which an operand makes Dropout drop elements."""
 
 _INFERENCE_ALONE = 7
-"""The first opset in which Dropout never does."""
+"""The first opset in which Dropout never drops elements."""
 
 _TRAINING = "training_mode.of.training"
-"""The initializer that says so."""
+"""The name of the initializer for Dropout's operand `training_mode`."""
 
 
 @dataclass(frozen=True)
 class TrainingForm:
-    """A model in training: `kept` has, for each output that the model did not have, the initializer that it becomes."""
+    """A model in training; `kept` maps each added output to the initializer that it updates."""
 
     model: onnx.ModelProto
     kept: dict[str, str]
@@ -40,11 +40,11 @@ class TrainingForm:
 
 def separated(model: onnx.ModelProto) -> onnx.ModelProto:
     """
-    A copy of a model as it infers, without functions of its own, in which what `Identity` gives of a vector is an
-    initializer too.
+    A copy of a model in its inference form, with functions inlined, in which an `Identity` of a vector becomes a
+    separate initializer.
 
-    Exporters write those of equal values once, as PyTorch's do with biases, scales and statistics that nothing has
-    trained yet. Matrices that are equal are meant to be one, as an embedding and the layer behind a decoder.
+    Exporters such as PyTorch's write initializers of equal value once: untrained biases, scales and statistics.
+    Matrices stay shared, because that is intended, as for an embedding and the output layer of a decoder.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(inlined(model))
@@ -69,9 +69,9 @@ def separated(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _infer(model: onnx.ModelProto) -> None:
     """
-    Let nodes that compute as in training, where a model was exported so, compute as in inference.
+    Switch nodes that were exported in training mode to inference.
 
-    Normalizations whose running statistics somebody reads stay as they are.
+    Normalizations whose running statistics are used do not change.
     """
     graph, opset = model.graph, _opset(model)
     read = {name for node in graph.node for name in node.input} | {output.name for output in graph.output}
@@ -91,10 +91,10 @@ def _opset(model: onnx.ModelProto) -> int:
 
 def training_form(model: onnx.ModelProto) -> TrainingForm:
     """
-    A copy of a model as it is in training.
+    A copy of a model in its training form.
 
-    Normalizations of batches take the statistics of these, and update the running ones; Dropout drops elements. Nodes
-    in branches and loops stay as they are.
+    Batch normalizations use the statistics of the batch, and update the running ones; Dropout drops elements. Nodes in
+    branches and loops do not change.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -114,7 +114,7 @@ def training_form(model: onnx.ModelProto) -> TrainingForm:
 
 
 def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
-    """Let a normalization take the statistics of its batch; gives what its running statistics become."""
+    """Let a normalization use the statistics of its batch; returns output → running statistic."""
     if opset >= _BY_MODE:
         _forget(node, "training_mode")
         node.attribute.append(helper.make_attribute("training_mode", 1))
@@ -122,7 +122,7 @@ def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
         _forget(node, "is_test")
     statistics = list(node.input[3:5])
     wanted = [f"{name}.next" for name in statistics]
-    if opset < _BY_MODE:  # All results, those of the batch among them, are there or none.
+    if opset < _BY_MODE:  # All five results are required, including those of the batch.
         wanted += [f"{name}.of.batch" for name in statistics]
     given = [*node.output[1:], *[""] * len(wanted)]
     results = [result or wish for result, wish in zip(given, wanted, strict=False)]
@@ -133,7 +133,7 @@ def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
 
 
 def _forget(node: onnx.NodeProto, name: str) -> None:
-    """Take an attribute away from a node."""
+    """Remove an attribute from a node."""
     attributes = [item for item in node.attribute if item.name != name]
     del node.attribute[:]
     node.attribute.extend(attributes)
@@ -143,7 +143,7 @@ def _dropping(node: onnx.NodeProto, opset: int) -> None:
     """
     Let a Dropout drop elements.
 
-    Raises `UnsupportedError` for one of opset 7 to 11, which is for inference alone, unless it drops nothing.
+    Raises `UnsupportedError` for opset 7 to 11, which has inference only, unless the ratio is 0.
     """
     if opset >= _BY_OPERAND:
         inputs = [*node.input, "", ""][:2]
@@ -157,7 +157,7 @@ def _dropping(node: onnx.NodeProto, opset: int) -> None:
 
 
 def statistics_of(graph: onnx.GraphProto) -> set[str]:
-    """The initializers that normalizations of batches update."""
+    """The initializers that batch normalizations update."""
     nodes = (node for node in graph.node if node.op_type == "BatchNormalization" and not plain_domain(node.domain))
     return {name for node in nodes for name in node.input[3:5]} & set(initializers_of(graph))
 
@@ -173,11 +173,11 @@ _SETTINGS: dict[str, Sequence[int]] = {
     "RoiAlign": (1,),
     "Upsample": (1,),
 }
-"""Operator → which of its operands say how it works, and are no parameters."""
+"""Operator → the positions of operands that are settings, not parameters."""
 
 
 def _settings_of(graph: onnx.GraphProto) -> set[str]:
-    """What says how operators work."""
+    """The names of operands that are settings."""
     return {
         node.input[position]
         for node in graph.node
@@ -188,8 +188,10 @@ def _settings_of(graph: onnx.GraphProto) -> set[str]:
 
 def parameters_of(graph: onnx.GraphProto) -> Sequence[str]:
     """
-    The initializers that training changes unless it is told others: tensors of floats with an axis or more, but for
-    running statistics of batches and what says how operators work, as the scales of a Resize.
+    The initializers that training changes by default.
+
+    These are float tensors of rank 1 or more, except for running statistics and settings such as the scales of a
+    Resize.
     """
     statistics = statistics_of(graph) | _settings_of(graph)
     return [

@@ -1,4 +1,4 @@
-"""All graphs, nodes and tensors of an ONNX model, those inside of nodes included."""
+"""All graphs, nodes and tensors of an ONNX model, including those of subgraphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import onnx
 
 
 def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs that are attributes of a node."""
+    """The graph attributes of a node."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
@@ -16,20 +16,20 @@ def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and those inside of its nodes, outer ones first."""
+    """A graph and its subgraphs, outer ones first."""
     yield graph
     yield from graphs_inside(graph.node)
 
 
 def graphs_inside(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
-    """The graphs inside of nodes, outer ones first."""
+    """The subgraphs of nodes, outer ones first."""
     for node in nodes:
         for inner in graphs_of(node):
             yield from all_graphs(inner)
 
 
 def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes and those of the graphs inside of them."""
+    """Nodes and the nodes of their subgraphs."""
     for node in nodes:
         yield node
         for graph in graphs_of(node):
@@ -37,7 +37,7 @@ def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def tensors_of(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
-    """The tensors that are attributes of a node, but none of graphs inside."""
+    """The tensor attributes of a node, without those of subgraphs."""
     for attribute in node.attribute:
         if attribute.HasField("t"):
             yield attribute.t
@@ -45,7 +45,7 @@ def tensors_of(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
 
 
 def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """The tensors of a model: in its graph, in graphs inside of nodes, and in its functions."""
+    """The tensors of a model: in its graph, in subgraphs, and in its functions."""
     for graph in all_graphs(model.graph):
         yield from graph.initializer
     for function in model.functions:

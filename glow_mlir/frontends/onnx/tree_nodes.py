@@ -1,4 +1,4 @@
-"""The nodes of ensembles of decision trees, as arrays: from the attributes of ONNX's operators to operands of ours."""
+"""The nodes of decision tree ensembles, as arrays: from attributes of ONNX's operators to operands of ours."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class Trees:
     """
-    The arrays of an ensemble as `TreeEnsembleOp` has them, but for the order of nodes.
+    The arrays of an ensemble, as in `TreeEnsembleOp` except for the order of nodes.
 
-    `links` [M, 2] are the children of each node, `tests` the relations for which its test holds, `weights` and
-    `targets` [L, K] those of the leaves.
+    `links` [M, 2] are the children of each node, `tests` the relations for which its test holds, and `weights` and
+    `targets` [L, K] belong to leaves.
     """
 
     features: np.ndarray
@@ -34,7 +34,7 @@ class Trees:
 
 
 def emit_trees(node: Node, x: SSAValue, trees: Trees, size: int, aggregate: str) -> SSAValue:
-    """The sums of the weights of leaves, or their extremes, for `size` targets."""
+    """Emit the ensemble: sums, minima or maxima of the weights of leaves, for `size` targets."""
     trees = _ordered(node, trees)
     _check_features(node, trees, node.sizes()[-1])
     if trees.weights.shape[1] == size and np.array_equal(trees.targets, _all_targets(trees, size)):
@@ -65,14 +65,14 @@ def _all_targets(trees: Trees, size: int) -> np.ndarray:
 
 
 def _check_features(node: Node, trees: Trees, columns: object) -> None:
-    """Raise `ModelError` for a feature that the input has not."""
+    """Raise `ModelError` for a feature that the input does not have."""
     most = int(trees.features.max())
     if trees.features.min() < 0 or (isinstance(columns, int) and most >= columns):
-        raise ModelError(f"{node.kind}: feature {most} of {columns} is tested", node=node.name)
+        raise ModelError(f"{node.kind}: feature {most} of {columns} does not exist", node=node.name)
 
 
 def _check_targets(node: Node, trees: Trees, size: int) -> None:
-    """Raise `ModelError` for a target that is none."""
+    """Raise `ModelError` for a target out of range."""
     if trees.targets.size and not -1 <= trees.targets.min() <= trees.targets.max() < size:
         raise ModelError(f"{node.kind}: a leaf is for target {trees.targets.max()} of {size}", node=node.name)
 
@@ -82,10 +82,10 @@ def _check_targets(node: Node, trees: Trees, size: int) -> None:
 
 def _ordered(node: Node, trees: Trees) -> Trees:
     """
-    The nodes that roots lead to, children behind their parents; of a tree, the larger subtree follows its parent.
+    Sort the reachable nodes: children come after their parents, and the larger subtree comes first.
 
-    A subtree that two nodes lead to stays one. There is at least one node. Raises `ModelError` where nodes lead in a
-    circle, also one that no root leads to: which node is the root could depend on it.
+    Shared subtrees are not duplicated. There is at least one node. Raises `ModelError` for a cycle, even an unreachable
+    one, because the choice of a root could depend on it.
     """
     if not len(trees.features):
         leaf = np.full((1, 2), -1)
@@ -110,7 +110,7 @@ def _ordered(node: Node, trees: Trees) -> Trees:
 
 
 def _check_circles(node: Node, trees: Trees) -> None:
-    """Raise `ModelError` where a node leads to itself, over others or at once."""
+    """Raise `ModelError` if nodes form a cycle."""
     leading = np.bincount(trees.links[trees.links >= 0], minlength=len(trees.links))
     frontier, left = np.flatnonzero(leading == 0), len(trees.links)
     while len(frontier):
@@ -125,14 +125,14 @@ def _check_circles(node: Node, trees: Trees) -> None:
 
 
 def _levels(trees: Trees) -> list[np.ndarray]:
-    """The nodes by the longest way that leads to each from a root."""
+    """The nodes grouped by the length of the longest path from a root."""
     level = np.full(len(trees.features), -1)
     frontier, depth = np.unique(trees.roots[trees.roots >= 0]), 0
     while len(frontier):
         level[frontier] = depth
         children = trees.links[frontier].reshape(-1)
         frontier, depth = np.unique(children[children >= 0]), depth + 1
-    if not level.max(initial=-1) + 1:  # All trees are leaves: a node that nothing leads to.
+    if not level.max(initial=-1) + 1:  # All trees are leaves: keep one unreachable node.
         return [np.zeros(1, np.int64)]
     order = np.argsort(level, kind="stable")
     counts = np.bincount(level[level >= 0])
@@ -140,14 +140,14 @@ def _levels(trees: Trees) -> list[np.ndarray]:
 
 
 def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The nodes of one tree after the other, larger subtrees before smaller ones; `None` where subtrees are shared."""
+    """The nodes in depth-first order, tree by tree, larger subtrees first; `None` if subtrees are shared."""
     reached = np.concatenate(levels)
     children = trees.links[reached].reshape(-1)
     children = children[children >= 0]
     roots = np.unique(trees.roots[trees.roots >= 0])
     if len(np.unique(children)) < len(children) or np.isin(roots, children).any():
         return None
-    sizes = np.zeros(len(trees.features) + 1, np.int64)  # The last one is that of leaves.
+    sizes = np.zeros(len(trees.features) + 1, np.int64)  # The last one is for leaves.
     for nodes in reversed(levels):
         sizes[nodes] = 1 + sizes[np.maximum(trees.links[nodes], -1)].sum(axis=1)
     positions = np.zeros(len(trees.features), np.int64)
@@ -168,9 +168,9 @@ def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | Non
 
 def without_sets(trees: Trees, members: Sequence[np.ndarray | None]) -> Trees:
     """
-    Tests for membership in sets as tests for their members, one after the other, that lead to one subtree.
+    Replace each test for membership in a set by a chain of tests for its members, with a shared subtree.
 
-    `members` has the set of each node that tests for one.
+    `members` has the set of each node, `None` for nodes with other tests.
     """
     if all(found is None for found in members):
         return trees

@@ -1,4 +1,4 @@
-"""ONNX's ensembles of decision trees."""
+"""ONNX's decision tree ensembles."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from glow_mlir.ir.registry import onnx_operator
 _DOMAIN = "ai.onnx.ml"
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
-"""Tests by their numbers in TreeEnsemble."""
+"""TreeEnsemble's tests, by number."""
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
-"""What becomes of weights, by its number in TreeEnsemble."""
+"""TreeEnsemble's aggregate functions, by number."""
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-"""What becomes of the sums, by its number in TreeEnsemble."""
+"""TreeEnsemble's post-transforms, by number."""
 
 
 @onnx_operator("TreeEnsemble", since=5, domain=_DOMAIN)
 def tree_ensemble(node: Node) -> SSAValue:
-    """Children are nodes or leaves, each with one weight; tests of membership have their sets in one list."""
+    """Children are nodes or leaves, each leaf with one weight; membership tests have their sets in one list."""
     modes = _array(node, "nodes_modes").astype(np.int64)
     x, thresholds = _comparable(node, _array(node, "nodes_splits"))
     weights = _array(node, "leaf_weights")
@@ -74,7 +74,7 @@ def tree_ensemble(node: Node) -> SSAValue:
 
 
 def _word(node: Node, name: str, words: Sequence[str], default: int) -> str:
-    """The word that an attribute has the number of."""
+    """The word whose number is an attribute; raises `ModelError` for an unknown number."""
     number = node.int(name, default)
     if not 0 <= number < len(words):
         raise ModelError(f"{node.kind}: {name} is {number}", node=node.name, hint=f"there are {', '.join(words)}")
@@ -82,7 +82,7 @@ def _word(node: Node, name: str, words: Sequence[str], default: int) -> str:
 
 
 def _members(node: Node, is_set: np.ndarray, dtype: np.dtype[np.floating]) -> list[np.ndarray | None]:
-    """The set of each node that tests for one, behind each of which in the list is a NaN."""
+    """The set of each node with a membership test, else `None`; in the attribute's list, a NaN ends each set."""
     if not is_set.any():
         return [None] * len(is_set)
     values = _array(node, "membership_values").astype(dtype)
@@ -95,7 +95,7 @@ def _members(node: Node, is_set: np.ndarray, dtype: np.dtype[np.floating]) -> li
 
 
 def _linked(node: Node, ids: np.ndarray, is_leaf: np.ndarray, nodes: int, leaves: int) -> np.ndarray:
-    """Nodes as they are, and leaves below zero."""
+    """Links to nodes by index, and to leaves by `-1 - index`; raises `ModelError` for a missing one."""
     if np.any(ids < 0) or np.any(ids >= np.where(is_leaf != 0, leaves, nodes)):
         raise ModelError(f"{node.kind}: a node has a missing child", node=node.name)
     return np.where(is_leaf != 0, -1 - ids, ids)
@@ -106,7 +106,7 @@ def _linked(node: Node, ids: np.ndarray, is_leaf: np.ndarray, nodes: int, leaves
 
 @onnx_operator("TreeEnsembleRegressor", domain=_DOMAIN)
 def tree_ensemble_regressor(node: Node) -> SSAValue:
-    """A post-transform other than PROBIT changes several targets alone, as in onnxruntime."""
+    """For a single target, only the post-transform PROBIT is applied, as in onnxruntime."""
     x, trees = _older(node, "target")
     size = node.int("n_targets", 1)
     sums = _aggregated(node, x, trees, size, node.text("aggregate_function", "SUM"))
@@ -121,7 +121,7 @@ def tree_ensemble_regressor(node: Node) -> SSAValue:
 
 @onnx_operator("TreeEnsembleClassifier", domain=_DOMAIN)
 def tree_ensemble_classifier(node: Node) -> tuple[Value, SSAValue]:
-    """Two classes go by rules of their own, which the standard does not tell: they are those of onnxruntime."""
+    """Two classes have special rules, which the standard does not specify: they are onnxruntime's."""
     x, trees = _older(node, "class")
     size, base = label_count(node), _base_values(node, trees.weights.dtype)
     if len(base) > (2 if size == 2 else size) or (size != 2 and len(base) not in (0, size)):
@@ -135,7 +135,7 @@ def tree_ensemble_classifier(node: Node) -> tuple[Value, SSAValue]:
 
 
 def _classes(node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
-    """The first class with the largest sum, of those that leaves of the row name, and the scores."""
+    """The first class with the largest sum, among classes named by the row's leaves; and the scores."""
     size = sizes_of(sums)[1]
     assert isinstance(size, int)
     candidates = sums
@@ -152,8 +152,10 @@ def _classes(node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.nda
 
 def _two_classes(node: Node, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
     """
-    The second class where its sum, or else that of the first, is above zero, or above a half where all weights are for
-    one class and not negative; and the scores, of which one sum gives both.
+    Classify by the sum of the second class if leaves name it, else by that of the first; and the scores.
+
+    The second class is chosen if that sum is above 0, or above 0.5 if all weights are for one class and not negative.
+    If there is one sum only, both scores are computed from it.
     """
     named = set(np.unique(trees.targets).tolist()) - {-1}
     is_binary, is_positive = len(named) == 1, not np.any(trees.weights < 0)
@@ -178,7 +180,7 @@ def _two_classes(node: Node, sums: SSAValue, trees: Trees, base: np.ndarray) -> 
 
 
 def _of_one_sum(node: Node, total: SSAValue, word: str, is_positive: bool) -> list[SSAValue]:
-    """The scores of two classes from the one sum that there is, which is that of the second."""
+    """The scores of two classes from a single sum, the score of the second class."""
     if word == "PROBIT":
         return [transformed(node, total, word), total]
     if word == "LOGISTIC":
@@ -195,9 +197,9 @@ def _column(node: Node, value: SSAValue, column: int) -> SSAValue:
 
 def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     """
-    The features and the trees of the operators in which nodes have numbers within a tree and leaves are nodes.
+    The features and trees of the older operators, in which nodes are numbered within a tree and leaves are nodes.
 
-    `leaf` is what their weights are for.
+    `leaf` is the prefix of the attributes of leaves: "target" or "class".
     """
     ids = _ints(node, "nodes_treeids"), _ints(node, "nodes_nodeids")
     modes, features = node.array_of("nodes_modes"), _ints(node, "nodes_featureids")
@@ -229,7 +231,7 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
 
 
 def _roots(trees: np.ndarray, children: Sequence[np.ndarray]) -> np.ndarray:
-    """The node of each tree that no other leads to; the first one where that does not say which."""
+    """The root of each tree: the only node without a parent, or else the first node."""
     is_child = np.zeros(len(trees), bool)
     for side in children:
         is_child[side] = True
@@ -241,7 +243,7 @@ def _roots(trees: np.ndarray, children: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class _Numbering:
-    """Where in the list a node is that has a number within a tree."""
+    """Tree and number of a node within it → its position in the list."""
 
     def __init__(self, node: Node, trees: np.ndarray, numbers: np.ndarray) -> None:
         self._node = node
@@ -251,7 +253,7 @@ class _Numbering:
         self._keys = keys[self._order]
 
     def of(self, trees: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """The places of nodes; raises `ModelError` where one is not there."""
+        """The positions of nodes; raises `ModelError` if one is missing."""
         keys = trees * self._span + numbers
         found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         if np.any(self._keys[found] != keys) or np.any(numbers < 0) or np.any(numbers >= self._span):
@@ -259,12 +261,12 @@ class _Numbering:
         return self._order[found]
 
     def is_unique(self) -> bool:
-        """Whether no number comes twice."""
+        """Whether the numbers within each tree are unique."""
         return bool(np.all(self._keys[1:] != self._keys[:-1]))
 
 
 def _numbering(node: Node, trees: np.ndarray, numbers: np.ndarray) -> _Numbering:
-    """Where nodes are; raises `ModelError` where a tree has two with one number."""
+    """The numbering of nodes; raises `ModelError` if numbers within a tree are not unique."""
     found = _Numbering(node, trees, numbers)
     if np.any(numbers < 0) or np.any(trees < 0) or not found.is_unique():
         raise ModelError(f"{node.kind}: nodes of a tree need distinct numbers", node=node.name)
@@ -274,14 +276,14 @@ def _numbering(node: Node, trees: np.ndarray, numbers: np.ndarray) -> _Numbering
 def _leaf_weights(
     node: Node, leaf: str, number: _Numbering, positions: np.ndarray, count: int, dtype: np.dtype[np.floating]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and targets of the leaves, [count, K] with as many as the leaf with most of them has."""
+    """Weights and targets of the leaves, [count, K], where K is the largest number of weights of a leaf."""
     weights, targets = _numbers(node, f"{leaf}_weights").astype(dtype), _ints(node, f"{leaf}_ids")
     ids = _ints(node, f"{leaf}_treeids"), _ints(node, f"{leaf}_nodeids")
     _same_length(node, len(weights), targets, *ids)
     if np.any(targets < 0):
         raise ModelError(f"{node.kind}: a weight is for {leaf} {targets.min()}", node=node.name)
     leaves = -1 - positions[number.of(*ids)]
-    is_leaf = leaves >= 0  # What is said of other nodes counts for nothing.
+    is_leaf = leaves >= 0  # Weights of inner nodes are ignored.
     weights, targets, leaves = weights[is_leaf], targets[is_leaf], leaves[is_leaf]
     order = np.lexsort([targets, leaves])
     leaves = leaves[order]
@@ -293,11 +295,11 @@ def _leaf_weights(
     return found, named
 
 
-# ---- attributes, and what becomes of sums
+# ---- attributes and sums
 
 
 def _tests(node: Node, words: Sequence[str], mode_indices: np.ndarray, picked: np.ndarray | None = None) -> np.ndarray:
-    """The relations for which the tests of nodes hold, each of which is one of the words."""
+    """The relations for which the tests of nodes hold; `mode_indices` are indices into `words`."""
     missing = _ints(node, "nodes_missing_value_tracks_true")
     if picked is not None and len(missing) > picked.max(initial=-1):
         missing = missing[picked]
@@ -313,7 +315,7 @@ def _tests(node: Node, words: Sequence[str], mode_indices: np.ndarray, picked: n
 
 
 def _comparable(node: Node, thresholds: np.ndarray) -> tuple[SSAValue, np.ndarray]:
-    """The features and the thresholds in the type in which they are compared: f64 where one of them is, else f32."""
+    """Features and thresholds, converted to the type of comparisons: f64 if either is f64, else f32."""
     is_wide = thresholds.dtype == np.float64 or node.element() == f64
     x = node.cast(node.input(), f64 if is_wide else f32)
     return x, thresholds.astype(np.float64 if is_wide else np.float32)
@@ -329,7 +331,7 @@ def _array(node: Node, name: str) -> np.ndarray:
 
 
 def _numbers(node: Node, name: str) -> np.ndarray:
-    """A list of floats, or the tensor that stands for it."""
+    """A list of floats, or the tensor attribute in its place."""
     if node.has(f"{name}_as_tensor"):
         return _array(node, f"{name}_as_tensor")
     return node.array_of(name).astype(np.float32)
@@ -340,13 +342,13 @@ def _base_values(node: Node, dtype: np.dtype[np.floating]) -> np.ndarray:
 
 
 def _same_length(node: Node, count: int, *arrays: np.ndarray) -> None:
-    """Raise `ModelError` where lists that belong together are not of one length."""
+    """Raise `ModelError` if lists that belong together differ in length."""
     if any(len(array) != count for array in arrays):
         raise ModelError(f"{node.kind}: attributes of nodes and leaves differ in length", node=node.name)
 
 
 def _aggregated(node: Node, x: SSAValue, trees: Trees, size: int, word: str) -> SSAValue:
-    """What the trees say, by target."""
+    """The aggregated weights for each target."""
     if word not in _AGGREGATES or size < 1 or not len(trees.roots):
         found = f"{len(trees.roots)} trees, {size} targets, and the aggregate_function {word}"
         raise ModelError(f"{node.kind} has {found}", node=node.name, hint=f"there are {', '.join(_AGGREGATES)}")

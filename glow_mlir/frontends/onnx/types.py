@@ -1,4 +1,4 @@
-"""Element types and shapes of ONNX values as ours."""
+"""Convert element types and shapes of ONNX values to ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.symbols import Dimension, labels_of
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
-    """The element type for an ONNX data type; raises `UnsupportedError` about `what` where there is none."""
+    """The element type for an ONNX data type; raises `UnsupportedError` about `what` if there is none."""
     name, numpy_name = names_of_element(kind)
     if numpy_name not in ELEMENT_TYPES:
         raise UnsupportedError(f"{what} has the element type {name}, which is not supported")
@@ -31,9 +31,9 @@ def element_of_onnx(kind: int, what: str) -> Attribute:
 
 @cache
 def names_of_element(kind: int) -> tuple[str, str]:
-    """The name of an ONNX data type, and that of its numpy dtype, empty where it has none."""
+    """The name of an ONNX data type, and of its numpy dtype, empty if it has none."""
     names = {number: name for name, number in onnx.TensorProto.DataType.items()}
-    # Strings have a numpy type as well, but one that says nothing to the user.
+    # The numpy dtype of strings, `object`, would not help the user.
     name = names.get(kind, f"number {kind}").lower()
     unknown = name == "string" or kind not in names or not kind
     return name, "" if unknown else helper.tensor_dtype_to_np_dtype(kind).name
@@ -50,24 +50,24 @@ def _kind_of(element: Attribute) -> int:
 
 
 def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
-    """The ONNX type of a value; an absent one has none."""
+    """The ONNX type of a value; empty for an absent one."""
     if value is None:
         return onnx.TypeProto()
     return helper.make_tensor_type_proto(onnx_kind(value), labels_of(sizes_of(value)))
 
 
 def tensor_type(kind: int) -> onnx.TypeProto:
-    """The type of tensors of an ONNX data type, of any shape."""
+    """The type of tensors of an ONNX data type, without a shape."""
     return helper.make_tensor_type_proto(kind, None)
 
 
 def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
     """
-    The sizes of a graph's input; free dimensions by their names.
+    The sizes of a graph's input; free dimensions are labels.
 
-    A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. An input without a rank has
-    that which `dimensions` say as `x.rank`, or as many axes as they give sizes; `None` where they say nothing of it.
-    Raises `UnsupportedError` for what is no tensor.
+    The label of a free dimension is its name, or else input and axis, as in `x.0`. The rank of an input without a
+    declared rank is `x.rank` of `dimensions`, or the number of axes to which they give sizes; the result is `None` if
+    they give neither. Raises `UnsupportedError` if the input is not a tensor.
     """
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
@@ -78,20 +78,20 @@ def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension])
 
 
 def input_element(value: onnx.ValueInfoProto) -> Attribute:
-    """The element type of a tensor that is a graph's input; strings are their numbers. Raises `UnsupportedError`."""
+    """The element type of a tensor input, i64 for strings; raises `UnsupportedError` for an unsupported type."""
     kind = value.type.tensor_type.elem_type
     return i64 if kind == onnx.TensorProto.STRING else element_of_onnx(kind, f"input '{value.name}'")
 
 
 def open_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
-    """`input_sizes` of what is a tensor."""
+    """`input_sizes` for a tensor."""
     if value.type.tensor_type.HasField("shape"):
         return tuple(declared_sizes(value))
     return _ranked_sizes(value.name, dimensions)
 
 
 def _ranked_sizes(name: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...] | None:
-    """The free dimensions of an input without a rank; raises `OptionError` for what is no rank."""
+    """The free dimensions of an input without a declared rank; raises `OptionError` for an invalid rank."""
     given = dimensions.get(rank_label(name))
     rank = whole_number(given) if given is not None else next(n for n in count() if f"{name}.{n}" not in dimensions)
     if rank is None or not 0 <= rank <= MAX_AXES:
@@ -100,16 +100,16 @@ def _ranked_sizes(name: str, dimensions: Mapping[str, Dimension]) -> tuple[str, 
 
 
 def negative_extents(value: onnx.ValueInfoProto) -> list[int]:
-    """The extents below 0 that a model declares for a tensor."""
+    """The negative extents that a model declares for a tensor."""
     extents = (size.dim_value for size in value.type.tensor_type.shape.dim if size.HasField("dim_value"))
     return [extent for extent in extents if extent < 0]
 
 
 def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
     """
-    The sizes that a model says a tensor has; free dimensions as in `input_sizes`.
+    The declared sizes of a tensor; free dimensions are labels as in `input_sizes`.
 
-    Negative extents, and names that only say that a size is unknown, are free dimensions without a name.
+    Negative extents, and names that only mean "unknown", are free dimensions without a name.
     """
     return [
         dimension.dim_value
@@ -122,16 +122,16 @@ def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
 
 
 UNKNOWN_SIZES = frozenset({"-1", "any", "n/a", "nan", "nil", "none", "null", "undefined", "unk", "unknown"})
-"""Names that exporters give to dimensions whose size they do not know, in lower case."""
+"""Names that exporters give to dimensions of unknown size, in lower case."""
 
 
 def says_unknown(name: str) -> bool:
-    """Whether the name of a dimension only says that its size is unknown: `None`, `?`, `*`, or nothing at all."""
+    """Whether the name of a dimension only means that its size is unknown: `None`, `?`, `*`, or an empty name."""
     return name.strip().lower() in UNKNOWN_SIZES or not name.strip("?* ")
 
 
 def unknown_words(value: onnx.ValueInfoProto) -> tuple[str, ...]:
-    """The names, axis by axis, with which a model says that it does not know a size; nothing where it has none."""
+    """For each axis the name that only means "unknown", else an empty string; empty if there is no such name."""
     names = [dimension.dim_param for dimension in value.type.tensor_type.shape.dim]
     words = tuple(name if says_unknown(name) else "" for name in names)
     return words if any(words) else ()
@@ -141,9 +141,9 @@ def input_types(
     inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Dimension]
 ) -> dict[str, TensorType[Attribute]]:
     """
-    The types of a graph's inputs; `dimensions` gives free dimensions their sizes, or bounds of symbols.
+    The types of a graph's inputs; `dimensions` has sizes of free dimensions, or bounds of symbols.
 
-    Raises what `input_sizes` and `input_shapes` raise.
+    Raises errors like `input_sizes` and `input_shapes`.
     """
     given = list(inputs)
     sizes = {value.name: input_sizes(value, dimensions) for value in given}
@@ -152,5 +152,5 @@ def input_types(
 
 
 def open_ranks(values: Iterable[onnx.ValueInfoProto]) -> set[str]:
-    """What the ranks are called that a model does not say of its inputs."""
+    """The labels of ranks that a model does not declare for its inputs."""
     return {rank_label(value.name) for value in values if not value.type.tensor_type.HasField("shape")}

@@ -1,4 +1,4 @@
-"""ONNX's values that are no tensors of numbers, as importers have them: strings, sequences, optionals and maps."""
+"""Representation of ONNX's values other than numeric tensors: strings, sequences, optionals and maps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Importer = TypeVar("Importer", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Strings:
-    """A tensor of strings: `numbers` has the number of each in the table of the model, an i64."""
+    """A tensor of strings; `numbers` are i64 indices into the model's string table."""
 
     numbers: SSAValue
 
@@ -25,9 +25,9 @@ class Strings:
 @dataclass(frozen=True)
 class TensorSequence:
     """
-    A sequence, whose length is known: what it consists of, in order.
+    A sequence of known length, represented by its elements.
 
-    `element` is the type that one without elements would have, as far as that is told.
+    `element` is the declared type of its elements, if there is one.
     """
 
     items: tuple[Value, ...]
@@ -36,7 +36,7 @@ class TensorSequence:
 
 @dataclass(frozen=True)
 class OptionalValue:
-    """An optional: its value, or `None` where it has none, of a type that may be told."""
+    """An optional: its value, or `None` if it is empty; and the declared type of the value, if there is one."""
 
     value: Value | None
     element: onnx.TypeProto | None = None
@@ -44,7 +44,7 @@ class OptionalValue:
 
 @dataclass(frozen=True)
 class Maps:
-    """A sequence of maps that have the same keys, all of them strings or numbers: the values of each are a row."""
+    """A sequence of maps with the same keys, either strings or numbers; each row has the values of one map."""
 
     keys: tuple[str, ...] | tuple[int, ...]
     rows: SSAValue
@@ -57,18 +57,18 @@ _AWARE: set[Callable[..., Any]] = set()
 
 
 def takes_values(importer: Importer) -> Importer:
-    """Mark an importer that knows what to do with operands that are no tensors of numbers: `Node.operands` has them."""
+    """Mark an importer that handles operands other than numeric tensors, which it finds in `Node.operands`."""
     _AWARE.add(importer)
     return importer
 
 
 def is_aware(importer: Callable[..., Any]) -> bool:
-    """Whether an importer is one that `takes_values`."""
+    """Whether an importer is marked by `takes_values`."""
     return importer in _AWARE
 
 
 def kind_of_value(value: Structured) -> str:
-    """A value as errors call it."""
+    """The kind of a value, for errors."""
     match value:
         case Strings():
             return "a tensor of strings"
@@ -81,7 +81,7 @@ def kind_of_value(value: Structured) -> str:
 
 
 def type_of_value(value: Value | None) -> onnx.TypeProto:
-    """The ONNX type of a value; an absent one has none."""
+    """The ONNX type of a value; empty for an absent one."""
     match value:
         case Strings():
             found = onnx_type(value.numbers)
@@ -102,7 +102,7 @@ def type_of_value(value: Value | None) -> onnx.TypeProto:
 
 
 def _element(items: Sequence[Value], declared: onnx.TypeProto | None) -> onnx.TypeProto:
-    """The type of the elements of a sequence, of the first where none is told."""
+    """The declared type of elements, or else that of the first, or else a float tensor; without a shape."""
     if declared is not None:
         return declared
     found = type_of_value(items[0]) if items else helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
@@ -112,7 +112,7 @@ def _element(items: Sequence[Value], declared: onnx.TypeProto | None) -> onnx.Ty
 
 
 def type_words(type_: onnx.TypeProto) -> str:
-    """A type in onnxruntime's words, as `seq(map(int64,tensor(float)))`."""
+    """A type in onnxruntime's notation, as in `seq(map(int64,tensor(float)))`."""
     match type_.WhichOneof("value"):
         case "tensor_type":
             return f"tensor({element_words(type_.tensor_type.elem_type)})"
@@ -127,6 +127,6 @@ def type_words(type_: onnx.TypeProto) -> str:
 
 
 def element_words(kind: int) -> str:
-    """An ONNX data type in ONNX's words, as `float`."""
+    """ONNX's name of a data type, such as `float`."""
     names = {number: name for name, number in onnx.TensorProto.DataType.items()}
     return names.get(kind, f"number {kind}").lower()

@@ -1,7 +1,7 @@
 """
-The wire format of protobuf, as far as it takes to leave large tensors where they are.
+A partial parser of protobuf's wire format, which leaves large tensors in their file.
 
-Parsed whole, a model would be in memory three times: as the content of its file, as a message, and as arrays.
+If it were parsed as a whole, a model would be in memory three times: as its file's content, a message, and arrays.
 """
 
 from __future__ import annotations
@@ -12,46 +12,47 @@ from typing import Any
 import onnx
 
 MIN_LEFT = 1 << 16
-"""Bytes of content from which on a tensor is left in the file."""
+"""The minimum size in bytes of a tensor that is left in the file."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-"""Kinds of fields; the groups of old have others."""
+"""Wire types of fields; the others belong to the obsolete groups."""
 
 INSIDE = "\0"
 """The location of a tensor that is left in the file of its model; no file has this name."""
 
 MAX_NESTED = 100
-"""How deep messages lie in one another at most; protobuf reads none that are deeper."""
+"""The maximum nesting of messages, which is protobuf's limit."""
 
 _LONGEST, _LONGEST_KEY = 10, 5
-"""Bytes of a number, and of a number with the kind of a field, at most."""
+"""The maximum number of bytes of a varint, and of a field's key."""
 
 _CONTENT = {
     "raw_data": (None, 1),
     "float_data": (onnx.TensorProto.FLOAT, 4),
     "double_data": (onnx.TensorProto.DOUBLE, 8),
 }
-"""Fields whose bytes are elements, one after the other, lowest byte first → of which type, if not of any; its bytes."""
+"""Fields that contain elements in little-endian order → their data type, or `None` for any, and bytes per element."""
 
 _LIST_ENDS = frozenset(
     bytes([0xA0, 0x01, kind])
     for kind in (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
 )
 """
-The last bytes of an attribute that is a list of numbers or words, as writers order its fields: its type.
+The last bytes of an attribute that is a list of numbers or words: its type, because writers order fields by number.
 
-It has no tensor, and may have more fields than there is time to look at. Should another one end so, it stays whole.
+Such an attribute has no tensor, and may have too many fields to look at all. Another attribute that happens to end with
+these bytes keeps its content.
 """
 
 _Field = tuple[int, int, int, int]
-"""A field: its number, where it begins, where its content begins if that is of bytes, else -1, and where it ends."""
+"""A field: its number, its start, the start of its content if it has a length, else -1, and its end."""
 
 
 def without_tensors(data: memoryview) -> bytes:
     """
-    A serialized model in which large tensors are external data at the location `INSIDE`, which is the model itself.
+    The serialized model, with large tensors as external data at the location `INSIDE`, the model's own file.
 
-    Raises `ValueError` or `DecodeError` for what is not the wire format.
+    Raises `ValueError` or `DecodeError` for invalid data.
     """
     return b"".join(_shortened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, MAX_NESTED))
 
@@ -59,9 +60,9 @@ def without_tensors(data: memoryview) -> bytes:
 # Any: protobuf's descriptors have no types of their own.
 def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -> list[bytes | memoryview]:
     """
-    The pieces of a message, which lies from `begin` up to `end`, without the content of large tensors.
+    The pieces of a message from `begin` up to `end`, without the content of large tensors.
 
-    `deeper` says how deep other messages may lie in it.
+    `deeper` is the number of nested levels still allowed.
     """
     if not deeper:
         raise ValueError(f"messages are nested deeper than {MAX_NESTED}")
@@ -69,7 +70,7 @@ def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -
     copied = begin
     for number, start, content, after in _fields(data, begin, end):
         if content < 0 or after - content < MIN_LEFT:
-            continue  # Nothing large fits into it.
+            continue  # Too small to contain a large tensor.
         inner: Any = getattr(kind.fields_by_number.get(number), "message_type", None)
         if inner is None or (inner is onnx.AttributeProto.DESCRIPTOR and bytes(data[after - 3 : after]) in _LIST_ENDS):
             continue
@@ -84,7 +85,7 @@ def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -
 
 
 def _without_content(data: memoryview, begin: int, end: int) -> list[bytes | memoryview]:
-    """The pieces of a tensor, with a reference in place of its content where that is large and in one place."""
+    """The pieces of a tensor, with a reference in place of its content if that is a single large field."""
     names = {number: field.name for number, field in onnx.TensorProto.DESCRIPTOR.fields_by_number.items()}
     large = [
         field
@@ -105,7 +106,7 @@ def _without_content(data: memoryview, begin: int, end: int) -> list[bytes | mem
 
 
 def _lacks_content(rest: onnx.TensorProto, type_: int | None) -> bool:
-    """Whether a tensor has no elements but those that were left out, of a type or of any type of numbers."""
+    """Whether the rest of a tensor has no other content, and its data type fits the field that was left out."""
     fits = rest.data_type == type_ if type_ is not None else rest.data_type != onnx.TensorProto.STRING
     has_others = rest.HasField("raw_data") or rest.float_data or rest.double_data
     has_reference = rest.external_data or rest.data_location != onnx.TensorProto.DEFAULT
@@ -113,13 +114,13 @@ def _lacks_content(rest: onnx.TensorProto, type_: int | None) -> bool:
 
 
 def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
-    """The fields of a message from `position` up to `end`; raises `ValueError` where it is cut off or damaged."""
+    """The fields of a message from `position` up to `end`; raises `ValueError` if it is cut off or damaged."""
     while position < end:
         start = position
         key, position = _read_varint(data, position, end, _LONGEST_KEY)
         number, kind, content = key >> 3, key & 7, -1
         if not 0 < number < 1 << 29:
-            raise ValueError(f"field {number} cannot be")
+            raise ValueError(f"field {number} is invalid")
         if kind == _VARINT:
             position = _read_varint(data, position, end)[1]
         elif kind == _BYTES:
@@ -135,7 +136,7 @@ def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
 
 
 def _read_varint(data: memoryview, position: int, end: int, longest: int = _LONGEST) -> tuple[int, int]:
-    """A number of variable length, and where it ends; raises `ValueError` where it has no end."""
+    """Decode a varint; its value and end. Raises `ValueError` if it does not end."""
     value = 0
     for index in range(position, min(end, position + longest)):
         byte = data[index]
@@ -146,7 +147,7 @@ def _read_varint(data: memoryview, position: int, end: int, longest: int = _LONG
 
 
 def _varint(value: int) -> bytes:
-    """A number in as few bytes as it takes."""
+    """Encode a number as a varint."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)

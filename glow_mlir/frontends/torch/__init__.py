@@ -1,1 +1,1 @@
-"""Import of graphs that PyTorch traces."""
+"""Import of graphs traced by PyTorch."""

@@ -20,7 +20,7 @@ def gelu(node: TorchNode, value: SSAValue, *, approximate: str = "none") -> SSAV
 
 @torch_operator("leaky_relu.default")
 def leaky_relu(node: TorchNode, value: SSAValue, slope: float = 0.01) -> SSAValue:
-    """x, and below 0 a part of it."""
+    """x, or slope · x below 0."""
     return node.emit(ops.LeakyReluOp, value, alpha=slope)
 
 
@@ -44,7 +44,7 @@ def hardsigmoid(node: TorchNode, value: SSAValue) -> SSAValue:
 
 @torch_operator("elu.default")
 def elu(node: TorchNode, value: SSAValue, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> SSAValue:
-    """scale · x, and below 0 scale · alpha · (exp(input_scale · x) - 1)."""
+    """scale · x, or scale · alpha · (exp(input_scale · x) - 1) below 0."""
 
     def formula(x: Tensor) -> Tensor:
         return where(x > 0.0, x * scale, expm1(x * float(input_scale)) * (alpha * scale))
@@ -54,7 +54,7 @@ def elu(node: TorchNode, value: SSAValue, alpha: float = 1, scale: float = 1, in
 
 @torch_operator("softplus.default")
 def softplus(node: TorchNode, value: SSAValue, beta: float = 1, threshold: float = 20) -> SSAValue:
-    """log(1 + exp(beta · x)) / beta, and x where beta · x is above a threshold."""
+    """log(1 + exp(beta · x)) / beta, or x if beta · x is above a threshold."""
     element = node.wide
     scaled = node.value(node.of(value, element) * float(beta))
     smooth = node.formulas.of(node.emit(ops.SoftplusOp, scaled)) / float(beta)

@@ -1,4 +1,4 @@
-"""PyTorch's arithmetic on two operands and more: sums, products, quotients, remainders, powers, extremes."""
+"""PyTorch's arithmetic on two or more operands: sums, products, quotients, remainders, powers, extremes."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ON_TRUTH_VALUES: Mapping[type[HighOp], type[HighOp]] = {
     binary.MinOp: binary.AndOp,
     binary.MulOp: binary.AndOp,
 }
-"""Operator on numbers → what it is on truth values."""
+"""Operator on numbers → its equivalent on truth values."""
 
 
 def combined(node: TorchNode, operator: type[HighOp], one: Operand, other: Operand) -> SSAValue:
-    """What an operator gives for two operands in the element type of the result, and in its sizes."""
+    """Apply a binary operator to operands converted to the result's element type; the result has the traced sizes."""
     if is_bool(node.element):
         operator = ON_TRUTH_VALUES[operator]
     return node.expanded(node.emit(operator, node.tensor(one), node.tensor(other)))
@@ -66,7 +66,7 @@ for _name, _operator in BINARY.items():
 
 
 def _with_factor(operator: type[HighOp], formula: Callable[..., Tensor]) -> Callable[..., SSAValue]:
-    """Two operands, the second of which has a factor."""
+    """A binary operator whose second operand is multiplied by `alpha`."""
 
     def run(node: TorchNode, one: Operand, other: Operand, alpha: float = 1) -> SSAValue:
         if alpha == 1 or is_bool(node.element):
@@ -92,20 +92,20 @@ torch_operator("sub.Tensor", "sub.Scalar")(_with_factor(binary.SubOp, _scaled_di
 
 @torch_operator("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar")
 def div(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """The quotient, of integers too, in floats."""
+    """The quotient as a float, even for integers."""
     return combined(node, binary.DivOp, one, other)
 
 
 def truncated_quotient(x: Tensor, y: Tensor) -> Tensor:
-    """The quotient without its fraction."""
+    """The quotient, rounded toward 0."""
     return trunc(x / y) if is_float(x.element) else x / y
 
 
 def floored_quotient(x: Tensor, y: Tensor) -> Tensor:
     """
-    The largest whole number that is not above the quotient, so that the rest has the sign of the divisor.
+    The quotient, rounded down, so that the remainder has the sign of the divisor.
 
-    Of floats it follows from the exact rest, as in Python: their quotient may have been rounded up.
+    For floats it is computed from the exact remainder, as in Python, because the quotient may have been rounded up.
     """
     rest = x % y
     is_lower = not_equal(rest, 0) & ((rest < 0) ^ (y < 0))
@@ -119,7 +119,7 @@ def floored_quotient(x: Tensor, y: Tensor) -> Tensor:
 
 
 ROUNDED: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"floor": floored_quotient, "trunc": truncated_quotient}
-"""Rounding mode → the formula of a quotient."""
+"""Rounding mode → the formula of the quotient."""
 
 
 @torch_operator("div.Tensor_mode", "div.Scalar_mode")
@@ -148,7 +148,7 @@ torch_operator(*(f"fmod.{_overload}" for _overload in _OVERLOADS))(_remainder(fm
 @torch_operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def power(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
     """One number to the power of another."""
-    if is_bool(node.element):  # False to the power of True alone is False.
+    if is_bool(node.element):  # Only False to the power of True is False.
         return node.expanded(node.value(node.of(one) | equal(node.of(other), False)))
     return node.expanded(node.emit(binary.PowOp, node.tensor(one), node.tensor(other)))
 
@@ -161,7 +161,7 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
 
 @formula_operator("hypot.default")
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """√(x² + y²), without overflow on the way."""
+    """√(x² + y²), without intermediate overflow."""
     longer, shorter = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
     ratio = where(longer > 0.0, shorter / longer, 0.0)
     found = longer * sqrt(1.0 + ratio * ratio)
@@ -169,7 +169,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sign_bit(node: TorchNode, value: SSAValue) -> Tensor:
-    """Whether floats have a minus sign, that of -0 among them; 16 bits become an f32, which has the same sign."""
+    """Whether floats have the sign bit, including -0; 16-bit floats are converted to f32, which keeps the sign."""
     return bits(node, node.cast(value, wide_type(element_of(value)))) < 0
 
 
@@ -216,7 +216,7 @@ def _smaller_number(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _unless_nan(operator: type[HighOp], formula: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., SSAValue]:
-    """An extreme of two numbers; one that is NaN does not count."""
+    """An extreme of two numbers that ignores NaN."""
 
     def run(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
         if not is_float(node.element):
@@ -232,7 +232,7 @@ torch_operator("fmin.default")(_unless_nan(binary.MinOp, _smaller_number))
 
 @torch_operator("nextafter.default")
 def nextafter(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """The float next to a number in the direction of another."""
+    """The next float after a number in the direction of another."""
     x, target = node.of(one), node.of(other)
     own = bits(node, node.tensor(one))
     outward = equal(x < target, x > 0.0)
@@ -251,12 +251,12 @@ FIELDS: Mapping[str, tuple[int, int]] = {
     "float32": (23, 8),
     "float64": (52, 11),
 }
-"""Name of a float type → the bits of its significands, and of its exponents."""
+"""Name of a float type → the numbers of bits of its significand and exponent."""
 
 
 @torch_operator("frexp.Tensor")
 def frexp(node: TorchNode, value: SSAValue) -> list[SSAValue]:
-    """A number from 1/2 up to 1, and the exponent of 2 whose product with it is the value."""
+    """Mantissa in [0.5, 1) and exponent, such that the value is mantissa · 2^exponent."""
     digits, exponent_bits = FIELDS[numpy_dtype(element_of(value)).name]
     bias, unit = (1 << (exponent_bits - 1)) - 2, 1 << digits
     mask = ((1 << exponent_bits) - 1) * unit

@@ -1,4 +1,4 @@
-"""PyTorch's attention."""
+"""PyTorch's attention operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.symbols import Size
 
 @dataclass(frozen=True)
 class Heads:
-    """Queries, keys and values of attention in the type it is computed in, as groups of heads that share keys."""
+    """Queries, keys and values of attention, in the type of computation, grouped into heads that share keys."""
 
     query: SSAValue
     key: SSAValue
@@ -42,7 +42,7 @@ class Heads:
         causal: bool,
         scale: float | None,
     ) -> Heads:
-        """The heads of [batch…, heads, length, elements]; raises `UnsupportedError` for heads that share nothing."""
+        """Heads of [batch…, heads, length, elements]; raises `UnsupportedError` if queries cannot share keys evenly."""
         element = wide_type(element_of(query))
         groups = _groups(node, query, key)
         query, key, value = (node.cast(operand, element) for operand in (query, key, value))
@@ -57,14 +57,14 @@ class Heads:
 
     @property
     def keys(self) -> Size:
-        """How many keys there are."""
+        """The number of keys."""
         return sizes_of(self.key)[-2]
 
     def attended(self, node: TorchNode, is_differentiated: bool = False) -> SSAValue:
         """
         The weighted means of values; 0 for queries that see no key.
 
-        Where gradients are asked of them, these queries see all keys: the weights of none are no numbers.
+        If gradients are needed, these queries see all keys instead, because the weights of no keys would be NaN.
         """
         causal, mask, nothing = {"causal": True} if self.causal else {}, self.mask, None
         if mask is not None:
@@ -77,7 +77,7 @@ class Heads:
         return self.groups.joined(node, result)
 
     def scores(self, node: TorchNode) -> SSAValue:
-        """What the softmax is taken of."""
+        """The scores, which are the operand of the softmax."""
         scores = node.emit(MatMulOp, self.query, self.key, transpose_right=True)
         scores = node.emit(MulOp, scores, node.scalar(self.scale, element_of(scores)))
         if self.mask is not None:
@@ -111,7 +111,7 @@ def flash_attention(
     attn_mask: SSAValue | None = None,
     scale: float | None = None,
 ) -> list[SSAValue]:
-    """softmax(scale · query · keyᵀ + mask) · value, and the logarithms of the sums of the exponentials."""
+    """softmax(scale · query · keyᵀ + mask) · value, and the log-sum-exp of the scores."""
     if dropout:
         raise node.unsupported("dropout of weights of attention")
     heads = Heads.of(node, query, key, value, attn_mask, causal, scale)
@@ -151,7 +151,7 @@ def attention_backward(
     mask: SSAValue | None = None,
     scale: float | None = None,
 ) -> list[SSAValue]:
-    """The gradients by queries, keys and values: those of our attention, which computes weights again."""
+    """The gradients with respect to queries, keys and values, of our attention, which recomputes weights."""
     query, key, value = variables(node, query, key, value)
     heads = Heads.of(node, query, key, value, mask, causal, scale)
     return gradients(node, heads.attended(node, is_differentiated=True), gradient, query, key, value)

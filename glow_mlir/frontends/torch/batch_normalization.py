@@ -1,4 +1,4 @@
-"""PyTorch's normalization over batches, and its gradients."""
+"""PyTorch's batch normalization and its gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.symbols import Size, product_of
 
 
 def vector(node: TorchNode, value: SSAValue | None, fill: float, count: Size, element: Attribute) -> SSAValue:
-    """A number for each channel in an element type; `fill` where there is none."""
+    """A vector with one number per channel, in an element type; filled with `fill` if it is absent."""
     return node.splat(fill, element, (count,)) if value is None else node.cast(value, element)
 
 
@@ -31,7 +31,7 @@ def normalized(
     variance: SSAValue,
     epsilon: float,
 ) -> SSAValue:
-    """(x - mean) / sqrt(variance + epsilon) · scale + offset for each channel, in floats of 32 bits or more."""
+    """(x - mean) / sqrt(variance + epsilon) · scale + offset for each channel, computed in f32 or wider."""
     element, channels = wide_type(element_of(x)), sizes_of(x)[1]
     given = ((scale, 1.0), (offset, 0.0), (mean, 0.0), (variance, 1.0))
     operands = [vector(node, value, fill, channels, element) for value, fill in given]
@@ -40,7 +40,7 @@ def normalized(
 
 
 def as_traced(node: TorchNode, results: Sequence[SSAValue | None]) -> list[SSAValue | None]:
-    """Results in the element types that PyTorch traced; zeros for those that it leaves empty."""
+    """Convert results to the traced element types; results that PyTorch leaves empty become zeros."""
     found: list[SSAValue | None] = []
     for expected, result in zip(node.expected, results, strict=False):
         if expected is None:
@@ -63,7 +63,7 @@ def batch_norm_inference(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """With running statistics; the statistics that PyTorch saves are empty."""
+    """Normalize with running statistics; the saved statistics are empty."""
     return as_traced(node, [normalized(node, x, weight, bias, mean, variance, epsilon), None, None])
 
 
@@ -79,7 +79,11 @@ def batch_norm(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """The result, mean and inverse deviation of the batch, and running statistics; without training, with these."""
+    """
+    Normalize with the statistics of the batch in training, else with running ones.
+
+    Results are the normalized value, mean and inverse deviation of the batch, and the running statistics.
+    """
     running = running_mean, running_variance
     if not training:
         assert running_mean is not None
@@ -100,7 +104,7 @@ def batch_norm_alone(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """With the statistics of the batch, without running ones."""
+    """Normalize with the statistics of the batch, without running ones."""
     return as_traced(node, _in_training(node, x, weight, bias, (None, None), momentum, epsilon))
 
 
@@ -115,7 +119,7 @@ def batch_norm_with_update(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """In training; a reserve, which is empty, comes before the running statistics."""
+    """Normalize in training; an empty reserve comes before the running statistics."""
     found = _in_training(node, x, weight, bias, (running_mean, running_variance), momentum, epsilon)
     return as_traced(node, [*found[:3], None, *found[3:]])
 
@@ -129,7 +133,7 @@ def _in_training(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """With the statistics of the batch, in floats of 32 bits or more: result, mean, inverse deviation, running ones."""
+    """Normalize with the statistics of the batch; the result, mean, inverse deviation, and running statistics."""
     wide, (channels, axes) = node.cast(x, wide_type(element_of(x))), _channels(x)
     average = node.emit(ReduceMeanOp, wide, axes=axes)
     centred = node.emit(SubOp, wide, average)
@@ -146,7 +150,7 @@ def _in_training(
 
 
 def _channels(x: SSAValue) -> tuple[Size, tuple[int, ...]]:
-    """How many channels there are, and the axes that are none."""
+    """The number of channels, and all other axes."""
     return sizes_of(x)[1], tuple(axis for axis in range(rank_of(x)) if axis != 1)
 
 
@@ -157,7 +161,7 @@ def _inverse_deviation(node: TorchNode, variance: SSAValue, epsilon: float) -> S
 
 
 def _bessel(node: TorchNode, count: Size, like: SSAValue) -> SSAValue:
-    """count / (count - 1), which PyTorch leaves infinite for one element."""
+    """count / (count - 1), infinite for one element as in PyTorch."""
     element = element_of(like)
     if isinstance(count, int):
         return node.scalar(count / (count - 1) if count != 1 else float("inf"), element)
@@ -165,7 +169,7 @@ def _bessel(node: TorchNode, count: Size, like: SSAValue) -> SSAValue:
 
 
 def _blend(node: TorchNode, before: SSAValue, now: SSAValue, momentum: float) -> SSAValue:
-    """The running statistic."""
+    """Update a running statistic: (1 - momentum) · before + momentum · now."""
     element = element_of(now)
     kept = node.emit(MulOp, node.cast(before, element), node.scalar(1 - momentum, element))
     return node.emit(AddOp, kept, node.emit(MulOp, now, node.scalar(momentum, element)))
@@ -189,10 +193,10 @@ def batch_norm_backward(
     wanted: Sequence[bool],
 ) -> list[SSAValue | None]:
     """
-    The gradients by the input, the factors and the addends of channels.
+    The gradients with respect to input, weight and bias.
 
-    With c = x - mean and r = 1 / deviation: (g - mean of g - c·r²·mean of g·c)·factor·r, or g·factor·r with running
-    statistics, Σg·c·r and Σg.
+    With c = x - mean and r = 1 / deviation, they are (g - mean(g) - c·r²·mean(g·c))·weight·r, or g·weight·r with
+    running statistics; Σg·c·r; and Σg.
     """
     element = wide_type(element_of(x))
     channels, axes = _channels(x)
@@ -248,6 +252,6 @@ def batch_norm_with_update_backward(
     wanted: Sequence[bool],
     *_: Any,
 ) -> list[SSAValue | None]:
-    """The same of `_batch_norm_with_update`, whose reserve is empty."""
+    """The gradients of `_batch_norm_with_update`, whose reserve is empty."""
     operands = gradient, x, weight, running_mean, running_variance, mean, inverse_deviation
     return batch_norm_backward(node, *operands, training, epsilon, wanted)

@@ -1,7 +1,7 @@
 """
 Bessel functions: modified ones of the first kind, as Chebyshev series, and the spherical one of order 0.
 
-The intervals are those of Cephes (Moshier, 1989): up to 8 a series in x / 2 - 2, beyond it one in 32 / x - 2.
+The intervals are those of Cephes (Moshier, 1989): a series in x / 2 - 2 up to 8, and one in 32 / x - 2 beyond.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ BESSEL_1_FAR = (
 """The coefficients of exp(-x) √x I₁(x) for x from 8 on, in 32 / x - 2."""
 
 BORDER = 8.0
-"""Where one series ends and the other begins."""
+"""The boundary between the two series."""
 
 
 def chebyshev_sum(doubled: Tensor, coefficients: Sequence[float]) -> Tensor:
-    """A Chebyshev series, the first of whose coefficients counts half, at half of `doubled` (Clenshaw, 1955)."""
+    """A Chebyshev series at `doubled / 2`; the first coefficient is halved (Clenshaw, 1955)."""
     behind, last = doubled * 0.0, doubled * 0.0 + coefficients[-1]
     for coefficient in reversed(coefficients[1:-1]):
         last, behind = doubled * last - behind + coefficient, last
@@ -143,7 +143,7 @@ def chebyshev_sum(doubled: Tensor, coefficients: Sequence[float]) -> Tensor:
 
 
 def _scaled(magnitude: Tensor, near: Sequence[float], far: Sequence[float]) -> tuple[Tensor, Tensor]:
-    """What the series of numbers up to the border gives, and that of the others."""
+    """The sums of both series, for magnitudes up to and beyond the border."""
     below = chebyshev_sum(minimum(magnitude, BORDER) / 2.0 - 2.0, near)
     above = chebyshev_sum(32.0 / maximum(magnitude, BORDER) - 2.0, far) / sqrt(maximum(magnitude, BORDER))
     return below, above

@@ -28,9 +28,9 @@ def convolved(
     groups: int,
 ) -> SSAValue:
     """
-    A channels-last convolution, or a transposed one, between transposes.
+    A channels-last convolution or transposed convolution, between transposes.
 
-    What is said of spatial axes is one number for all of them, or one for each.
+    Settings of spatial axes are one number for all, or one for each.
     """
     count = len(sizes_of(x)) - 2
     stride, padding, dilation, output_padding = (
@@ -48,7 +48,7 @@ def convolved(
             group=groups,
         )
         return to_channels_first(node, result)
-    # Its lowering adds results of several products: of half floats, each would be rounded.
+    # Its lowering adds several products, each of which would be rounded in 16-bit floats.
     element = wide_type(element_of(x)) if is_float(element_of(x)) else element_of(x)
     operands = [to_channels_last(node, node.cast(value, element)) for value in (x, weight)]
     result = node.emit(

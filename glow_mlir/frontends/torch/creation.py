@@ -1,4 +1,4 @@
-"""PyTorch's operators that make tensors of numbers."""
+"""PyTorch's operators that create tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glow_mlir.support.symbols import Size, SymbolicSize, numbers_in
 
 @torch_operator("full.default", "full_like.default", "fill.Scalar", "fill.Tensor")
 def full(node: TorchNode, _: Any, value: Operand = 0, **__: Any) -> SSAValue:
-    """One number everywhere."""
+    """A tensor filled with one number."""
     if isinstance(value, SSAValue | SymbolicSize):
         return node.expanded(node.tensor(value))
     return node.splat(value, node.element, node.sizes)
@@ -29,7 +29,7 @@ def full(node: TorchNode, _: Any, value: Operand = 0, **__: Any) -> SSAValue:
 
 @torch_operator("new_full.default")
 def new_full(node: TorchNode, _: SSAValue, __: Any, value: Operand, **___: Any) -> SSAValue:
-    """One number everywhere."""
+    """A tensor filled with one number."""
     return full(node, None, value)
 
 
@@ -52,7 +52,7 @@ def scalar_tensor(node: TorchNode, value: Operand, **_: Any) -> SSAValue:
     "_efficientzerotensor.default",
 )
 def zeros(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
-    """Zeros; what PyTorch leaves undefined is 0 as well."""
+    """Zeros; also for tensors that PyTorch leaves uninitialized."""
     return node.splat(0, node.element, node.sizes)
 
 
@@ -64,7 +64,7 @@ def ones(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
 
 @torch_operator("arange.start_step", "arange.start", "arange.default")
 def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
-    """Numbers from `start` on, by `step`; both become integers first where the numbers are."""
+    """Numbers from `start` in steps of `step`, which are converted to the result's type first."""
     start: Scalar = bounds[0] if len(bounds) > 1 else 0
     step: Scalar = bounds[2] if len(bounds) > 2 else 1
     (count,) = node.sizes
@@ -78,13 +78,13 @@ def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
 
 @torch_operator("prims.iota.default")
 def prims_iota(node: TorchNode, _: Size, *, start: Size, step: Size, **__: Any) -> SSAValue:
-    """Whole numbers from `start` on, by `step`."""
+    """Integers from `start` in steps of `step`."""
     return arange(node, start, 0, step)
 
 
 @torch_operator("linspace.default", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
 def linspace(node: TorchNode, start: Operand, end: Operand, _: Size, **__: Any) -> SSAValue:
-    """So many numbers at equal distances, from `start` to `end`, which become numbers of the result's type first."""
+    """Evenly spaced numbers from `start` to `end`, which are converted to the result's type first."""
     (count,) = node.sizes
     first, last = (converted(node.of(bound), f64) for bound in (start, end))
     if count == 1:
@@ -96,7 +96,7 @@ def linspace(node: TorchNode, start: Operand, end: Operand, _: Size, **__: Any) 
 
 
 def _triangle(positions: Callable[..., Any]) -> Callable[..., SSAValue]:
-    """The rows and columns of the elements of a part of a matrix that a diagonal cuts off."""
+    """Row and column indices of a triangle of a matrix."""
 
     def run(node: TorchNode, rows: int, columns: int, offset: int = 0, **_: Any) -> SSAValue:
         found = np.stack(positions(rows, offset, columns))
@@ -111,7 +111,7 @@ torch_operator("triu_indices.default")(_triangle(np.triu_indices))
 
 @torch_operator(CONSTANT)
 def constant(node: TorchNode, content: str) -> SSAValue:
-    """A tensor that is known, of its bytes."""
+    """A constant, from its bytes in hexadecimal."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     numbers = np.frombuffer(bytes.fromhex(content), numpy_dtype(node.element))

@@ -21,16 +21,16 @@ from glow_mlir.frontends.torch.positions import positions_along
 from glow_mlir.support.symbols import Size
 
 Combination = Callable[[Sequence[Tensor], Sequence[Tensor]], Sequence[Tensor]]
-"""What two neighbouring ranges have together, of what each of them has: associative."""
+"""An associative combination of the results for two adjacent ranges."""
 
 
 def scanned(
     node: TorchNode, values: Sequence[SSAValue], axis: int, combine: Combination, neutral: Sequence[Scalar]
 ) -> list[SSAValue]:
     """
-    What the elements up to each one along an axis have together.
+    An inclusive scan along an axis.
 
-    In each step ranges become twice as long (Hillis and Steele, 1986); `neutral` is what nothing has.
+    Each step doubles the length of ranges (Hillis and Steele, 1986); `neutral` are the results for an empty range.
     """
     found, reach = list(values), 1
     while reach < largest(sizes_of(values[0])[axis]):
@@ -42,7 +42,7 @@ def scanned(
 
 
 def _moved(node: TorchNode, value: SSAValue, axis: int, by: int, fill: Scalar) -> SSAValue:
-    """The elements `by` places further along an axis; the first ones are `fill`."""
+    """Shift the elements by `by` positions along an axis; the first ones become `fill`."""
     sizes = sizes_of(value)
     pads = [0] * (2 * len(sizes))
     pads[axis] = by
@@ -68,7 +68,7 @@ def _is_nan(x: Tensor) -> Tensor:
 
 
 def _extreme(is_largest: bool) -> Combination:
-    """The later one of two extremes unless the earlier one is beyond it; NaN is beyond every number."""
+    """Combine two extremes: the later one unless the earlier one exceeds it; NaN exceeds every number."""
 
     def combine(before: Sequence[Tensor], own: Sequence[Tensor]) -> Sequence[Tensor]:
         (value, position), (other, behind) = before, own
@@ -81,7 +81,7 @@ def _extreme(is_largest: bool) -> Combination:
 
 
 def running_extreme(node: TorchNode, value: SSAValue, axis: int, is_largest: bool) -> list[SSAValue]:
-    """The extremes of the elements up to each one along an axis, and the last places where these are."""
+    """The running extremes along an axis, and their last positions."""
     numbers = node.cast(value, ui8) if is_bool(element_of(value)) else value
     indices = positions_along(node, sizes_of(value), axis)
     combine = _extreme(is_largest)
@@ -89,7 +89,7 @@ def running_extreme(node: TorchNode, value: SSAValue, axis: int, is_largest: boo
 
 
 def neutral_extreme(value: SSAValue, is_largest: bool) -> float:
-    """The number that no number of an element type is beyond in the other direction."""
+    """The neutral element of an extreme: the lowest number of an element type for maxima, the highest for minima."""
     element = element_of(value)
     if is_float(element):
         return -math.inf if is_largest else math.inf
@@ -119,7 +119,7 @@ def logarithm_of_sum(x: Tensor, y: Tensor) -> Tensor:
 
 @torch_operator("logcumsumexp.default")
 def log_cumulative_sum(node: TorchNode, value: SSAValue, axis: int) -> SSAValue:
-    """The logarithms of the running sums of exponentials."""
+    """The logarithms of running sums of exponentials."""
     if not rank_of(value):
         return value
 

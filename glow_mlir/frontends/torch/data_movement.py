@@ -35,26 +35,26 @@ from glow_mlir.support.symbols import Size, are_numbers, product_of
     "unsqueeze_copy.default",
 )
 def view(node: TorchNode, value: SSAValue, *_: Any) -> SSAValue:
-    """The elements in the sizes of the result."""
+    """Reshape to the traced sizes."""
     return node.reshaped(value)
 
 
 @torch_operator("expand.default")
 def expand(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
-    """The elements, repeated along axes."""
+    """Broadcast to the traced sizes."""
     return node.expanded(value)
 
 
 @torch_operator("permute.default", "permute_copy.default")
 def permute(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """The axes in another order."""
+    """Permute the axes."""
     count = rank_of(value)
     return node.emit(TransposeOp, value, permutation=[axis_of(axis, count) for axis in axes])
 
 
 @torch_operator("transpose.int", "t.default", "transpose_copy.int", "t_copy.default")
 def transpose(node: TorchNode, value: SSAValue, one: int = 0, other: int = 1) -> SSAValue:
-    """Two axes in the place of each other."""
+    """Swap two axes."""
     count = rank_of(value)
     if count < 2:
         return value
@@ -66,7 +66,7 @@ def transpose(node: TorchNode, value: SSAValue, one: int = 0, other: int = 1) ->
 
 @torch_operator("cat.default")
 def cat(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
-    """Values one behind the other; those without elements of one axis are left out."""
+    """Concatenate values; values of shape [0] are skipped, as in PyTorch."""
     kept = [node.cast(value, node.element) for value in values if sizes_of(value) != (0,) or len(node.sizes) == 1]
     if len(kept) == 1:
         return kept[0]
@@ -75,7 +75,7 @@ def cat(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
 
 @torch_operator("stack.default")
 def stack(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
-    """Values side by side along a new axis."""
+    """Stack values along a new axis."""
     position = axis_of(axis, len(node.sizes))
     parts = [
         node.reshaped(node.cast(value, node.element), (*sizes_of(value)[:position], 1, *sizes_of(value)[position:]))
@@ -85,14 +85,14 @@ def stack(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValu
 
 
 END = (1 << 63) - 1
-"""What slices that reach to the end say."""
+"""The end of slices that reach to the end of the axis."""
 
 
 @torch_operator("slice.Tensor")
 def slice_(
     node: TorchNode, value: SSAValue, axis: int = 0, start: Size | None = None, end: Size | None = None, step: int = 1
 ) -> SSAValue:
-    """Every `step`-th element from `start` on, up to `end` without it; from the back where these are negative."""
+    """Every `step`-th element from `start` up to, but not including, `end`; negative bounds count from the end."""
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     first, last = slice_bounds(node, sizes[axis], start, end)
@@ -110,12 +110,12 @@ def _strided(node: TorchNode, value: SSAValue, axis: int, first: Size, last: Siz
 
 
 def slice_bounds(node: TorchNode, size: Size, start: Size | None, end: Size | None) -> tuple[Size, Size]:
-    """Where a part of an axis begins and ends, by PyTorch's rules; raises `UnsupportedError` where that is open."""
+    """Start and end of a slice by PyTorch's rules; raises `UnsupportedError` if they depend on symbols."""
     first = _bound(node, 0 if start is None else start, size)
     last = size if end is None or end == END else _bound(node, end, size)
     if smallest(last - first) < 0:
         if largest(last - first) > 0:
-            raise node.unsupported(f"it is open whether {last} is behind {first}")
+            raise node.unsupported(f"it is unknown whether {last} is after {first}")
         last = first
     return first, last
 
@@ -124,17 +124,17 @@ def _bound(node: TorchNode, bound: Size, size: Size) -> Size:
     if largest(bound) < 0:
         bound = bound + size
     elif smallest(bound) < 0:
-        raise node.unsupported(f"it is open whether {bound} is negative")
+        raise node.unsupported(f"it is unknown whether {bound} is negative")
     if smallest(bound) >= largest(size) or smallest(bound - size) >= 0:
         return size
     if largest(bound - size) <= 0:
         return bound if smallest(bound) >= 0 else 0
-    raise node.unsupported(f"it is open whether {bound} is within {size}")
+    raise node.unsupported(f"it is unknown whether {bound} is within {size}")
 
 
 @torch_operator("narrow_copy.default")
 def narrow(node: TorchNode, value: SSAValue, axis: int, start: Size, length: Size) -> SSAValue:
-    """So many elements of an axis from a place on."""
+    """`length` elements of an axis from `start` on."""
     axis = axis_of(axis, rank_of(value))
     first = start + sizes_of(value)[axis] if largest(start) < 0 else start
     return cut(node, value, {axis: (first, first + length)})
@@ -142,7 +142,7 @@ def narrow(node: TorchNode, value: SSAValue, axis: int, start: Size, length: Siz
 
 @torch_operator("select.int")
 def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue:
-    """What there is at an index of an axis, without that axis."""
+    """The slice at an index of an axis, without that axis."""
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     if largest(index) < 0:
@@ -159,7 +159,7 @@ def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue
     "unsafe_split_with_sizes.default",
 )
 def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: int = 0) -> list[SSAValue]:
-    """Parts of an axis, one behind the other."""
+    """Split an axis into consecutive parts."""
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     found: list[SSAValue] = []
@@ -173,14 +173,14 @@ def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: 
 
 @torch_operator("unbind.int", "unbind_copy.int")
 def unbind(node: TorchNode, value: SSAValue, axis: int = 0) -> list[SSAValue]:
-    """What there is at each index of an axis."""
+    """The slices at each index of an axis, without that axis."""
     position = axis_of(axis, rank_of(value))
     return [part_of(node, value, number, position) for number in range(len(node.expected))]
 
 
 @torch_operator("flip.default")
 def flip(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """The elements of axes in reverse order."""
+    """Reverse the elements along axes."""
     sizes = sizes_of(value)
     reversed_ = {axis_of(axis, len(sizes)) for axis in axes} if sizes else set[int]()
     if not reversed_:
@@ -194,7 +194,7 @@ def flip(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 @torch_operator("repeat.default")
 def repeat(node: TorchNode, value: SSAValue, counts: Sequence[Size]) -> SSAValue:
-    """The whole value, side by side along each axis."""
+    """Repeat the value along each axis."""
     sizes = (*(1,) * (len(counts) - rank_of(value)), *sizes_of(value))
     found = node.reshaped(value, sizes)
     if are_numbers(counts):
@@ -206,13 +206,13 @@ def repeat(node: TorchNode, value: SSAValue, counts: Sequence[Size]) -> SSAValue
 
 @torch_operator("copy.default")
 def copy(node: TorchNode, _: SSAValue, source: SSAValue, __: bool = False) -> SSAValue:
-    """The elements of another value, in the sizes and the element type of a first one."""
+    """The elements of `source`, converted and broadcast to the element type and sizes of the first operand."""
     return node.expanded(node.cast(source, node.element))
 
 
 @torch_operator("view.dtype")
 def view_as_type(node: TorchNode, value: SSAValue, _: Word) -> SSAValue:
-    """The same bits as another element type, which is as wide."""
+    """Reinterpret the bits as another element type of the same width."""
     if is_bool(element_of(value)) or is_bool(node.element):
         raise node.unsupported("a view of the bits of truth values is not supported")
     if sizes_of(value) != node.sizes:
@@ -222,9 +222,9 @@ def view_as_type(node: TorchNode, value: SSAValue, _: Word) -> SSAValue:
 
 @torch_operator("resize.default")
 def resize(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
-    """The first elements in other sizes; what PyTorch leaves undefined behind them is 0."""
+    """The first elements in other sizes; elements that PyTorch leaves undefined are 0."""
     given, wanted = product_of(sizes_of(value)), product_of(node.sizes)
     if not isinstance(given, int) or not isinstance(wanted, int):
-        raise node.unsupported("sizes that are known at run time only are not changed")
+        raise node.unsupported("resizing is not supported for sizes known at run time only")
     elements = pad_value(node, node.reshaped(value, (given,)), [(0, wanted - given)], "constant", node.tensor(0))
     return node.reshaped(elements)

@@ -1,4 +1,4 @@
-"""PyTorch's distances of rows, and their gradients."""
+"""PyTorch's distances between rows, and their gradients."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from glow_mlir.frontends.torch.index_operators import flat, scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode
 
 _BY_NORM = {1.0: ReduceL1Op, 2.0: ReduceL2Op}
-"""The norms that are a reduction of ours."""
+"""The orders of norms with a reduction."""
 
 
 def norm_along_last(node: TorchNode, value: SSAValue, p: float) -> SSAValue:
-    """The p-norm of rows: of 0 how many elements are not 0, of infinity the largest one without its sign."""
+    """The p-norm of rows; for p = 0 the number of nonzero elements, for infinity the largest magnitude."""
     axes = (rank_of(value) - 1,)
     if 0 in sizes_of(value)[-1:]:
         return node.splat(0, element_of(value), sizes_of(value)[:-1])
@@ -38,7 +38,7 @@ def norm_along_last(node: TorchNode, value: SSAValue, p: float) -> SSAValue:
 
 
 def norm_gradient(node: TorchNode, difference: SSAValue, gradient: SSAValue, distance: SSAValue, p: float) -> SSAValue:
-    """The gradient of a p-norm of rows by their elements; `gradient` and `distance` have one element for each row."""
+    """The gradient of a p-norm of rows; `gradient` and `distance` have one element for each row."""
     element = element_of(difference)
     d, g, n = (node.of(value, element) for value in (difference, gradient, distance))
     return node.value(_norm_gradient(d, g, n, p))
@@ -62,7 +62,7 @@ def _norm_gradient(d: Tensor, g: Tensor, n: Tensor, p: float) -> Tensor:
 
 
 def _differences(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
-    """Each row of a first operand less each of a second one: [..., P, R, M] of [..., P, M] and [..., R, M]."""
+    """The differences of all pairs of rows: [..., P, R, M] from [..., P, M] and [..., R, M]."""
     one, other = sizes_of(left), sizes_of(right)
     rows = node.reshaped(left, (*one[:-1], 1, one[-1]))
     columns = node.reshaped(right, (*other[:-2], 1, *other[-2:]))
@@ -81,7 +81,7 @@ def cdist(node: TorchNode, left: SSAValue, right: SSAValue, p: float, _: int | N
 def cdist_backward(
     node: TorchNode, gradient: SSAValue, left: SSAValue, right: SSAValue, p: float, distance: SSAValue
 ) -> SSAValue:
-    """The gradient of distances by the rows of the first operand."""
+    """The gradient of distances with respect to the first operand."""
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return node.splat(0, node.element, node.sizes)
     difference = _differences(node, left, right)
@@ -102,7 +102,7 @@ def _pairs(node: TorchNode, value: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 @torch_operator("_pdist_forward.default")
 def pdist(node: TorchNode, value: SSAValue, p: float = 2) -> SSAValue:
-    """The p-norms of the differences of all pairs of different rows."""
+    """The p-norms of the differences of all pairs of distinct rows."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     rows = [node.emit(GatherOp, value, positions, axis=0) for positions in _pairs(node, value)]
@@ -111,7 +111,7 @@ def pdist(node: TorchNode, value: SSAValue, p: float = 2) -> SSAValue:
 
 @torch_operator("_pdist_backward.default")
 def pdist_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, p: float, distance: SSAValue) -> SSAValue:
-    """The gradient of distances of pairs by the rows."""
+    """The gradient of distances between pairs with respect to the rows."""
     zeros = node.splat(0, node.element, node.sizes)
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return zeros

@@ -1,4 +1,4 @@
-"""PyTorch's functions of one operand, its casts and its choices between operands."""
+"""PyTorch's unary functions, casts, and selections between operands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ for _name, _operator in UNARY.items():
     torch_operator(f"{_name}.default")(plain(_operator))
 
 ROUNDING: Mapping[str, type[HighOp]] = {name: kind for name, kind in _FUNCTIONS.items() if kind.FUNCTION.is_step}
-"""What leaves integers as they are."""
+"""Rounding functions, which do not change integers."""
 
 
 def _unless_integer(operator: type[HighOp]) -> Callable[[TorchNode, SSAValue], SSAValue]:
@@ -56,13 +56,13 @@ for _name, _operator in ROUNDING.items():
 
 @torch_operator("trunc.default")
 def truncated(node: TorchNode, value: SSAValue) -> SSAValue:
-    """The whole number next to a number on the side of 0."""
+    """Round toward 0."""
     return node.value(trunc(node.of(value))) if is_float(element_of(value)) else value
 
 
 @torch_operator("round.decimals")
 def rounded(node: TorchNode, value: SSAValue, *, decimals: int = 0) -> SSAValue:
-    """The nearest number with so many decimals, or, where these are negative, with so many zeros at the end."""
+    """Round to a number of decimals; negative decimals round to tens, hundreds and so on."""
     if not is_float(element_of(value)):
         return value
     x, scale = node.of(value), 10.0 ** abs(decimals)
@@ -71,7 +71,7 @@ def rounded(node: TorchNode, value: SSAValue, *, decimals: int = 0) -> SSAValue:
 
 @torch_operator("sign.default")
 def sign(node: TorchNode, value: SSAValue) -> SSAValue:
-    """-1, 0 or 1; 0 for what is no number."""
+    """-1, 0 or 1; 0 for NaN."""
     if is_bool(element_of(value)):
         return value
     found = node.emit(math.SignOp, value)
@@ -93,7 +93,7 @@ def exp2(x: Tensor) -> Tensor:
 
 
 def _logarithm(base: float) -> Callable[[Tensor], Tensor]:
-    """The logarithm to a base: of powers of it exact, but for f64, since it is rounded."""
+    """The logarithm to a base; exact for powers of the base, except for f64, because it is rounded once."""
     return lambda x: log(x) / natural_logarithm(base)
 
 
@@ -103,7 +103,7 @@ formula_operator("log10.default", is_exact=True)(_logarithm(10))
 
 @torch_operator("angle.default")
 def angle(node: TorchNode, value: SSAValue) -> SSAValue:
-    """π for numbers below 0, and 0 for others."""
+    """π for negative numbers, else 0; NaN stays NaN."""
     x = node.of(value)
     return node.value(where(not_equal(x, x), x, where(x < 0.0, x * 0.0 + pi, 0.0)))
 
@@ -117,7 +117,7 @@ def choice(node: TorchNode, condition: SSAValue, one: Operand, other: Operand) -
 
 @torch_operator("clamp.default", "clamp.Tensor")
 def clamp(node: TorchNode, value: SSAValue, least: Operand | None = None, most: Operand | None = None) -> SSAValue:
-    """Values that are not below one bound, and not above the other."""
+    """Clamp values to bounds."""
     found = node.tensor(value)
     if least is not None:
         found = combined(node, binary.MaxOp, found, least)
@@ -128,13 +128,13 @@ def clamp(node: TorchNode, value: SSAValue, least: Operand | None = None, most: 
 
 @torch_operator("hardtanh.default")
 def hardtanh(node: TorchNode, value: SSAValue, least: float = -1, most: float = 1) -> SSAValue:
-    """Values between two bounds."""
+    """Clamp values to two bounds, by default -1 and 1."""
     return clamp(node, value, least, most)
 
 
 @torch_operator("_to_copy.default", "prims.convert_element_type.default")
 def to_copy(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
-    """A copy in the element type of the result."""
+    """Convert to the element type of the result."""
     return node.cast(value, node.element)
 
 

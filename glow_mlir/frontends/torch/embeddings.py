@@ -1,4 +1,4 @@
-"""PyTorch's sums of rows of tables, and their gradients."""
+"""PyTorch's embedding bags, which reduce rows of tables, and their gradients."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from glow_mlir.frontends.torch.indexing import as_indices
 from glow_mlir.frontends.torch.node import TorchNode
 
 SUM, MEAN, MAX = range(3)
-"""What becomes of the rows of a bag."""
+"""The reductions of the rows of a bag."""
 
 
 def bags_of(node: TorchNode, indices: SSAValue, offsets: SSAValue) -> SSAValue:
-    """The bag of each index, of where bags begin."""
+    """The bag of each index, given the starts of bags."""
     (count,) = sizes_of(indices)
     zeros = node.splat(0, i64, (count + 1,))
     ones = node.splat(1, i64, sizes_of(offsets))
@@ -33,7 +33,7 @@ def bags_of(node: TorchNode, indices: SSAValue, offsets: SSAValue) -> SSAValue:
 
 
 def _is_counted(node: TorchNode, indices: SSAValue, padding: int) -> SSAValue | None:
-    """Which indices are not the padding; `None` where all are."""
+    """The mask of indices that are not the padding; `None` if there is no padding."""
     if padding < 0:
         return None
     return node.emit(NotOp, node.emit(EqualOp, indices, node.splat(padding, element_of(indices))))
@@ -56,7 +56,11 @@ def embedding_bag(
     has_end: bool = False,
     padding: int = -1,
 ) -> list[SSAValue | None]:
-    """The sum, mean or maximum of the rows of each bag; the bag of each index; the sizes of bags; where maxima are."""
+    """
+    The sum, mean or maximum of the rows of each bag.
+
+    Further results are the bag of each index, the sizes of bags, and the indices of the rows with maxima.
+    """
     indices = as_indices(node, indices)
     sizes, (count,) = node.sizes, sizes_of(indices)
     if has_end:
@@ -86,12 +90,12 @@ def embedding_bag(
 
 
 def _empty(node: TorchNode) -> list[SSAValue | None]:
-    """The results of bags without any index."""
+    """The results if there are no indices."""
     return [node.splat(0, *node.result(number)) for number in range(len(node.expected))]
 
 
 def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue, most: SSAValue | None) -> list[SSAValue]:
-    """What the gradient reads, in the sizes that PyTorch traced; zeros for what it does not read."""
+    """The results saved for the gradient; zeros if their traced sizes differ, because they are not used."""
     found: list[SSAValue] = []
     for number, value in enumerate((bags, lengths, most), start=1):
         element, sizes = node.result(number)
@@ -103,7 +107,7 @@ def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue, most: SSAValue | 
 def _largest(
     node: TorchNode, rows: SSAValue, indices: SSAValue, bags: SSAValue, counted: SSAValue | None, lengths: SSAValue
 ) -> tuple[SSAValue, SSAValue]:
-    """The largest elements of the rows of each bag, 0 in those without any, and the indices of their rows."""
+    """The maxima of the rows of each bag, 0 for empty bags, and the indices of their rows."""
     element, sizes = node.element, node.sizes
     (count,) = sizes_of(indices)
     low = node.splat(float("-inf"), element)
@@ -139,7 +143,7 @@ def embedding_bag_backward(
     factors: SSAValue | None = None,
     padding: int = -1,
 ) -> SSAValue:
-    """The gradient of sums, means or maxima of rows by the table."""
+    """The gradient of bags with respect to the table."""
     if sparse:
         raise node.unsupported("sparse gradients are not supported")
     zeros = node.splat(0, node.element, node.sizes)
@@ -165,7 +169,7 @@ def embedding_bag_backward(
 
 
 def _frequencies(node: TorchNode, indices: SSAValue) -> SSAValue:
-    """How often each index comes."""
+    """The frequency of each index."""
     ones = node.splat(1, i64, sizes_of(indices))
     counts = scatter_elements(node, node.splat(0, i64, node.sizes[:1]), 0, indices, ones, "add")
     return node.cast(node.emit(GatherOp, counts, indices, axis=0), node.element)
@@ -182,7 +186,7 @@ def factors_backward(
     mode: int,
     padding: int = -1,
 ) -> SSAValue:
-    """The gradient of sums of rows by the factors of these."""
+    """The gradient of sums of rows with respect to the factors of the rows."""
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return node.splat(0, node.element, node.sizes)
     indices = as_indices(node, indices)
@@ -197,7 +201,7 @@ def factors_backward(
 
 @torch_operator("embedding_renorm.default")
 def embedding_renorm(node: TorchNode, weight: SSAValue, indices: SSAValue, most: float, p: float) -> SSAValue:
-    """A table whose rows at indices are scaled to a p-norm, where theirs is above it."""
+    """Scale the rows at indices down to the p-norm `most` if theirs is larger."""
     if 0 in sizes_of(indices) or 0 in node.sizes:
         return weight
     positions = flat(node, as_indices(node, indices))

@@ -1,4 +1,4 @@
-"""Operators of PyTorch that are formulas: computed in one float type throughout, and rounded once."""
+"""PyTorch's operators defined by formulas: they are computed in one float type, and rounded once."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 Formula = Callable[..., Tensor]
-"""What an operator computes of its operands."""
+"""Operands of an operator → its result."""
 
 
 def operand(node: TorchNode, value: Operand, element: Attribute) -> Tensor:
-    """An operand in the float type of a formula; one of the result's type has no more digits than that."""
+    """An operand in the float type of a formula; float operands are first rounded to the result's type."""
     if isinstance(value, SSAValue) and is_float(element_of(value)):
         value = node.tensor(value)
     return node.of(value, element)
 
 
 def computed(node: TorchNode, formula: Formula, *operands: Operand, element: Attribute | None = None) -> SSAValue:
-    """A formula of operands in a float type, by default the one that PyTorch computes in, as the result."""
+    """Compute a formula in a float type, by default PyTorch's, and convert it to the result's type and sizes."""
     element = node.wide if element is None else element
     found = formula(*(operand(node, value, element) for value in operands))
     return node.expanded(node.cast(node.value(found), node.element))
 
 
 def exactly(node: TorchNode) -> Attribute:
-    """A float type with more digits than the result, or f64."""
+    """A float type of higher precision than the result, or f64."""
     return f64 if node.wide == node.element else node.wide
 
 
 def formula_operator(*names: str, is_exact: bool = False) -> Callable[[Formula], Formula]:
     """
-    Register a formula as what operators compute, whose tensors are their first arguments.
+    Register a formula as importer of operators whose tensors are their first arguments.
 
-    One that `is_exact` is computed with more digits than the result has.
+    If `is_exact`, it is computed in higher precision than the result.
     """
 
     def register(formula: Formula) -> Formula:

@@ -1,4 +1,4 @@
-"""The importers of PyTorch's operators by name: a function for each, with the arguments of the operator itself."""
+"""The importers of PyTorch's operators by name: functions with the same arguments as the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Built = SSAValue | Sequence[SSAValue | None]
 
 Importer = Callable[..., Any]
-"""Is given the node and the arguments of the operator, tensors as values, and gives the results as values."""
+"""Takes the node and the arguments of the operator, with tensors as values; returns the results as values."""
 
 Function = TypeVar("Function", bound=Importer)
 
@@ -63,14 +63,14 @@ FAMILIES = (
     "strides",
     "triangular",
 )
-"""The modules that have importers."""
+"""The modules that define importers."""
 
 IMPORTERS: dict[str, Importer] = {}
-"""Name of an operator, as `aten.add.Tensor` → its importer."""
+"""Name of an operator, such as `aten.add.Tensor` → its importer."""
 
 
 def torch_operator(*names: str) -> Callable[[Function], Function]:
-    """Register a function as the importer of operators, of `aten` where they say no other library."""
+    """Register a function as the importer of operators; names without a library belong to `aten`."""
 
     def register(function: Function) -> Function:
         for name in names:
@@ -83,20 +83,20 @@ def torch_operator(*names: str) -> Callable[[Function], Function]:
 
 
 def importer_of(target: str) -> Importer | None:
-    """The importer of an operator, `None` where there is none."""
+    """The importer of an operator, `None` if there is none."""
     _load_families()
     return IMPORTERS.get(target)
 
 
 @cache
 def _load_families() -> None:
-    """Import the modules that have importers."""
+    """Import the modules that define importers."""
     for family in FAMILIES:
         import_module(f"glow_mlir.frontends.torch.{family}")
 
 
 def plain(operator: type[HighOp], **properties: Any) -> Importer:
-    """The importer of an operator on one tensor that ours has as it is, in the element type of the result."""
+    """The importer of a unary operator that equals one of ours, computed in the element type of the result."""
 
     def run(node: TorchNode, value: SSAValue) -> SSAValue:
         return node.emit(operator, node.cast(value, node.element), **properties)

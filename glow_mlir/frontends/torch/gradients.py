@@ -1,7 +1,7 @@
 """
-PyTorch's operators that compute gradients: those of our operators, which `differentiate` puts in their place.
+Gradient operators of PyTorch, expressed as gradients of our operators, which the pass `differentiate` replaces.
 
-So a backward pass that PyTorch derived becomes the same instructions as one of ours.
+A backward pass derived by PyTorch thus becomes the same code as one of ours.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def convolution_backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> list[SSAValue | None]:
-    """The gradients of a convolution: by its input, its filter and its bias, as far as they are wanted."""
+    """The wanted gradients of a convolution with respect to input, filter and bias."""
     found: list[SSAValue | None] = [None, None, None]
     if wanted[0] or wanted[1]:
         x, weight = variables(node, x, weight)
@@ -52,6 +52,6 @@ def convolution_backward(
 
 @torch_operator("threshold_backward.default")
 def threshold_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, threshold: float) -> SSAValue:
-    """The gradient where a value is above a threshold."""
+    """The gradient where a value is above a threshold, else 0."""
     above = node.emit(GreaterOp, value, node.scalar(threshold, element_of(value)))
     return node.emit(WhereOp, above, node.tensor(gradient), node.tensor(0))

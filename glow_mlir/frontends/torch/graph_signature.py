@@ -1,4 +1,4 @@
-"""What is read off a traced graph: which inputs it changes, which are used, and which outputs it computes."""
+"""Properties of a traced graph: the inputs that it changes, those that are used, and the outputs that it computes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ COPY_INTO = "aten.copy_.default"
 
 
 HARMLESS = ("operator.", "math.", "aten.sym_", "sym_", "torch.sym_", "attribute")
-"""How operators on numbers begin, and those that say what is known of sizes."""
+"""Prefixes of operators on numbers, and of those that state facts about sizes."""
 
 CHECKS = ("aten._assert_scalar.default", "aten._assert_tensor_metadata.default")
-"""Checks of what a graph was traced for, which guards make as well."""
+"""Checks of assumptions made in tracing, which guards check as well."""
 
 
 def has_effects(node: TracedNode) -> bool:
-    """Whether a node gives nothing, so that what it does is all that it is for."""
+    """Whether a node has no results, so that it is called only for its effects."""
     if any(result is not None for result in node.results) or node.target in (COPY_INTO, *CHECKS):
         return False
     return not node.target.startswith(HARMLESS)
 
 
 def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
-    """The inputs that a graph changes, each with what it becomes."""
+    """The inputs that a graph changes → their new values."""
     return {
         node.arguments[0].name: node.arguments[1]
         for node in graph.nodes
@@ -42,7 +42,7 @@ def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
 
 
 def symbols_of(value: object) -> frozenset[str]:
-    """The symbols in a number, in sizes and strides of a tensor, or in a list of these."""
+    """The symbols in a number, in sizes and strides of a tensor, or in a tuple of these."""
     if isinstance(value, tuple):
         return frozenset(symbol for item in cast("tuple[object, ...]", value) for symbol in symbols_of(item))
     all_sizes = (*value.sizes, *value.strides) if isinstance(value, TracedTensor) else (value,)
@@ -50,12 +50,12 @@ def symbols_of(value: object) -> frozenset[str]:
 
 
 def input_symbols(graph: TracedGraph) -> list[str]:
-    """The symbols that inputs tell, by their sizes or themselves; any other is one that data decides."""
+    """The symbols in inputs or their sizes; all other symbols depend on data."""
     return list(dict.fromkeys(symbol for item in graph.inputs for symbol in sorted(symbols_of(item.value))))
 
 
 def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:
-    """Symbols that are the size of an axis of an input: their names, and the places of input and axis."""
+    """Symbols that are the size of an input's axis: their names, and the positions of input and axis."""
     for position, item in enumerate(graph.inputs):
         for axis, size in enumerate(item.value.sizes if isinstance(item.value, TracedTensor) else ()):
             if isinstance(size, Expression) and size.word == "symbol":
@@ -63,7 +63,7 @@ def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:
 
 
 def references(argument: Argument) -> Iterable[Reference]:
-    """The results of nodes in an argument."""
+    """The references in an argument."""
     if isinstance(argument, Reference):
         yield argument
     elif isinstance(argument, tuple):
@@ -72,14 +72,14 @@ def references(argument: Argument) -> Iterable[Reference]:
 
 
 def used_names(graph: TracedGraph) -> set[str]:
-    """The nodes and inputs whose results nodes use, or that are outputs which have to be computed."""
+    """The names of nodes and inputs that are used by nodes, computed outputs or sizes."""
     arguments = [item for node in graph.nodes for item in (*node.arguments, *node.keywords.values())]
     found = {found.name for item in (*arguments, *computed_outputs(graph)) for found in references(item)}
     return found.union(graph.size_inputs)
 
 
 def computed_outputs(graph: TracedGraph) -> list[Reference]:
-    """The tensors among the outputs that nodes compute, each once, in order; views of inputs are none of them."""
+    """The output tensors that nodes compute, without duplicates, in order; views of inputs are excluded."""
     inputs = {item.name for item in graph.inputs}
     values, changed = graph.values, changed_inputs(graph)
 
@@ -92,5 +92,5 @@ def computed_outputs(graph: TracedGraph) -> list[Reference]:
 
 
 def output_name(reference: Reference) -> str:
-    """What an output is called by its node."""
+    """The default name of an output, after its node."""
     return f"{reference.name}.{reference.index}" if reference.index else reference.name

@@ -1,8 +1,8 @@
 """
-Products of groups of rows, each with a matrix of its own: the experts of a network.
+Grouped matrix products: each group of rows has its own matrix, as in mixtures of experts.
 
-Groups follow one another, and data decides where each ends. Rows are taken in blocks of one group, so that a loop over
-as many blocks as there are computes what is asked for and little more.
+Groups are consecutive, and their ends depend on data. Rows are processed in blocks that belong to one group, so that a
+loop over the actual number of blocks computes little more than necessary.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 MAX_ROWS = 32
-"""Rows of a block at most: enough that a matrix is read rarely, and few that are computed for nothing."""
+"""The maximum number of rows of a block: a compromise between rereading matrices and computing unused rows."""
 
 
 @dataclass
 class Groups:
     """
-    Groups of so many rows, in blocks of `height` rows, of which there are `most` at most.
+    Groups of `rows` rows in total, divided into at most `most` blocks of `height` rows.
 
-    `ends` is [groups], i64. The last block of a group may have room for more rows than it has.
+    `ends` is [groups], i64. The last block of a group may be only partly used.
     """
 
     node: TorchNode
@@ -49,50 +49,50 @@ class Groups:
 
     @cached_property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return largest(sizes_of(self.ends)[0])
 
     @cached_property
     def height(self) -> int:
-        """About as many rows as a group has, if all have equally many."""
+        """The number of rows of a block: the average size of groups, rounded up to a power of two and limited."""
         average = largest(self.rows) // self.count
         return min(1 << max(average - 1, 0).bit_length(), MAX_ROWS)
 
     @cached_property
     def most(self) -> Size:
-        """As many blocks as there are where each group has one with a single row."""
+        """The upper bound of the number of blocks, reached if each group has a block with a single row."""
         blocks = (self.rows + self.count * (self.height - 1)) // self.height
         return min(self.rows, blocks) if isinstance(self.rows, int) and isinstance(blocks, int) else blocks
 
     @cached_property
     def starts(self) -> SSAValue:
-        """Where each group begins."""
+        """The start of each group."""
         return self._begins(self.ends)
 
     @cached_property
     def block_ends(self) -> SSAValue:
-        """How many blocks there are up to each group, with it."""
+        """The number of blocks up to and including each group."""
         of = self.node.formulas.of
         blocks = (of(self.ends) - of(self.starts) + (self.height - 1)) / self.height
         return self.node.emit(CumSumOp, self.node.value(blocks), axis=0)
 
     @cached_property
     def block_starts(self) -> SSAValue:
-        """How many blocks there are in front of each group."""
+        """The number of blocks before each group."""
         return self._begins(self.block_ends)
 
     def _begins(self, ends: SSAValue) -> SSAValue:
-        """Where what follows one another begins, by where it ends."""
+        """The starts of consecutive ranges, given their ends."""
         node = self.node
         return node.emit(ConcatOp, [node.splat(0, i64, (1,)), cut(node, ends, {0: (0, self.count - 1)})], axis=0)
 
     def of(self, ends: SSAValue, positions: SSAValue) -> SSAValue:
-        """The groups that places lie in, of which each ends there; the last one for what lies behind all."""
+        """The groups of positions, given the groups' ends; the last group for positions after all groups."""
         found = self.node.formulas.of(positions_among(self.node, ends, positions, right=True))
         return self.node.value(minimum(found, self.count - 1))
 
     def at(self, table: SSAValue, groups: SSAValue) -> SSAValue:
-        """The numbers of groups in a table."""
+        """The entries of groups in a table."""
         return self.node.emit(GatherOp, table, groups, axis=0)
 
     @cached_property
@@ -102,7 +102,7 @@ class Groups:
 
     @cached_property
     def positions(self) -> SSAValue:
-        """The rows of each block, [blocks, height], those among them that it does not have."""
+        """The row indices of each block, [blocks, height], including unused ones."""
         node, of = self.node, self.node.formulas.of
         before = of(iota(node, self.most)) - of(self.at(self.block_starts, self.of_blocks))
         first = node.value(of(self.at(self.starts, self.of_blocks)) + before * self.height)
@@ -111,19 +111,19 @@ class Groups:
 
     @cached_property
     def has_row(self) -> SSAValue:
-        """Which rows each block has, [blocks, height, 1]."""
+        """The mask of used rows of each block, [blocks, height, 1]."""
         node = self.node
         ends = node.reshaped(self.at(self.ends, self.of_blocks), (self.most, 1))
         return node.reshaped(node.emit(LessOp, self.positions, ends), (self.most, self.height, 1))
 
     def blocks(self, value: SSAValue) -> SSAValue:
-        """Rows in blocks, [blocks, height, …]; any rows stand where a block has none."""
+        """Rows arranged in blocks, [blocks, height, …]; unused rows are arbitrary."""
         last = self.node.formulas.of(scalar(self.node, self.rows)) - 1
         positions = self.node.value(minimum(self.node.formulas.of(self.positions), last))
         return self.node.emit(GatherOp, value, positions, axis=0)
 
     def each(self, function: Callable[..., SSAValue], *rows: SSAValue) -> SSAValue:
-        """What a function gives for each block there is, stacked; it takes its rows of tensors."""
+        """Apply a function to each block's slices of `rows`, in a loop over the actual blocks; stack the results."""
         node = self.node
         body = Body(node, [], [Rows(value) for value in rows])
         total = part_of(node, self.block_ends, self.count - 1)
@@ -134,7 +134,7 @@ class Groups:
         return body.emit(Trips(self.most, first), [], [Rows(found)], goes_on)[0]
 
     def rows_of(self, blocks: SSAValue) -> SSAValue:
-        """Blocks as the rows they have; a row that is in no group is 0."""
+        """Convert blocks back to rows; rows that are in no group are 0."""
         node, of = self.node, self.node.formulas.of
         rows, columns = iota(node, self.rows), sizes_of(blocks)[2]
         own = self.of(self.ends, rows)
@@ -148,12 +148,12 @@ class Groups:
 
 
 def groups_of(node: TorchNode, rows: SSAValue, ends: SSAValue) -> Groups:
-    """The groups of rows that end there."""
+    """The groups of rows with the given ends."""
     return Groups(node, node.cast(ends, i64), sizes_of(rows)[0])
 
 
 def products_of_rows(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue) -> SSAValue:
-    """The product of each row [rows, K] and the matrix of its group, of [groups, K, N]."""
+    """The product of each row of [rows, K] with the matrix of its group, in [groups, K, N]."""
     if 0 in (*sizes_of(rows), *sizes_of(matrices)):
         return node.splat(0, element_of(rows), (sizes_of(rows)[0], sizes_of(matrices)[2]))
     groups = groups_of(node, rows, ends)
@@ -166,7 +166,7 @@ def products_of_rows(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: 
 
 
 def products_of_groups(node: TorchNode, left: SSAValue, right: SSAValue, ends: SSAValue) -> SSAValue:
-    """For each group, the sum of the outer products of its rows [rows, K] and [rows, N]: [groups, K, N]."""
+    """For each group, the sum of outer products of its rows in [rows, K] and [rows, N]: [groups, K, N]."""
     sizes = sizes_of(ends)[0], sizes_of(left)[1], sizes_of(right)[1]
     none = node.splat(0, element_of(left), sizes)
     if 0 in (*sizes_of(left), *sizes_of(right), sizes[0]):
@@ -185,7 +185,7 @@ def products_of_groups(node: TorchNode, left: SSAValue, right: SSAValue, ends: S
 
 @torch_operator("transformers.grouped_mm_fallback.default")
 def grouped_product(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue) -> SSAValue:
-    """Experts of the library transformers, in all element types."""
+    """Grouped products of the library transformers, which support all element types."""
     return products_of_rows(node, rows, matrices, ends)
 
 
@@ -193,7 +193,7 @@ def grouped_product(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: S
 def grouped_product_backward(
     node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue, cotangent: SSAValue
 ) -> list[SSAValue]:
-    """The gradients of rows and matrices."""
+    """The gradients with respect to rows and matrices."""
     turned = node.emit(TransposeOp, matrices, permutation=(0, 2, 1))
     return [products_of_rows(node, cotangent, turned, ends), products_of_groups(node, rows, cotangent, ends)]
 
@@ -207,7 +207,7 @@ def grouped_mm(
     bias: SSAValue | None = None,
     out_dtype: str | None = None,
 ) -> SSAValue:
-    """Products of groups: of rows and matrices, or of the columns of a matrix and the rows of another one."""
+    """Grouped products of rows with matrices, or of columns of one matrix with rows of another."""
     ranks = rank_of(left), rank_of(right)
     if bias is not None or ends is None or ranks not in ((2, 3), (2, 2)):
         raise node.unsupported(f"products of groups of values with {ranks[0]} and {ranks[1]} axes")

@@ -1,4 +1,4 @@
-"""PyTorch's histograms: how many elements lie in each of some ranges."""
+"""PyTorch's histograms: the number of elements in each of several bins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glow_mlir.support.symbols import product_of
 
 @torch_operator("histc.default")
 def histc(node: TorchNode, value: SSAValue, bins: int = 100, least: float = 0, most: float = 0) -> SSAValue:
-    """How many elements lie in each of so many equal parts of a range, which by default is that of the elements."""
+    """The number of elements in each of `bins` equal bins of a range, by default the range of the elements."""
     zeros = node.splat(0, node.element, node.sizes)
     numbers = flat(node, value)
     if 0 in sizes_of(value):
@@ -46,7 +46,7 @@ def histc(node: TorchNode, value: SSAValue, bins: int = 100, least: float = 0, m
 
 
 def _edges(node: TorchNode, column: SSAValue, bins: int, bounds: Sequence[float]) -> SSAValue:
-    """The edges of so many equal parts of a range, by default that of the elements of a column."""
+    """The edges of equal bins of a range, by default the range of the column's elements."""
     element = element_of(column)
     if bounds:
         low, high = (node.of(node.splat(bound, element)) for bound in bounds)
@@ -72,7 +72,7 @@ def _numbers(node: TorchNode, numbers: Sequence[int], element: Attribute) -> SSA
 
 
 def _columns(node: TorchNode, value: SSAValue) -> list[SSAValue]:
-    """The coordinates of points, which lie along the last axis."""
+    """The coordinates of points, which are along the last axis, as one vector each."""
     *outer, width = sizes_of(value)
     points = node.reshaped(value, (product_of(outer), width))
     assert isinstance(width, int)
@@ -82,7 +82,7 @@ def _columns(node: TorchNode, value: SSAValue) -> list[SSAValue]:
 def _histogram(
     node: TorchNode, columns: Sequence[SSAValue], edges: Sequence[SSAValue], weight: SSAValue | None, density: bool
 ) -> SSAValue:
-    """How many points, or how much of their weight, lie in each of the boxes between edges; the last edges count."""
+    """The number of points, or their total weight, in each box between edges; the last edges are inclusive."""
     counts = [sizes_of(item)[0] - 1 for item in edges]
     position, inside = node.splat(0, i64, sizes_of(columns[0])), node.splat(1, i1, sizes_of(columns[0]))
     for column, bounds, count in zip(columns, edges, counts, strict=True):
@@ -102,7 +102,7 @@ def _histogram(
 
 
 def _density(node: TorchNode, counts: SSAValue, edges: Sequence[SSAValue]) -> SSAValue:
-    """The share of each box over its volume."""
+    """The density: the share of each box divided by its volume."""
     axes = tuple(range(len(edges)))
     found = node.emit(DivOp, counts, node.emit(ReduceSumOp, counts, axes=axes, keepdims=True))
     for axis, bounds in enumerate(edges):
@@ -117,7 +117,7 @@ def _density(node: TorchNode, counts: SSAValue, edges: Sequence[SSAValue]) -> SS
 def histogram(
     node: TorchNode, value: SSAValue, edges: SSAValue, *, weight: SSAValue | None = None, density: bool = False
 ) -> list[SSAValue]:
-    """How many elements lie between edges, and these."""
+    """The number of elements between edges, and the edges."""
     return [_histogram(node, [flat(node, value)], [edges], weight, density), edges]
 
 
@@ -131,13 +131,13 @@ def histogram_of_equal_parts(
     weight: SSAValue | None = None,
     density: bool = False,
 ) -> list[SSAValue]:
-    """How many elements lie in each of equal parts of a range, and the edges of these."""
+    """The number of elements in each of equal bins of a range, and the bins' edges."""
     column = flat(node, value)
     return histogram(node, column, _edges(node, column, bins, range or ()), weight=weight, density=density)
 
 
 def _all_edges(node: TorchNode, value: SSAValue, bins: Sequence[int], bounds: Sequence[float] | None) -> list[SSAValue]:
-    """The edges of equal parts of each coordinate of points."""
+    """The edges of equal bins of each coordinate of points."""
     pairs = [(bounds or ())[2 * axis : 2 * axis + 2] for axis in range(len(bins))]
     columns = _columns(node, value)
     return [_edges(node, *item) for item in zip(columns, bins, pairs, strict=True)]
@@ -147,7 +147,7 @@ def _all_edges(node: TorchNode, value: SSAValue, bins: Sequence[int], bounds: Se
 def histogramdd_edges(
     node: TorchNode, value: SSAValue, bins: Sequence[int], *, range: Sequence[float] | None = None, **_: object
 ) -> list[SSAValue]:
-    """The edges of equal parts of each coordinate of points."""
+    """The edges of equal bins of each coordinate of points."""
     return _all_edges(node, value, bins, range)
 
 
@@ -161,7 +161,7 @@ def histogramdd_of_equal_parts(
     weight: SSAValue | None = None,
     density: bool = False,
 ) -> SSAValue:
-    """How many points lie in each of equal boxes."""
+    """The number of points in each of equal boxes."""
     return _histogram(node, _columns(node, value), _all_edges(node, value, bins, range), weight, density)
 
 
@@ -174,5 +174,5 @@ def histogramdd(
     weight: SSAValue | None = None,
     density: bool = False,
 ) -> SSAValue:
-    """How many points lie in each of the boxes between edges."""
+    """The number of points in each of the boxes between edges."""
     return _histogram(node, _columns(node, value), edges, weight, density)

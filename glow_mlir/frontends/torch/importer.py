@@ -1,4 +1,4 @@
-"""Import of graphs that PyTorch traced into modules of `glow_high`."""
+"""Import graphs traced by PyTorch into modules of `glow_high`."""
 
 from __future__ import annotations
 
@@ -47,40 +47,39 @@ from glow_mlir.support.symbols import Dimension, Size, Sizes
 
 
 class _MissingOperandError(Exception):
-    """What gives an operand is not supported."""
+    """The node that computes an operand is not supported."""
 
 
 @dataclass
 class GraphImport:
     """
-    Imports a traced graph as a function.
+    Import a traced graph as a function.
 
-    `dimensions` gives symbols their sizes. `constants` are the inputs that are always these arrays. Inputs that the
-    graph changes are state. Tensors lie in memory as they do in PyTorch: inputs and outputs have their axes in that
-    order.
+    `dimensions` has the sizes of symbols. `constants` are inputs with constant values. Inputs that the graph changes
+    are state. Tensors have PyTorch's memory layout: the axes of inputs and outputs are in memory order.
     """
 
     graph: TracedGraph
     constants: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     dimensions: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     output_names: tuple[str, ...] = ()
-    """What outputs are called that are tensors the graph computes; by default as their nodes."""
+    """The names of computed output tensors; by default those of their nodes."""
     pool: ConstantPool | None = None
     module: ModuleOp | None = None
     seed: int = 0
     changes: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
-    """The `constants` that are state instead, and what they become."""
+    """`constants` that are state instead → their new values."""
     kept: frozenset[str] = frozenset()
-    """Inputs that are state of whoever calls, beside those that the graph changes."""
+    """Inputs that are state kept by the caller, in addition to those that the graph changes."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
-    """Node that is not supported → why."""
+    """Unsupported node → the reason."""
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     _sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     _traced: dict[str, tuple[TracedValue, ...]] = field(default_factory=dict[str, tuple[TracedValue, ...]])
-    """What PyTorch traced of inputs and nodes."""
+    """The traced results of inputs and nodes."""
 
     def run(self, name: str = "main") -> ModuleOp:
-        """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
+        """Import the graph; raises an `UnsupportedError` that lists all unsupported nodes."""
         storage = Storage(ModuleOp([]) if self.module is None else self.module)
         builder = ModuleBuilder(frozenset(self.output_names), self.pool, storage, self.seed)
         self._sizes = symbolic_sizes({label: self._dimension(label) for label in input_symbols(self.graph)})
@@ -102,7 +101,7 @@ class GraphImport:
         return self.dimensions[label]
 
     def size(self, size: int | Expression) -> Size:
-        """A size as ours."""
+        """Convert a traced size."""
         return size_of_expression(size, self._sizes)
 
     # Inputs and outputs
@@ -138,7 +137,7 @@ class GraphImport:
         return builder.constant(array, item.name, named_location(item.name))
 
     def _stored_sizes(self, value: TracedTensor) -> Sizes:
-        """The sizes of a tensor, its axes as they lie in memory."""
+        """The sizes of a tensor, with axes in memory order."""
         sizes = tuple(self.size(size) for size in value.sizes)
         order = memory_order(*value.hint)
         return sizes if order is None else tuple(sizes[axis] for axis in order)
@@ -146,7 +145,7 @@ class GraphImport:
     def _in_order(
         self, builder: ModuleBuilder, name: str, value: SSAValue, traced: TracedTensor, to_memory: bool
     ) -> SSAValue:
-        """A value with its axes as the graph has them, of how they lie in memory; or the reverse."""
+        """Permute axes from memory order to the graph's order, or the reverse if `to_memory`."""
         order = memory_order(*traced.hint)
         if order is None or order == tuple(range(len(order))):
             return value
@@ -160,11 +159,11 @@ class GraphImport:
             value = self._found(reference)
             traced = self._traced[reference.name][reference.index]
             if not isinstance(traced, TracedTensor):
-                raise UnsupportedError(f"the output '{name}' is no tensor")
+                raise UnsupportedError(f"the output '{name}' is not a tensor")
             builder.add_output(name, self._in_order(builder, name, value, traced, to_memory=True))
 
     def _save(self, builder: ModuleBuilder, target: str, argument: Argument) -> None:
-        """Let an input become a value."""
+        """Save the new value of an input that is state."""
         (traced,) = self._traced[target]
         assert isinstance(traced, TracedTensor)
         value = self._resolved(argument)
@@ -177,7 +176,7 @@ class GraphImport:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
             if has_effects(traced):
-                reason = f"the operator {traced.target} gives no tensor"
+                reason = f"the operator {traced.target} does not return a tensor"
                 self.failed[traced.name] = reason
                 builder.problems.errors.append(UnsupportedError(reason, node=traced.name, file=str(traced.location)))
             return
@@ -193,7 +192,7 @@ class GraphImport:
                 raise
 
     def _built(self, node: TorchNode) -> tuple[Any, ...]:
-        """The results of a node."""
+        """Import a node; its results."""
         traced = node.traced
         node.expected[:] = [self._expected(result, node.name) for result in traced.results]
         importer = importer_of(traced.target)
@@ -218,14 +217,14 @@ class GraphImport:
         return element_named(result.dtype, name), tuple(self.size(size) for size in result.sizes)
 
     def _number(self, result: TracedValue) -> Any:
-        """A number that a node gives; what is no size stays an expression, which nothing but checks reads."""
+        """A number that a node computes; if it is not a size, it stays an expression, which only checks use."""
         try:
             return self.size(result) if isinstance(result, Expression) else result
         except UnsupportedError:
             return result
 
     def _check(self, node: TorchNode, results: tuple[Any, ...]) -> None:
-        """Raise `CompilerBugError` where an importer gives other element types or sizes than PyTorch traced."""
+        """Raise `CompilerBugError` if an importer's results differ in element type or sizes from the traced ones."""
         wanted = [self._expected(result, node.name) for result in node.traced.results]
         for number, (value, expected) in enumerate(zip(results, wanted, strict=False)):
             if value is None or expected is None:
@@ -235,14 +234,14 @@ class GraphImport:
                 raise CompilerBugError(f"{node.kind} gives {given} as result {number}, not {expected}", node=node.name)
 
     def _found(self, reference: Reference) -> Any:
-        """The value behind a reference; raises `_MissingOperandError` where what gives it is not supported."""
+        """The value of a reference; raises `_MissingOperandError` if the node that computes it is not supported."""
         known = self._values.get(reference.name, ())
         if reference.index >= len(known) or known[reference.index] is None:
             raise _MissingOperandError(reference.name)
         return known[reference.index]
 
     def _resolved(self, argument: Argument) -> Any:
-        """An argument with values in the place of references."""
+        """An argument with references replaced by values."""
         if isinstance(argument, Reference):
             value = self._found(argument)
             return self.size(value) if isinstance(value, Expression) else value

@@ -1,4 +1,4 @@
-"""Parts of values at places, and values with other parts there: what operators on indices are made of."""
+"""Building blocks of indexing operators: gather parts of values, and replace parts."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from glow_mlir.support.symbols import Size, product_of
 
 
 def flat(node: TorchNode, value: SSAValue) -> SSAValue:
-    """All elements of a value along one axis."""
+    """Flatten a value to one axis."""
     return node.reshaped(value, (product_of(sizes_of(value)),))
 
 
 def transposed(node: TorchNode, value: SSAValue, order: Sequence[int]) -> SSAValue:
-    """A value with its axes in another order."""
+    """Permute the axes of a value."""
     same = list(order) == list(range(len(order)))
     return value if same else node.emit(TransposeOp, value, permutation=tuple(order))
 
 
 def restored(node: TorchNode, value: SSAValue, order: Sequence[int]) -> SSAValue:
-    """A value that was transposed, with its axes as they were."""
+    """Undo `transposed`."""
     return transposed(node, value, inverse(order))
 
 
 def taken(node: TorchNode, value: SSAValue, positions: np.ndarray) -> SSAValue:
-    """The elements of a value of one axis at places that are known."""
+    """The elements of a vector at known positions."""
     wanted = positions.reshape(-1)
     if wanted.size and (wanted == np.arange(wanted[0], wanted[0] + wanted.size)).all():
         part = cut(node, value, {0: (int(wanted[0]), int(wanted[0]) + wanted.size)})
@@ -47,7 +47,7 @@ def taken(node: TorchNode, value: SSAValue, positions: np.ndarray) -> SSAValue:
 
 
 def with_part(node: TorchNode, value: SSAValue, part: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:
-    """A value that has another part between two places of an axis."""
+    """Replace the part between two positions of an axis."""
     size = sizes_of(value)[axis]
     before, after = (cut(node, value, {axis: bounds}) for bounds in ((0, first), (last, size)))
     parts = [item for item in (before, part, after) if sizes_of(item)[axis] != 0]
@@ -55,14 +55,14 @@ def with_part(node: TorchNode, value: SSAValue, part: SSAValue, axis: int, first
 
 
 def calculated(node: TorchNode, value: SSAValue, reduction: str) -> SSAValue:
-    """What a reduction takes of a value: truth values as integers, which become truth values again."""
+    """Convert truth values to integers for a reduction; its result is converted back."""
     return node.cast(value, i64) if reduction != "none" and is_bool(element_of(value)) else value
 
 
 def scatter_rows(
     node: TorchNode, value: SSAValue, rows: SSAValue, updates: SSAValue, reduction: str = "none"
 ) -> SSAValue:
-    """A value with slices replaced at rows of indices, or combined with what is there."""
+    """Replace the slices at rows of indices, or combine them with the updates."""
     if 0 in sizes_of(updates) or 0 in sizes_of(value):
         return value
     element = element_of(value)
@@ -74,7 +74,7 @@ def scatter_rows(
 def scatter_elements(
     node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, updates: SSAValue, reduction: str = "none"
 ) -> SSAValue:
-    """A value with elements replaced at indices of an axis, or combined with what is there."""
+    """Replace elements at indices along an axis, or combine them with the updates."""
     if 0 in sizes_of(indices) or 0 in sizes_of(value):
         return value
     element = element_of(value)
@@ -85,7 +85,7 @@ def scatter_elements(
 def scatter_slices(
     node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, updates: SSAValue, reduction: str = "none"
 ) -> SSAValue:
-    """A value with the slices at indices of an axis, which are a list, replaced or combined with others."""
+    """Replace the slices at a vector of indices along an axis, or combine them with the updates."""
     rows = node.reshaped(indices, (*sizes_of(indices), 1))
     into, those = (moved_axis(node, item, axis, 0) for item in (value, updates))
     return moved_axis(node, scatter_rows(node, into, rows, those, reduction), 0, axis)

@@ -1,4 +1,4 @@
-"""PyTorch's operators that take elements at indices."""
+"""PyTorch's operators that gather elements at indices."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from glow_mlir.support.symbols import Sizes
 
 
 def as_indices(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Indices of a width that is read, 32 or 64 bits."""
+    """Convert indices to i64, unless they are i32 or i64."""
     return value if element_of(value) in (i32, i64) else node.cast(value, i64)
 
 
 @dataclass(frozen=True)
 class AdvancedIndex:
     """
-    Indices of several axes of a value at once, which broadcast to `sizes`.
+    Joint indices of several axes of a value, which broadcast to `sizes`.
 
-    `order` are the axes of the value, the indexed ones first; `position` is where the axes of the indices are in the
-    result, among those that are not indexed.
+    `order` lists the axes of the value, the indexed ones first; `position` is the position of the indices' axes among
+    the other axes of the result.
     """
 
     indices: tuple[SSAValue, ...]
@@ -40,7 +40,7 @@ class AdvancedIndex:
 
     @staticmethod
     def of(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> AdvancedIndex:
-        """Of truth values, those of the places where they hold; they index as many axes as they have."""
+        """Convert PyTorch's indices; a mask becomes indices of its true elements, one vector for each of its axes."""
         spread: list[SSAValue | None] = []
         for item in indices:
             spread += mask_indices(node, item) if item is not None and is_mask(item) else [item]
@@ -55,30 +55,30 @@ class AdvancedIndex:
 
     @property
     def count(self) -> int:
-        """How many axes are indexed."""
+        """The number of indexed axes."""
         return len(self.indices)
 
     def rows(self, node: TorchNode) -> SSAValue:
-        """The indices of each element as a row."""
+        """The indices of each element, as rows."""
         wide = [node.cast(item, i64) for item in self.indices]
         columns = [node.reshaped(node.expanded(item, self.sizes), (*self.sizes, 1)) for item in wide]
         return columns[0] if len(columns) == 1 else node.emit(ConcatOp, columns, axis=len(self.sizes))
 
     def result_order(self, rank: int) -> tuple[int, ...]:
-        """The axes of a result of so many whose indexed axes are in front, in the order that they have in the end."""
+        """The permutation that moves the indices' axes of a result from the front to their position."""
         own, outer = len(self.sizes), self.position
         rest = range(own, rank)
         return (*rest[:outer], *range(own), *rest[outer:])
 
 
 def is_mask(indices: SSAValue) -> bool:
-    """Whether indices are truth values, or what PyTorch takes for these."""
+    """Whether indices are a mask: truth values, or u8 as in old PyTorch programs."""
     return is_bool(element_of(indices)) or element_of(indices) == ui8
 
 
 @torch_operator("index.Tensor", "_unsafe_index.Tensor")
 def index(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
-    """The elements at indices of one axis or several, which broadcast; axes without any stay whole."""
+    """The elements at joint indices of one or several axes; axes without indices are kept."""
     if all(item is None for item in indices):
         return value
     found = AdvancedIndex.of(node, value, indices)
@@ -105,7 +105,7 @@ def embedding(node: TorchNode, weight: SSAValue, indices: SSAValue, *_: object) 
 
 @torch_operator("gather.default")
 def gather(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, **_: object) -> SSAValue:
-    """The elements at indices of an axis."""
+    """Gather elements at indices along an axis."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     count = max(rank_of(value), 1)
@@ -115,7 +115,7 @@ def gather(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, **_: 
 
 @torch_operator("index_select.default")
 def index_select(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue) -> SSAValue:
-    """The parts at indices of an axis."""
+    """Gather slices at indices of an axis."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     value, indices = (node.reshaped(item, sizes_of(item) or (1,)) for item in (value, indices))

@@ -1,4 +1,4 @@
-"""Where the elements of PyTorch's tensors lie: in which order of axes they are without gaps."""
+"""Memory layouts of PyTorch's tensors: the order of axes in which elements are contiguous."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 def memory_order(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
     """
-    The axes in the order in which elements follow one another in memory, the last of which are neighbours.
+    The axes in memory order; the elements of the last one are adjacent.
 
-    `None` for a tensor with gaps, or whose elements share places. Axes of one element are where they are in the tensor
-    itself, as far as the others allow that.
+    `None` for a tensor with gaps or overlapping elements. Axes of size 1 keep their position, as far as the other axes
+    allow it.
     """
     if 0 in sizes:
         return tuple(range(len(sizes)))
@@ -23,7 +23,7 @@ def memory_order(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
         expected *= sizes[axis]
     if ordered == wide:
         return tuple(range(len(sizes)))
-    # An axis of one element stays behind the one before it.
+    # An axis of size 1 stays after its predecessor.
     order: list[int] = list(ordered)
     for axis, size in enumerate(sizes):
         if size == 1:

@@ -20,7 +20,7 @@ from glow_mlir.frontends.torch.node import TorchNode
 
 @torch_operator("mm.default", "bmm.default", "mv.default", "dot.default", "matmul.default")
 def product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The product of matrices, or of a matrix and a vector; of integers as well."""
+    """The product of matrices, or of a matrix and a vector, of floats or integers."""
     return node.cast(numpy_product(node, left, right), node.element)
 
 
@@ -28,7 +28,7 @@ def product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
 def add_product(
     node: TorchNode, addend: SSAValue, left: SSAValue, right: SSAValue, *, beta: float = 1, alpha: float = 1
 ) -> SSAValue:
-    """`beta · addend + alpha · left · right`; a fully connected layer where that is a product and a bias."""
+    """`beta · addend + alpha · left · right`; a fully connected layer if it is a product plus a bias."""
     columns = node.sizes[-1]
     is_bias = sizes_of(addend) in ((columns,), (1, columns)) and isinstance(columns, int) and columns != 0
     if alpha == beta == 1 and is_bias and len(node.sizes) == 2:
@@ -46,7 +46,7 @@ def add_product(
 
 
 def wide_product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A product in the element type of its sums, unless that is of integers: these wrap."""
+    """A product in the element type of its accumulators; products of integers wrap around."""
     if is_float(node.element) and node.element != node.wide:
         return numpy_product(node, left, right, to=node.wide)
     return product(node, left, right)
@@ -56,7 +56,7 @@ def wide_product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
 def add_batch_products(
     node: TorchNode, addend: SSAValue, left: SSAValue, right: SSAValue, *, beta: float = 1, alpha: float = 1
 ) -> SSAValue:
-    """`beta · addend + alpha ·` the sum of the products of a batch: one product whose inner axis has all of them."""
+    """`beta · addend + alpha ·` the sum of a batch of products, as one product whose inner axis includes the batch."""
     batch, rows, inner = sizes_of(left)
     merged = node.reshaped(node.emit(TransposeOp, left, permutation=(1, 0, 2)), (rows, batch * inner))
     columns = node.reshaped(right, (batch * inner, sizes_of(right)[2]))
@@ -75,7 +75,7 @@ def trilinear(
     summed: Sequence[int],
     _: int = 1,
 ) -> SSAValue:
-    """The sum of products of three values, which broadcast along axes that each of them lacks."""
+    """The sum of products of three values, each of which broadcasts along the axes it lacks."""
     count = rank_of(one) + len(new_of_one)
     letters = ascii_lowercase[:count]
     terms = [

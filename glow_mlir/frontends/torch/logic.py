@@ -1,4 +1,4 @@
-"""PyTorch's comparisons, and its operators on truth values and on bits."""
+"""PyTorch's comparisons, and its logical and bitwise operators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPARISONS: Mapping[str, type[HighOp]] = {
 
 
 def numbers(node: TorchNode, *operands: Operand) -> tuple[SSAValue, ...]:
-    """Operands in the type in which PyTorch compares them; truth values are 0 and 1."""
+    """Convert operands to the type in which PyTorch compares them; truth values become 0 and 1."""
     values = node.promoted(*operands)
     return tuple(node.cast(value, ui8) if is_bool(element_of(value)) else value for value in values)
 
@@ -44,7 +44,7 @@ torch_operator("ne.Tensor", "ne.Scalar")(_comparison(binary.EqualOp, negates=Tru
 
 
 def truth(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Whether elements are other than 0."""
+    """Whether elements are nonzero."""
     return value if is_bool(element_of(value)) else node.emit(math.CastOp, value, to=i1)
 
 
@@ -69,7 +69,7 @@ BITS: Mapping[str, tuple[type[HighOp], type[HighOp]]] = {
     "or": (binary.OrOp, binary.BitwiseOrOp),
     "xor": (binary.XorOp, binary.BitwiseXorOp),
 }
-"""Word → the operator on truth values, and that on integers."""
+"""Word → the operators on truth values and on integers."""
 
 
 def _bitwise(operators: tuple[type[HighOp], type[HighOp]]) -> Callable[..., SSAValue]:
@@ -101,7 +101,7 @@ for _direction in ("left", "right"):
 
 
 def _of_float(operator: type[HighOp]) -> Callable[..., SSAValue]:
-    """What holds of no integer."""
+    """A test that is false for all integers."""
 
     def run(node: TorchNode, value: SSAValue) -> SSAValue:
         if not is_float(element_of(value)):

@@ -1,4 +1,4 @@
-"""PyTorch's gradients of losses of classes."""
+"""PyTorch's gradients of classification losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
 
 MEAN = 1
-"""The number of the reduction of losses to their mean; 0 is none, 2 the sum."""
+"""The reduction of losses to their mean; 0 is none, 2 is the sum."""
 
 
 @torch_operator("nll_loss_backward.default", "nll_loss2d_backward.default")
@@ -28,9 +28,9 @@ def nll_loss_backward(
     total_weight: SSAValue,
 ) -> SSAValue:
     """
-    At the class of each target, unless that is ignored, minus its weight times the gradient, else 0.
+    Minus weight times gradient at the class of each target, unless the target is ignored; 0 elsewhere.
 
-    Classes are compared with the targets, so that nothing is scattered; a mean is one by the total weight.
+    Classes are compared with targets, which avoids a scatter. A mean is divided by the total weight.
     """
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
@@ -38,7 +38,7 @@ def nll_loss_backward(
     column = (node.sizes[axis], *(1 for _ in node.sizes[axis + 1 :]))
 
     def by_sample(value: SSAValue) -> SSAValue:
-        """A number for each target, or one for all, that broadcasts over classes."""
+        """Reshape a number for each target, or for all, to broadcast over classes."""
         sizes = sizes_of(value)
         return node.reshaped(value, (*sizes[:axis], 1, *sizes[axis:])) if len(sizes) == rank_of(x) - 1 else value
 

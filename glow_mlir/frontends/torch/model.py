@@ -1,4 +1,4 @@
-"""Traced graphs as models: what sessions, caches and other processes ask of one, without importing it."""
+"""Traced graphs as models: queries of sessions, caches and other processes, without importing the graph."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 class TracedModel:
     """
-    A graph that PyTorch traced, and the inputs of it that are constants: parameters and buffers, by name.
+    A graph traced by PyTorch, and the inputs that are constants, by name: parameters and buffers.
 
-    Inputs and outputs have their axes in the order in which they lie in memory. The arrays must not change.
+    The axes of inputs and outputs are in memory order. The arrays must not change.
     """
 
     def __init__(
@@ -39,10 +39,13 @@ class TracedModel:
         gradient_stops: tuple[str, ...] = (),
     ) -> None:
         """
-        `output_names` are those of the tensors that the graph computes, by default those of their nodes. The inputs of
-        `state`, and those that the graph changes, are state that whoever calls it keeps. Constants with `changes` are
-        state that begins with what they are, and becomes these results. `parameters` are the constants that training
-        changes, `gradient_stops` the nodes of the module in front of which their gradients end.
+        Create a model.
+
+        - `output_names`: the names of computed tensors, by default those of their nodes.
+        - `state`: inputs that are state kept by the caller, in addition to those that the graph changes.
+        - `changes`: constants that are state → the results that become their new values.
+        - `parameters`: the constants that training changes.
+        - `gradient_stops`: the nodes of the module at whose operands gradients end.
         """
         self.graph = graph
         self.constants = dict(constants or {})
@@ -53,17 +56,17 @@ class TracedModel:
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For another process: graph and arrays."""
+        """Pickle graph and arrays for another process."""
         given = self.graph, self.constants, self.output_names, self.state, self.changes
         return type(self), (*given, self.parameters, self.gradient_stops)
 
     def __str__(self) -> str:
-        """How large it is."""
+        """Its number of operators."""
         return f"a graph of {len(self.graph.nodes)} operators"
 
     @cached_property
     def identity(self) -> str:
-        """What tells it from other models: the graph but for the lines it comes from, and the content of constants."""
+        """A digest of the graph, without source lines, and of the content of constants."""
         state = hashlib.sha256()
         graph = self.graph
         for item in (
@@ -91,7 +94,7 @@ class TracedModel:
         return f"traced graph {state.hexdigest()}"
 
     def opened(self) -> tuple[TracedModel, dict[str, np.ndarray]]:
-        """The model with parameters, and all that begins as floats, as inputs; and these."""
+        """The model with parameters and float constants as inputs; and their arrays."""
         opened = {
             name: array
             for name, array in self.constants.items()
@@ -101,13 +104,13 @@ class TracedModel:
         return TracedModel(self.graph, kept, self.output_names, self.state, self.changes), opened
 
     def padded(self) -> list[str]:
-        """The parameters that are tables with a row of which there is no gradient (`padding_idx`)."""
+        """The parameters that are tables with a row without gradient (`padding_idx`)."""
         tables = [node.arguments for node in self.graph.nodes if node.target == "aten.embedding.default"]
         names = {str(getattr(table[0], "name", "")) for table in tables if len(table) > 2 and table[2] != -1}
         return sorted(names.intersection(self.parameters))
 
     def free_dimensions(self) -> list[str]:
-        """The labels of sizes of inputs that are no numbers."""
+        """The labels of free dimensions of inputs."""
         return [label for argument in self._inputs for label in argument.free]
 
     @cached_property
@@ -121,7 +124,7 @@ class TracedModel:
         )
 
     def signature(self, dimensions: Mapping[str, Dimension]) -> Signature:
-        """Inputs and outputs; `dimensions` gives free dimensions their sizes."""
+        """Inputs and outputs; `dimensions` has sizes of free dimensions."""
         values = self.graph.values
         outputs = [
             _argument(name, values[item.name][item.index])
@@ -140,9 +143,9 @@ class TracedModel:
         values: Mapping[str, np.ndarray] | None = None,
     ) -> ModuleOp:
         """
-        The module of `glow_high`; see `import_model` for the arguments.
+        Import the graph as a module of `glow_high`; see `import_model` for the arguments.
 
-        Raises `OptionError` for dimensions that it has not, and `UnsupportedError` for what is not supported.
+        Raises `OptionError` for unknown dimensions, and `UnsupportedError` for unsupported operators.
         """
         from glow_mlir.frontends.builder.constant_pool import ConstantPool
         from glow_mlir.frontends.torch.importer import GraphImport
@@ -157,12 +160,12 @@ class TracedModel:
 
 
 def _sanitized_bounds(least: int, most: int | None) -> tuple[int, int | None]:
-    """The bounds of a size, of which PyTorch takes 0 and 1 away wherever it does not compute with them."""
+    """The bounds of a size; lower bounds up to 2 become 0, because PyTorch excludes the sizes 0 and 1 by default."""
     return least if least > 2 else 0, most
 
 
 def _argument(name: str, value: object) -> Argument:
-    """An input or output: its axes as they lie in memory."""
+    """An input or output, with axes in memory order."""
     assert isinstance(value, TracedTensor)
     order = memory_order(*value.hint) or range(len(value.sizes))
     shape = (value.sizes[axis] for axis in order)
@@ -170,7 +173,7 @@ def _argument(name: str, value: object) -> Argument:
 
 
 def _sized(argument: Argument, dimensions: Mapping[str, Dimension]) -> Argument:
-    """An argument with numbers for the dimensions that have one."""
+    """An argument with known dimensions replaced by their sizes."""
     fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
     assert argument.shape is not None
     shape = (size if isinstance(size, int) else size_from_label(size, fixed) for size in argument.shape)

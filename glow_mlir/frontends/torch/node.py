@@ -1,4 +1,4 @@
-"""One node of a traced graph as the importers of operators see it."""
+"""A node of a traced graph under import."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ Scalar = int | float | bool | SymbolicSize
 """A number among the arguments of an operator."""
 
 Operand = SSAValue | Scalar
-"""What elementwise operators take."""
+"""An operand of elementwise operators."""
 
 
 NO_OPERANDS: Mapping[str, tuple[TracedValue, ...]] = {}
 
 
 def element_named(dtype: str, node: str = "") -> Attribute:
-    """The element type of a dtype of PyTorch; raises `UnsupportedError` where there is none."""
+    """The element type of a PyTorch dtype; raises `UnsupportedError` if there is none."""
     if dtype not in ELEMENT_TYPES:
         kind = "complex numbers are" if dtype.startswith("complex") else f"the element type {dtype} is"
         hint = f"element types are {', '.join(ELEMENT_TYPES)}"
@@ -61,7 +61,7 @@ def element_named(dtype: str, node: str = "") -> Attribute:
 
 
 def traced_location(name: str, source: SourceLocation) -> LocationAttr:
-    """The location of a node: its module and name, in the line of the program."""
+    """The location of a node: its module and name, with the line of the program."""
     label = f"{source.module}/{name}" if source.module else name
     if not source.file:
         return named_location(label)
@@ -73,7 +73,7 @@ class TorchNode(NodeBuilder):
     """
     A node under import.
 
-    `types` and `all_sizes` are the element types and sizes of its results, in order, as PyTorch traced them.
+    `element` and `sizes` are the traced element type and sizes of its first result, `expected` those of all results.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class TorchNode(NodeBuilder):
         symbols: dict[str, Size] | None = None,
     ) -> None:
         """
-        `operands` has what PyTorch traced of other nodes and of inputs, by name; `symbols` has the sizes that are known
-        so far.
+        `results` has the traced element types and sizes of results. `operands` has the traced results of other nodes
+        and of inputs, by name; `symbols` has the sizes known so far.
         """
         source = traced.location
         label = f"{source.module}/{traced.name}" if source.module else traced.name
         super().__init__(builder, traced.target, label, traced_location(traced.name, source), [traced.name])
         self.traced = traced
         self.expected = results
-        """Element type and sizes of each result; `None` for one that is no tensor, or has a size that data decides."""
+        """Element type and sizes of each result; `None` if it is not a tensor, or a size depends on data."""
         self.operands = operands
         self.symbols = {} if symbols is None else symbols
         self.formulas = Formulas(self)
@@ -117,7 +117,7 @@ class TorchNode(NodeBuilder):
         return found
 
     def binds(self, size: Size, axis: int = 0, result: int = 0) -> None:
-        """Say which size that data decides an axis of a result has: what its symbol is from here on."""
+        """Define the traced symbol of a result's axis, whose size depends on data, as `size`."""
         traced = self.traced.results[result]
         assert isinstance(traced, TracedTensor)
         symbol = traced.sizes[axis]
@@ -127,7 +127,7 @@ class TorchNode(NodeBuilder):
     # Operands
 
     def traced_operand(self, position: int) -> TracedTensor:
-        """What PyTorch traced of an argument that is a tensor."""
+        """The traced tensor of an argument."""
         reference = self.traced.arguments[position]
         assert isinstance(reference, Reference)
         found = self.operands[reference.name][reference.index]
@@ -135,7 +135,7 @@ class TorchNode(NodeBuilder):
         return found
 
     def tensor(self, value: Operand, element: Attribute | None = None) -> SSAValue:
-        """An operand as a value of an element type, by default that of the result; a number as a scalar."""
+        """An operand converted to an element type, by default the result's; a number becomes a scalar."""
         element = self.element if element is None else element
         if isinstance(value, SSAValue):
             return self.cast(value, element)
@@ -145,32 +145,32 @@ class TorchNode(NodeBuilder):
         return self.scalar(value, element)
 
     def scalar(self, value: float, element: Attribute) -> SSAValue:
-        """A number in an element type; where that is of integers, what a conversion in C gives."""
+        """A scalar of an element type; for integer types the number is truncated, as in C."""
         if is_float(element) or is_bool(element):
             return self.splat(value, element)
         return self.splat(int(value), element)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """A value as another element type, unless it is of that."""
+        """Convert a value to an element type, unless it already has it."""
         return value if element_of(value) == element else self.emit(CastOp, value, to=element)
 
     def promoted(self, *operands: Operand) -> tuple[SSAValue, ...]:
-        """Operands in the element type in which PyTorch computes with all of them."""
+        """Convert operands to their promoted element type."""
         element = promoted_type(operands)
         return tuple(self.tensor(operand, element) for operand in operands)
 
     def expanded(self, value: SSAValue, sizes: Sizes | None = None) -> SSAValue:
-        """A value that broadcasts to sizes, by default those of the result, in these."""
+        """Broadcast a value to sizes, by default those of the result."""
         sizes = self.sizes if sizes is None else sizes
         return value if sizes_of(value) == tuple(sizes) else self.emit(ExpandOp, value, shape=sizes)
 
     def reshaped(self, value: SSAValue, sizes: Sizes | None = None) -> SSAValue:
-        """The elements of a value in other sizes, by default those of the result."""
+        """Reshape a value, by default to the sizes of the result."""
         sizes = self.sizes if sizes is None else tuple(sizes)
         return value if sizes_of(value) == sizes else self.emit(ReshapeOp, value, shape=sizes)
 
     def of(self, value: Operand, element: Attribute | None = None) -> Tensor:
-        """An operand in formulas."""
+        """The operand of formulas for a value or number."""
         return self.formulas.of(self.tensor(value, element))
 
     def value(self, formula: Tensor) -> SSAValue:
@@ -179,11 +179,11 @@ class TorchNode(NodeBuilder):
 
     @property
     def wide(self) -> Attribute:
-        """The float type in which PyTorch computes functions whose results are of the type of the result."""
+        """The float type in which PyTorch computes results of this element type."""
         return wide_type(self.element)
 
     def array(self, value: SSAValue, role: str) -> np.ndarray:
-        """The array that a value always is; raises what `required_array` raises."""
+        """The constant array of a value; raises errors like `required_array`."""
         return self.required_array(value, role)
 
 
@@ -198,7 +198,7 @@ def rank(value: SSAValue) -> int:
 
 
 def axis_of(axis: int, count: int) -> int:
-    """An axis of so many, counted from the front; that of a scalar is 0."""
+    """The non-negative position of an axis, for a rank of `count`; 0 for a scalar."""
     return axis % max(count, 1)
 
 
@@ -221,7 +221,7 @@ def promoted_type(operands: tuple[Operand, ...]) -> Attribute:
     """
     The element type of a computation with tensors and numbers, by PyTorch's rules of type promotion.
 
-    Tensors with axes count before those without, and these before numbers, where their categories are not lower.
+    Tensors with axes take precedence over those without, and these over numbers, unless their category is lower.
     """
     groups: list[list[Attribute]] = [[], [], []]
     for operand in operands:
@@ -243,7 +243,7 @@ def promoted_type(operands: tuple[Operand, ...]) -> Attribute:
 
 
 def common_type(one: Attribute, other: Attribute) -> Attribute:
-    """The element type that has the numbers of two others, as far as one does (`torch.promote_types`)."""
+    """The element type to which two others are promoted (`torch.promote_types`)."""
     if one == other:
         return one
     categories = _category(one), _category(other)

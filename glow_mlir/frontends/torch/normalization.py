@@ -31,7 +31,7 @@ def softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAV
 
 @torch_operator("_safe_softmax.default")
 def safe_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAValue:
-    """The softmax along an axis, 0 where all is minus infinity."""
+    """The softmax along an axis; 0 for rows that are all minus infinity."""
     value, position = node.tensor(x), axis_of(axis, rank_of(x))
     if 0 in sizes_of(x):
         return value
@@ -47,7 +47,7 @@ def log_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> 
 
 
 def _along(count: int, axis: int, *names: str) -> Signature:
-    """Operands of so many axes, which are the same for all and for the result; one of them is called `row`."""
+    """The signature of operands and a result with the same `count` axes, one of which is called `row`."""
     axes = tuple("row" if position == axis else f"d{position}" for position in range(count))
     return Signature(tuple(Access(name, axes) for name in names), Access("y", axes))
 
@@ -73,7 +73,7 @@ def log_softmax_backward(node: TorchNode, gradient: SSAValue, output: SSAValue, 
 
 
 def _by_row(node: TorchNode, formula: Any, output: SSAValue, gradient: SSAValue, axis: int) -> SSAValue:
-    """What a formula makes of the result and its gradient along an axis; a scalar has a row of one."""
+    """Apply a formula to a result and its gradient along an axis; a scalar is a row of one element."""
     sizes = sizes_of(output) or (1,)
     y, g = (node.reshaped(value, sizes) for value in (output, node.cast(gradient, element_of(output))))
     position = axis_of(axis, len(sizes))
@@ -111,7 +111,7 @@ def layer_norm(
     bias: SSAValue | None,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """Over the last axes: the result, mean, and inverse deviation."""
+    """Normalize over the last axes; the result, mean, and inverse deviation."""
     if 0 in sizes_of(x):
         return as_traced(node, [None, None, None])
     element, first = wide_type(element_of(x)), rank_of(x) - len(shape)
@@ -150,9 +150,9 @@ def layer_norm_backward(
     wanted: Sequence[bool],
 ) -> list[SSAValue | None]:
     """
-    The gradients of a layer normalization by its input, scale and offset, from the statistics of the forward pass.
+    The gradients of a layer normalization with respect to input, scale and offset, from the forward statistics.
 
-    With n the normalized rows, r the inverse deviations and s = g·scale: r·(s - mean of s - n·mean of s·n), Σg·n, Σg.
+    With normalized rows n, inverse deviations r and s = g·scale, they are r·(s - mean(s) - n·mean(s·n)), Σg·n and Σg.
     """
     element, first = wide_type(element_of(x)), rank_of(x) - len(shape)
     if 0 in sizes_of(x):
@@ -189,7 +189,7 @@ def group_norm(
     groups: int,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """Over groups of channels of an image: the result, mean, and inverse deviation."""
+    """Normalize over groups of channels of an image; the result, mean, and inverse deviation."""
     if 0 in sizes_of(x):
         return as_traced(node, [None, None, None])
     element = wide_type(element_of(x))
@@ -215,7 +215,7 @@ def group_norm_backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> list[SSAValue | None]:
-    """The gradients of a group normalization by its input, factors and addends, as those of a layer normalization."""
+    """The gradients of a group normalization with respect to input, weight and bias; see `layer_norm_backward`."""
     if 0 in sizes_of(x):
         return as_traced(node, [None, None, None])
     element, members = wide_type(element_of(x)), channels // groups

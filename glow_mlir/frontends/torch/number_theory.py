@@ -14,11 +14,11 @@ from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 MAX_STEPS = 93
-"""Divisions at most of Euclid's algorithm on integers of 64 bits (Lamé, 1844)."""
+"""The maximum number of divisions of Euclid's algorithm on 64-bit integers (Lamé, 1844)."""
 
 
 def _is_any(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Whether any integer is not 0."""
+    """Whether any integer is nonzero."""
     others = flat(node, node.value(converted(not_equal(node.formulas.of(value), 0), i32)))
     largest = node.emit(ReduceMaxOp, others, axes=(0,), keepdims=False)
     return node.value(not_equal(node.formulas.of(largest), 0))
@@ -39,7 +39,7 @@ def divisor(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
 
 @torch_operator("gcd.default")
 def gcd(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """The greatest common divisor, which is not negative; 0 of 0 and 0."""
+    """The non-negative greatest common divisor; 0 for 0 and 0."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     return divisor(node, one, other)
@@ -47,7 +47,7 @@ def gcd(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
 
 @torch_operator("lcm.default")
 def lcm(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """The least common multiple, which is not negative; 0 where a number is 0."""
+    """The non-negative least common multiple; 0 if a number is 0."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     shared: Tensor = node.formulas.of(divisor(node, one, other))

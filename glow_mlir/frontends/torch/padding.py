@@ -1,4 +1,4 @@
-"""PyTorch's borders of tensors, and their gradients."""
+"""PyTorch's padding operators, and their gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.frontends.torch.node import TorchNode
 
 
 def widths_of(pads: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """The widths before and after each of so many axes, of numbers that begin with the last axis."""
+    """The widths before and after each of `count` axes, from a list that starts with the last axis."""
     widths = [(0, 0)] * count
     for number in range(len(pads) // 2):
         widths[count - 1 - number] = pads[2 * number], pads[2 * number + 1]
@@ -25,16 +25,16 @@ def widths_of(pads: Sequence[int], count: int) -> list[tuple[int, int]]:
 
 @torch_operator("constant_pad_nd.default")
 def constant_pad(node: TorchNode, value: SSAValue, pads: Sequence[int], fill: float = 0) -> SSAValue:
-    """Elements in front of axes and behind them, from the last axis on; fewer where a number is negative."""
+    """Pad axes, from the last one on, with a constant; negative widths crop."""
     return pad_value(node, value, widths_of(pads, rank_of(value)), "constant", node.tensor(fill))
 
 
 MODES: Mapping[str, str] = {"reflection": "reflect", "replication": "edge"}
-"""Word of an operator → what lies outside of the value."""
+"""Word of an operator → the padding mode."""
 
 
 def padded(node: TorchNode, value: SSAValue, pads: Sequence[int], mode: str) -> SSAValue:
-    """A value within a border of its own elements, which do not depend on what a negative width cuts off."""
+    """Pad a value with its own elements, which are chosen before negative widths crop."""
     widths = widths_of(pads, rank_of(value))
     for axis, (before, after) in enumerate(widths):
         size = sizes_of(value)[axis]
@@ -46,7 +46,7 @@ def padded(node: TorchNode, value: SSAValue, pads: Sequence[int], mode: str) -> 
 
 
 def _pad(mode: str) -> Callable[..., SSAValue]:
-    """A border that repeats elements."""
+    """The importer of padding that repeats elements."""
 
     def run(node: TorchNode, value: SSAValue, pads: Sequence[int]) -> SSAValue:
         return padded(node, value, pads, mode)
@@ -55,7 +55,7 @@ def _pad(mode: str) -> Callable[..., SSAValue]:
 
 
 def _backward(mode: str) -> Callable[..., SSAValue]:
-    """The gradient of a value of that of the value within its border."""
+    """The importer of the gradient of padding."""
 
     def run(node: TorchNode, gradient: SSAValue, value: SSAValue, pads: Sequence[int]) -> SSAValue:
         (found,) = gradients(node, padded(node, value, pads, mode), gradient, value)

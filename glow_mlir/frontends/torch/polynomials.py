@@ -1,4 +1,4 @@
-"""PyTorch's orthogonal polynomials of any degree, by the recurrences that define them."""
+"""PyTorch's orthogonal polynomials of any degree, computed by their recurrences."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from glow_mlir.frontends.torch.node import Operand, TorchNode
 from glow_mlir.support.dataclass import dataclass
 
 Closed = Callable[[Tensor, Tensor], Tensor]
-"""A polynomial of a degree, the first operand, of the cosine of an angle, the second."""
+"""Degree and angle → the polynomial at the cosine of the angle."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Polynomials, of which that of degree 0 is 1."""
+    """A family of polynomials; the polynomial of degree 0 is 1."""
 
     second: Callable[[Tensor], Tensor]
-    """The one of degree 1."""
+    """The polynomial of degree 1."""
     step: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-    """The one of degree k + 1, of k, x, and those of degrees k - 1 and k."""
+    """k, x, and the polynomials of degrees k - 1 and k → the polynomial of degree k + 1."""
     closed: Closed | None = None
-    """What it is between -1 and 1, which high degrees are computed by."""
+    """A closed form between -1 and 1, used for high degrees."""
     has_limit: bool = False
-    """Whether PyTorch gives NaN for degrees beyond `LIMITS`."""
+    """Whether PyTorch returns NaN for degrees beyond `LIMITS`."""
 
 
 LIMITS = {True: 512, False: 128}
-"""Whether numbers are f64 → the highest degree of a polynomial of Hermite."""
+"""Whether numbers are f64 → the highest degree of a Hermite polynomial."""
 
 FEW = 6
-"""Degrees up to which a polynomial is not computed by an angle."""
+"""The highest degree for which the closed form is not used."""
 
 
 def _chebyshev_step(_: Tensor, x: Tensor, before: Tensor, last: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def by_recurrence(node: TorchNode, family: Family, x: Tensor, degree: Tensor) -> Tensor:
-    """The polynomials of degrees from 1 on; those of other degrees are the second."""
+    """The polynomials of degrees from 1 on; lower degrees give the polynomial of degree 1."""
     first, second = node.splat(1, x.element, node.sizes), node.expanded(node.value(family.second(x)))
     highest = node.emit(ReduceMaxOp, flat(node, node.value(degree)), axes=(0,), keepdims=False)
     trips = node.value(node.formulas.of(highest) - 1)
@@ -100,7 +100,7 @@ def by_recurrence(node: TorchNode, family: Family, x: Tensor, degree: Tensor) ->
 
 
 def evaluated(node: TorchNode, family: Family, x: Tensor, degree: Tensor) -> SSAValue:
-    """The polynomials at numbers; 0 where a degree is negative."""
+    """Evaluate polynomials; 0 for negative degrees."""
     looped = degree
     if family.has_limit:
         limit = LIMITS[x.element == f64]
@@ -117,14 +117,14 @@ def evaluated(node: TorchNode, family: Family, x: Tensor, degree: Tensor) -> SSA
 
 
 def _importer(family: Family, is_shifted: bool) -> Callable[..., SSAValue]:
-    """The polynomials of a family; those that are shifted go from 0 to 1 instead of from -1."""
+    """The importer of a family; shifted polynomials are defined on [0, 1] instead of [-1, 1]."""
 
     def run(node: TorchNode, value: Operand, degree: Operand) -> SSAValue:
         if 0 in node.sizes:
             return node.splat(0, node.element, node.sizes)
         x = operand(node, value, node.wide)
         argument = node.formulas.kept(x + x - 1.0 if is_shifted else x)
-        # Degrees are cut off to whole numbers.
+        # Degrees are truncated to integers.
         whole = node.formulas.of(node.expanded(node.tensor(degree, i64)))
         return node.cast(node.expanded(evaluated(node, family, argument, whole)), node.element)
 

@@ -1,4 +1,4 @@
-"""PyTorch's pools."""
+"""PyTorch's pooling operators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.support.symbols import Sizes, product_of
 
 
 def pooled(node: TorchNode, operator: type[HighOp], x: SSAValue, windows: Windows, **properties: Any) -> list[SSAValue]:
-    """What an operator makes of windows; [C, spatial…] is a batch of one."""
+    """Apply a pooling operator; [C, spatial…] is a batch of one."""
     count = len(windows.kernel)
     results = node.emit_all(
         operator,
@@ -42,7 +42,7 @@ def pooled(node: TorchNode, operator: type[HighOp], x: SSAValue, windows: Window
     return [node.reshaped(item, sizes_of(item)[1:]) if rank_of(x) == count + 1 else item for item in found]
 
 
-# ---- the largest elements --------------------------------------------------------------------------------------
+# ---- maxima ----------------------------------------------------------------------------------------------------
 
 
 @torch_operator("max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
@@ -55,7 +55,7 @@ def max_pool_with_indices(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
 ) -> list[SSAValue]:
-    """The largest element of each window, and its place within its channel."""
+    """The maximum of each window, and its position within its channel."""
     windows = Windows.of(spatial_axes(node), kernel, stride, padding, dilation, ceil_mode)
     if 0 in node.sizes:
         return [node.splat(0, *node.result(number)) for number in range(2)]
@@ -69,14 +69,14 @@ def max_pool_with_indices(
     "adaptive_max_pool3d_backward.default",
 )
 def max_pool_backward(node: TorchNode, gradient: SSAValue, x: SSAValue, *arguments: Any) -> SSAValue:
-    """The gradient of each window, added to the element that was its largest; indices are the last argument."""
+    """Add the gradient of each window to the element that was its maximum; indices are the last argument."""
     return scattered_into_planes(node, gradient, arguments[-1], spatial_axes(node))
 
 
 def scattered_into_planes(
     node: TorchNode, values: SSAValue, indices: SSAValue, spatial: int, reduction: str = "add"
 ) -> SSAValue:
-    """Zeros with values at indices of the spatial axes of their channel, in the sizes of the result."""
+    """Scatter values into zeros of the traced sizes, at indices into the spatial axes of their channel."""
     zeros = node.splat(0, node.element, _as_rows(node.sizes, spatial))
     rows = [node.reshaped(value, _as_rows(sizes_of(value), spatial)) for value in (indices, values)]
     axis = rank_of(zeros) - 1
@@ -84,7 +84,7 @@ def scattered_into_planes(
 
 
 def _as_rows(sizes: Sizes, spatial: int) -> Sizes:
-    """The sizes of an image whose spatial axes are one."""
+    """The sizes of an image with its spatial axes merged."""
     return (*sizes[:-spatial], product_of(sizes[-spatial:]))
 
 
@@ -102,7 +102,7 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor: int | None = None,
 ) -> SSAValue:
-    """The mean of each window, or its sum by a divisor; of integers rounded towards 0."""
+    """The mean of each window, or its sum divided by `divisor`; integers are rounded toward 0."""
     windows = Windows.of(spatial_axes(node), kernel, stride, padding, ceil_mode=ceil_mode)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
@@ -114,7 +114,7 @@ def avg_pool(
 def _means(
     node: TorchNode, x: SSAValue, windows: Windows, result: Sizes, count_include_pad: bool, divisor: int | None
 ) -> SSAValue:
-    """Means of floats, or sums by a divisor."""
+    """Means of floats, or sums divided by `divisor`."""
     if divisor is None:
         return pooled(node, AvgPoolOp, x, windows, count_include_pad=count_include_pad)[0]
     return _sums(node, x, windows, result, 1 / divisor)
@@ -132,7 +132,7 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor: int | None,
 ) -> SSAValue:
-    """The gradient of each window, shared by what it counts."""
+    """Distribute the gradient of each window over the elements it counts."""
     windows = Windows.of(spatial_axes(node), kernel, stride, padding, ceil_mode=ceil_mode)
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return node.splat(0, node.element, node.sizes)
@@ -143,7 +143,7 @@ def avg_pool_backward(
 
 
 def _sums(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes, factor: float) -> SSAValue:
-    """The sum of each window times a factor: a mean of as many elements in all windows."""
+    """The sum of each window times a factor, as a mean over windows of the same size, including padding."""
     whole = Windows(windows.kernel, windows.strides, windows.padding, windows.dilations)
     pads = (*windows.padding, *_trailing(node, x, windows, result))
     (mean,) = pooled(node, AvgPoolOp, x, whole, pads=pads, count_include_pad=True)
@@ -152,13 +152,13 @@ def _sums(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes, factor:
 
 
 def _trailing(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes) -> list[int]:
-    """The trailing paddings with which each window of the result is whole."""
+    """The trailing paddings that complete each window of the result."""
     count = len(windows.kernel)
     found: list[int] = []
     for axis, (size, outputs) in enumerate(zip(sizes_of(x)[-count:], result[-count:], strict=True)):
         if not isinstance(size, int) or not isinstance(outputs, int):
             if windows.ceil_mode:
-                raise node.unsupported("windows that reach over the border, where sizes are known at run time only")
+                raise node.unsupported("windows beyond the border of an image whose size is known at run time only")
             found.append(windows.padding[axis])
             continue
         reach = (outputs - 1) * windows.strides[axis] + windows.kernel[axis]
@@ -169,7 +169,7 @@ def _trailing(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes) -> 
 def _integer_means(
     node: TorchNode, x: SSAValue, windows: Windows, count_include_pad: bool, divisor: int | None
 ) -> SSAValue:
-    """The sum of each window, tap by tap, divided by how many elements it counts."""
+    """The sum of each window, tap by tap, divided by the number of elements it counts."""
     count = len(windows.kernel)
     inputs, outputs = fixed(node, sizes_of(x)[-count:]), fixed(node, node.sizes[-count:])
     leading = (0,) * (rank_of(x) - count)
@@ -193,7 +193,7 @@ def _integer_means(
 def _counts(
     inputs: Sequence[int], outputs: Sequence[int], windows: Windows, with_pads: bool, divisor: int | None
 ) -> np.ndarray:
-    """What the sum of each window is divided by."""
+    """The divisor of each window."""
     found = np.ones((), np.int64)
     for axis, (size, count) in enumerate(zip(inputs, outputs, strict=True)):
         padding = windows.padding[axis]
@@ -204,18 +204,18 @@ def _counts(
     return np.full(found.shape, divisor, np.int64) if divisor is not None else found
 
 
-# ---- as many windows as are asked for --------------------------------------------------------------------------
+# ---- adaptive windows ------------------------------------------------------------------------------------------
 
 
 def _windows_along(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of so many windows of an axis begins, and where it ends."""
+    """The starts and ends of `count` windows along an axis."""
     numbers = np.arange(count)
     return numbers * size // count, -(-(numbers + 1) * size // count)
 
 
 @torch_operator("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def adaptive_avg_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """The mean of as many windows as are asked for."""
+    """The means of a given number of windows."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     return adaptive_means(node, x, tuple(shape))
@@ -223,7 +223,7 @@ def adaptive_avg_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> SSA
 
 @torch_operator("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
 def adaptive_avg_pool_backward(node: TorchNode, gradient: SSAValue, x: SSAValue) -> SSAValue:
-    """The gradient of each window, shared by its elements."""
+    """Distribute the gradient of each window over its elements."""
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return node.splat(0, node.element, node.sizes)
     shape = sizes_of(gradient)[-spatial_axes(node) :]
@@ -231,7 +231,7 @@ def adaptive_avg_pool_backward(node: TorchNode, gradient: SSAValue, x: SSAValue)
 
 
 def adaptive_means(node: TorchNode, x: SSAValue, wanted_sizes: Sizes) -> SSAValue:
-    """The means of windows that lie as evenly as they can along the last axes."""
+    """The means of windows distributed evenly along the last axes."""
     count = len(wanted_sizes)
     if all(size == 1 for size in wanted_sizes):
         return node.emit(ReduceMeanOp, x, axes=tuple(range(rank_of(x) - count, rank_of(x))))
@@ -249,7 +249,7 @@ def adaptive_means(node: TorchNode, x: SSAValue, wanted_sizes: Sizes) -> SSAValu
 
 
 def _means_along(node: TorchNode, x: SSAValue, axis: int, size: int, count: int) -> SSAValue:
-    """Means of so many windows of one axis: sums of what is gathered, zeros behind the shorter windows."""
+    """The means of `count` windows along an axis: sums of gathered elements, with zeros after shorter windows."""
     first, last = _windows_along(size, count)
     longest = int((last - first).max())
     positions = first[:, None] + np.arange(longest)
@@ -264,7 +264,7 @@ def _means_along(node: TorchNode, x: SSAValue, axis: int, size: int, count: int)
 
 @torch_operator("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
 def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> list[SSAValue]:
-    """The largest element of as many windows as are asked for, and its place within its channel."""
+    """The maxima of a given number of windows, and their positions within their channel."""
     count = len(shape)
     if 0 in node.sizes:
         return [node.splat(0, *node.result(number)) for number in range(2)]
@@ -274,7 +274,7 @@ def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> lis
         return pooled(node, MaxPoolWithIndicesOp, x, Windows.of(count, kernel), by_channel=True)
     image, kernel, along = x, list[int](), list[np.ndarray]()
     for number, (size, wanted) in enumerate(zip(sizes, shape, strict=True)):
-        # The last element of a shorter window is there again: the first of equal ones counts.
+        # Shorter windows repeat their last element: the first of equal elements counts.
         first, last = _windows_along(size, wanted)
         kernel.append(int((last - first).max()))
         along.append(np.minimum(first[:, None] + np.arange(kernel[-1]), last[:, None] - 1).reshape(-1))
@@ -286,5 +286,5 @@ def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> lis
 
 @torch_operator("max_unpool2d.default", "max_unpool3d.default")
 def max_unpool(node: TorchNode, x: SSAValue, indices: SSAValue, shape: Sequence[int], *_: Any) -> SSAValue:
-    """Zeros, but for elements at their indices of the spatial axes; the last of several stays."""
+    """Scatter elements to their indices into the spatial axes, zero elsewhere; the last of several is kept."""
     return scattered_into_planes(node, x, indices, len(shape), "none")

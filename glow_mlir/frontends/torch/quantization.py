@@ -1,4 +1,4 @@
-"""PyTorch's quantization in graphs (PT2E): quantized values of numbers, and their dequantized numbers."""
+"""PyTorch's quantization in graphs (PT2E): quantize and dequantize operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIBRARY = "quantized_decomposed"
 
 
 def _quantized_bounds(node: TorchNode, element: Attribute, least: int, most: int) -> tuple[int, int]:
-    """The quantized values that there are; raises `UnsupportedError` for quantized values that are no integers."""
+    """The bounds of quantized values; raises `UnsupportedError` unless they are integers."""
     if not is_integer(element):
         raise node.unsupported(f"quantized values of the type {element}")
     bounds = integer_bounds(cast("IntegerType", element))
@@ -28,7 +28,7 @@ def _quantized_bounds(node: TorchNode, element: Attribute, least: int, most: int
 
 
 def _limited(node: TorchNode, quantized: SSAValue, least: int, most: int) -> SSAValue:
-    """Codes within a range that is narrower than their type."""
+    """Clip quantized values to a range, if it is narrower than their type."""
     element = element_of(quantized)
     if _quantized_bounds(node, element, least, most) == integer_bounds(cast("IntegerType", element)):
         return quantized
@@ -50,14 +50,14 @@ def quantize(
 def dequantize(
     node: TorchNode, value: SSAValue, scale: float, zero_point: int, least: int, most: int, *_: object, **__: object
 ) -> SSAValue:
-    """(code - zero point) · scale."""
+    """(quantized value - zero point) · scale."""
     _quantized_bounds(node, element_of(value), least, most)
     known = uniform(element_of(value), f32, scale, zero_point)
     return node.cast(node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known)), node.element)
 
 
 def _along(node: TorchNode, parameter: SSAValue, value: SSAValue, axis: int, element: Attribute) -> SSAValue:
-    """A parameter for each index of an axis, so that it broadcasts."""
+    """Reshape a parameter per index of an axis to broadcast with `value`."""
     position, count = axis_of(axis, rank_of(value)), rank_of(value)
     sizes = tuple(sizes_of(value)[position] if other == position else 1 for other in range(count))
     return node.reshaped(node.cast(parameter, element), sizes)
@@ -74,7 +74,7 @@ def quantize_by_channel(
     most: int,
     *_: object,
 ) -> SSAValue:
-    """`quantize`, with parameters for each index of an axis."""
+    """Like `quantize`, with parameters for each index of an axis."""
     element = node.element
     _quantized_bounds(node, element, least, most)
     parameters = _along(node, scales, value, axis, f32), _along(node, zero_points, value, axis, element)
@@ -93,7 +93,7 @@ def dequantize_by_channel(
     *_: object,
     **__: object,
 ) -> SSAValue:
-    """`dequantize`, with parameters for each index of an axis."""
+    """Like `dequantize`, with parameters for each index of an axis."""
     element = element_of(value)
     _quantized_bounds(node, element, least, most)
     zero = None if zero_points is None else _along(node, zero_points, value, axis, element)

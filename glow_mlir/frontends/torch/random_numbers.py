@@ -1,4 +1,4 @@
-"""PyTorch's random numbers, by our generator."""
+"""PyTorch's random operators, with our generator."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from glow_mlir.support.symbols import Size, Sizes
 
 
 def fractions(node: TorchNode, element: Attribute | None = None, sizes: Sizes | None = None) -> Tensor:
-    """Numbers from 0 up to 1, without it, by default in the type in which those of the result are computed."""
+    """Uniform numbers in [0, 1), by default in the type of computation for the result."""
     numbers = RandomNumbers(node, node.sizes if sizes is None else sizes)
     drawn = numbers.fraction(computed_in(node.element) if element is None else element)
     return node.formulas.of(numbers.formulas.value(drawn))
 
 
 def drawn(node: TorchNode, formula: Tensor) -> SSAValue:
-    """The values of a formula in the element type of the result."""
+    """Emit a formula, converted to the element type of the result."""
     return node.value(converted(formula, node.element))
 
 
 def _draws(*names: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register a formula of equally likely numbers, and of what an operator is given behind its first argument."""
+    """Register a formula of uniform numbers and of an operator's arguments after the first."""
 
     def register(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def run(node: TorchNode, _: Any, *parameters: float, generator: None = None) -> SSAValue:
@@ -48,13 +48,13 @@ def _draws(*names: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tenso
 
 @torch_operator("rand.default", "rand_like.default")
 def rand(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
-    """Equally likely numbers from 0 up to 1, without it."""
+    """Uniform numbers in [0, 1)."""
     return RandomNumbers(node, node.sizes).uniform(node.element, 0.0, 1.0)
 
 
 @torch_operator("uniform.default")
 def uniform(node: TorchNode, _: SSAValue, low: float = 0, high: float = 1, **__: Any) -> SSAValue:
-    """Equally likely numbers from one up to another, without it."""
+    """Uniform numbers in [low, high)."""
     return RandomNumbers(node, node.sizes).uniform(node.element, float(low), float(high))
 
 
@@ -86,13 +86,13 @@ def exponential(fraction: Tensor, rate: float = 1) -> Tensor:
 
 @_draws("cauchy.default")
 def cauchy(fraction: Tensor, median: float = 0, width: float = 1) -> Tensor:
-    """Numbers with the distribution of Cauchy."""
+    """Numbers with a Cauchy distribution."""
     return tan((fraction - 0.5) * math.pi) * float(width) + float(median)
 
 
 @_draws("geometric.default")
 def geometric(fraction: Tensor, probability: float) -> Tensor:
-    """How many trials there are up to the first success."""
+    """The number of trials up to the first success."""
     return maximum(ceil(log1p(-fraction) / math.log1p(-probability)), 1.0)
 
 
@@ -105,11 +105,11 @@ def log_normal(node: TorchNode, _: SSAValue, mean: float = 1, deviation: float =
 
 
 MAX_WHOLE = 1 << 53
-"""How many whole numbers can be drawn at most: as many as the fractions of f64."""
+"""The maximum range of random integers: the number of fractions of f64."""
 
 
 def whole_numbers(node: TorchNode, low: Size, high: Size) -> SSAValue:
-    """Equally likely whole numbers from one up to another, without it."""
+    """Uniform integers in [low, high)."""
     if not isinstance(low, int) or not isinstance(high, int) or high - low > MAX_WHOLE:
         raise node.unsupported(f"whole numbers are drawn from up to 2^53, not from {low} to {high}")
     positions = converted(floor(fractions(node, f64) * float(high - low)), i64)
@@ -118,20 +118,20 @@ def whole_numbers(node: TorchNode, low: Size, high: Size) -> SSAValue:
 
 @torch_operator("randint.low", "randint.default")
 def randint(node: TorchNode, *bounds: Any, **_: Any) -> SSAValue:
-    """Equally likely whole numbers between two bounds, or from 0 to one."""
+    """Uniform integers in [low, high), where `low` is 0 by default."""
     *low, high = bounds[:-1]
     return whole_numbers(node, low[0] if low else 0, high)
 
 
 @torch_operator("randint_like.default", "randint_like.low_dtype")
 def randint_like(node: TorchNode, _: SSAValue, low: Size, high: Size | None = None, **__: Any) -> SSAValue:
-    """Equally likely whole numbers between two bounds, or from 0 to one."""
+    """Uniform integers in [low, high), or in [0, low) without `high`."""
     return whole_numbers(node, 0, low) if high is None else whole_numbers(node, low, high)
 
 
 @torch_operator("randperm.default")
 def randperm(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
-    """The whole numbers from 0 up to a count, in an order that is as likely as every other."""
+    """A random permutation of the integers from 0 up to, but not including, a count."""
     if node.sizes == (0,):
         return node.splat(0, node.element, node.sizes)
     keys = node.value(fractions(node, f64))
@@ -140,14 +140,14 @@ def randperm(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
 
 @torch_operator("bernoulli.p", "bernoulli.default", "bernoulli.Tensor")
 def bernoulli(node: TorchNode, value: SSAValue, probability: Operand | None = None, **_: Any) -> SSAValue:
-    """1 with a probability, by default that of each element, else 0."""
+    """1 with a probability, by default the value of each element, else 0."""
     wide = computed_in(node.element)
     return drawn(node, fractions(node) < node.of(value if probability is None else probability, wide))
 
 
 @torch_operator("native_dropout.default")
 def native_dropout(node: TorchNode, value: SSAValue, share: float, training: bool | None) -> list[SSAValue]:
-    """A share of the elements set to 0 and the others scaled, so that their expectation stays; and which are kept."""
+    """Set a share of the elements to 0, and scale the others to preserve the expectation; and the mask of kept ones."""
     mask = node.result(1)
     if training is False or share == 0:
         return [value, node.splat(1, *mask)]
@@ -168,7 +168,7 @@ def rrelu(
     training: bool = False,
     generator: None = None,
 ) -> list[SSAValue]:
-    """x, and below 0 a part of it, which is random in training; and what the elements are multiplied by."""
+    """x, or slope · x below 0, with a random slope in training; the second result has the factors of elements."""
     x = node.of(value)
     if not training:
         return [node.value(where(x > 0.0, x, x * ((lower + upper) / 2))), noise]
@@ -179,10 +179,10 @@ def rrelu(
 
 @torch_operator("multinomial.default")
 def multinomial(node: TorchNode, weights: SSAValue, count: int, replacement: bool = False, **_: Any) -> SSAValue:
-    """Classes of each row of weights, which their probabilities are proportional to."""
+    """Draw classes for each row, with probabilities proportional to the weights."""
     sizes = sizes_of(weights)
     if not replacement:
-        # The first of independent exponential times, whose rates are the weights, is that of a class as likely.
+        # The smallest of independent exponential times with the weights as rates has a class with that probability.
         time = -log1p(-fractions(node, f64, sizes)) / node.of(weights, f64)
         return node.emit_all(TopKOp, node.value(time), k=count, axis=rank_of(weights) - 1, largest=False)[1]
     rows = node.reshaped(node.cast(weights, f64), (*((1,) if rank_of(weights) == 1 else ()), *sizes))
@@ -209,6 +209,6 @@ def rrelu_backward(
     training: bool,
     is_result: bool,
 ) -> SSAValue:
-    """The gradient times what the elements were multiplied by; signs of results are those of operands."""
+    """The gradient times the factors of elements; `value` may be the result, which has the operand's sign."""
     factor = where(node.of(value) > 0.0, 1.0, node.of(noise) * 0.0 + (lower + upper) / 2)
     return node.value(node.of(gradient) * (node.of(noise) if training else factor))

@@ -1,4 +1,4 @@
-"""Recurrences as whole operators, which the backend puts in the place of PyTorch's recurrent layers."""
+"""Recurrences as single operators, with which the backend replaces PyTorch's recurrent layers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode
 
 LIBRARY = "glow_mlir"
-"""PyTorch's library of operators that these are in."""
+"""The PyTorch library of these operators."""
 
 
 def _with_sums(
     node: TorchNode, operator: type[Recurrence], operands: Sequence[SSAValue], reverse: bool, function: str
 ) -> tuple[SSAValue, ...]:
-    """All states, the last ones, and what the gradient needs."""
+    """All states, the last states, and the values saved for the gradient."""
     named = {"activations": ArrayAttr([StringAttr(function)])} if function else {}
     if operator is LstmRecurrenceWithSumsOp:
         return node.emit_all(operator, *operands, None, None, reverse=reverse)
@@ -38,7 +38,7 @@ def _with_sums(
 
 
 def _forward(operator: type[Recurrence], count: int) -> Callable[..., Sequence[SSAValue]]:
-    """A recurrence on so many tensors."""
+    """The importer of a recurrence with `count` tensors as operands."""
 
     def run(node: TorchNode, *arguments: SSAValue | bool | str) -> Sequence[SSAValue]:
         operands = [item for item in arguments[:count] if isinstance(item, SSAValue)]
@@ -50,10 +50,10 @@ def _forward(operator: type[Recurrence], count: int) -> Callable[..., Sequence[S
 
 def _backward(operator: type[Recurrence], count: int) -> Callable[..., Sequence[SSAValue]]:
     """
-    The cotangents of the tensors of a recurrence.
+    The importer of the gradient of a recurrence.
 
-    Arguments are the cotangents of all states and of the last ones, those of the forward operator, and the states and
-    what else it has saved.
+    Arguments are the cotangents of all states and of the last ones, the arguments of the forward operator, and its
+    saved results, starting with the states.
     """
     given = 1 + operator.STATES
 
@@ -71,7 +71,7 @@ def _backward(operator: type[Recurrence], count: int) -> Callable[..., Sequence[
 
 
 def _weighted(node: TorchNode, values: Sequence[SSAValue], weights: Sequence[SSAValue]) -> SSAValue:
-    """The sum of products of all elements."""
+    """The sum of all elements of the products of values and weights."""
     total: SSAValue | None = None
     for value, weight in zip(values, weights, strict=True):
         product = node.emit(MulOp, value, weight)

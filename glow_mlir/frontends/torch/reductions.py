@@ -17,7 +17,7 @@ from glow_mlir.support.symbols import product_of
 
 
 def axes_of(axes: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
-    """Axes counted from the front; all of them where none is said."""
+    """Non-negative axes, sorted; all axes if none are given."""
     if axes is None or (not isinstance(axes, int) and not axes):
         return tuple(range(count))
     given = (axes,) if isinstance(axes, int) else axes
@@ -27,7 +27,7 @@ def axes_of(axes: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
 def reduced(
     node: TorchNode, operator: type[ops.Reduction], value: SSAValue, axes: Sequence[int], keepdims: bool
 ) -> SSAValue:
-    """What a reduction gives along axes; a value without axes is what it is."""
+    """Reduce a value along axes; without axes, the value itself."""
     return node.emit(operator, value, axes=tuple(axes), keepdims=keepdims) if axes else value
 
 
@@ -35,7 +35,7 @@ OF_TRUTH: Mapping[type[ops.Reduction], type[ops.Reduction]] = {
     ops.ReduceProdOp: ops.ReduceMinOp,
     ops.ReduceSumOp: ops.ReduceMaxOp,
 }
-"""What a reduction of numbers is of truth values, which PyTorch adds and multiplies to truth values."""
+"""Reduction of numbers → its equivalent for truth values with a boolean result."""
 
 
 def _reduction(operator: type[ops.Reduction]) -> Callable[..., SSAValue]:
@@ -67,7 +67,7 @@ for _name, (_operator, _overloads) in REDUCTIONS.items():
 
 @torch_operator("any.default", "any.dim", "any.dims")
 def any_(node: TorchNode, value: SSAValue, axes: int | Sequence[int] | None = None, keepdim: bool = False) -> SSAValue:
-    """Whether an element along axes is other than 0."""
+    """Whether any element along axes is nonzero."""
     is_none = isinstance(axes, Sequence) and not axes and rank_of(value)
     along = () if is_none else axes_of(axes, rank_of(value))
     return node.tensor(reduced(node, ops.ReduceMaxOp, truth(node, value), along, keepdim))
@@ -96,7 +96,7 @@ torch_operator("argmin.default")(_position(ops.ArgMinOp))
 def _extreme(
     reduction: type[ops.Reduction], position: type[ops.ArgMaxOp | ops.ArgMinOp]
 ) -> Callable[..., list[SSAValue]]:
-    """The extreme along an axis, and the first place where it is."""
+    """The extreme along an axis, and its first position."""
 
     def run(node: TorchNode, value: SSAValue, axis: int, keepdim: bool = False) -> list[SSAValue]:
         if not rank_of(value):

@@ -1,4 +1,4 @@
-"""Torchvision's regions of images."""
+"""Torchvision's operators on regions of images."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _aligned(
     samples: int,
     half_pixel: bool,
 ) -> SSAValue:
-    """The means of cells of regions, each of which has the number of its image and two corners."""
+    """The means of cells of regions; a region has the index of its image and two corners."""
     count, element = sizes_of(regions)[0], node.wide
     numbers = node.reshaped(node.cast(cut(node, regions, {1: (0, 1)}), i64), (count,))
     result = node.emit(
@@ -53,7 +53,7 @@ def roi_align(
     samples: int,
     half_pixel: bool,
 ) -> SSAValue:
-    """Regions of images as grids of cells, each the mean of samples."""
+    """Pool regions of images into grids of cells, each the mean of samples."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     cells = rows, columns
@@ -76,7 +76,7 @@ def roi_align_backward(
     samples: int,
     half_pixel: bool,
 ) -> SSAValue:
-    """The gradient of images, whatever these are; of a number of samples that all cells have."""
+    """The gradient with respect to the images; requires a fixed number of samples per cell."""
     if samples <= 0:
         raise node.unsupported("regions with as many samples as they have elements have no gradient")
     image = node.splat(0, node.wide, (batch, channels, height, width))

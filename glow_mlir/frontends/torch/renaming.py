@@ -1,4 +1,4 @@
-"""Traced graphs with other names for inputs and symbols."""
+"""Rename inputs, nodes and symbols of traced graphs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Renaming:
-    """Gives inputs, nodes and symbols of a graph other names."""
+    """A renaming of inputs, nodes and symbols of a graph."""
 
     names: Mapping[str, str]
-    """Names of inputs and nodes → those that they get."""
+    """Name of an input or node → its new name."""
     symbols: Mapping[str, str]
 
     def graph(self, graph: TracedGraph) -> TracedGraph:
-        """The graph with those names."""
+        """The renamed graph."""
         return TracedGraph(
             tuple(replace(item, name=self._name(item.name), value=self._value(item.value)) for item in graph.inputs),
             tuple(

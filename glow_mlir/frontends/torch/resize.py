@@ -20,12 +20,12 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 Scales = Sequence[float | None]
-"""How many elements of the result an element of the input is along each spatial axis, where that is said."""
+"""The scale of each spatial axis, from input to result, or `None`."""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """To sizes of the spatial axes, by a rule of `glow_high.resize`; nearest elements are those that PyTorch takes."""
+    """Resample to sizes of the spatial axes, by a rule of `glow_high.resize`; nearest elements are PyTorch's."""
 
     mode: str
     sizes: Sizes
@@ -36,11 +36,11 @@ class Resampling:
 
     @property
     def is_nearest(self) -> bool:
-        """Whether elements are moved alone."""
+        """Whether elements are only moved."""
         return self.mode == "nearest"
 
     def run(self, node: TorchNode, x: SSAValue) -> SSAValue:
-        """The image in those sizes, computed in floats of 32 bits or more."""
+        """The resampled image, computed in f32 or wider."""
         if self.is_nearest:
             return self._nearest(node, x)
         words = "align_corners" if self.align_corners else "half_pixel"
@@ -53,7 +53,7 @@ class Resampling:
             and not self.align_corners
             and any(scale != float(np.float32(scale)) for scale in ratios)
         ):
-            raise node.unsupported("scales with more digits than floats of 32 bits have, of images of f64")
+            raise node.unsupported("f64 images with scales that f32 cannot represent exactly")
         wide = node.cast(x, wide_type(element_of(x)))
         return node.cast(self._resized(node, wide, coordinates=words, **properties), element_of(x))
 
@@ -63,7 +63,7 @@ class Resampling:
         return node.emit(ResizeOp, x, shape=shape, scales=scales, mode=self.mode, **properties)
 
     def _ratios(self, x: SSAValue) -> list[float] | None:
-        """The scale of each axis, 0 for the ratio of its sizes, where any is said that sizes do not tell."""
+        """The scale of each axis, 0 for the ratio of its sizes; `None` if all scales follow from sizes."""
         pairs = zip(sizes_of(x)[-len(self.sizes) :], self.sizes, self.scales, strict=True)
         found = [_scale(size, wanted, scale) for size, wanted, scale in pairs]
         if None in found or not any(self.scales):
@@ -71,7 +71,7 @@ class Resampling:
         return [*(1.0 for _ in range(rank_of(x) - len(found))), *(ratio for ratio in found if ratio is not None)]
 
     def _nearest(self, node: TorchNode, x: SSAValue) -> SSAValue:
-        """By the rule of `glow_high.resize`, unless rounding makes PyTorch take others: these are gathered."""
+        """Resize by the rule of `glow_high.resize`, or gather the elements if PyTorch's rounding chooses others."""
         first = rank_of(x) - len(self.sizes)
         wanted: dict[int, np.ndarray] = {}
         alike = True
@@ -86,32 +86,32 @@ class Resampling:
             return self._resized(node, x, coordinates=coordinates, rounding=rounding)
         if len(wanted) != len(self.sizes):
             raise node.unsupported(
-                "nearest elements where sizes are known at run time only, and scales no whole numbers"
+                "nearest elements of sizes known at run time only, with scales that are not integers"
             )
         for axis, positions in wanted.items():
             x = node.emit(GatherOp, x, node.constant(positions, "places"), axis=axis)
         return x
 
     def _own_positions(self, before: int, after: int, scale: float | None) -> np.ndarray:
-        """Which elements `glow_high.resize` takes along an axis."""
+        """The elements that `glow_high.resize` chooses along an axis."""
         coordinates, rounding = self._rule()
         chosen_scale = _scale(before, after, scale) if any(self.scales) else 0.0
         return nearest_elements(coordinates, rounding, before, after, chosen_scale or None)
 
     def _rule(self) -> tuple[str, str]:
-        """Coordinates and rounding by which `glow_high.resize` takes nearest elements."""
+        """The coordinates and rounding of nearest elements for `glow_high.resize`."""
         return ("half_pixel", "round_prefer_ceil") if self.exact else ("asymmetric", "floor")
 
 
 def _scale(before: Any, after: Any, scale: float | None) -> float | None:
-    """The scale of an axis, 0 for the ratio of its sizes, and `None` where neither says it."""
+    """The scale of an axis: the given one, 0 for the ratio of known sizes, or `None` if neither is known."""
     if scale is not None and scale > 0:
         return float(scale)
     return 0.0 if isinstance(before, int) and isinstance(after, int) and before else None
 
 
 def _positions(before: int, after: int, scale: float | None, shift: float) -> np.ndarray:
-    """The elements that PyTorch takes along an axis, whose places it computes with floats of 32 bits."""
+    """The elements that PyTorch chooses along an axis, with positions computed in f32."""
     positions = np.arange(after)
     if before == after:
         return positions
@@ -125,7 +125,7 @@ def _positions(before: int, after: int, scale: float | None, shift: float) -> np
 # ---- operators -------------------------------------------------------------------------------------------------
 
 Of = Callable[[TorchNode, Sizes, Sequence[Any]], Resampling]
-"""What an operator does to images, from the sizes of the result and the arguments behind these."""
+"""Node, result sizes, and further arguments → the resampling of an operator."""
 
 
 def _nearest(exact: bool) -> Of:
@@ -146,7 +146,7 @@ def _between(mode: str, antialias: bool = False) -> Of:
 
 
 def _scales(scales: Sequence[Any], count: int) -> Scales:
-    """The scale of each spatial axis, of arguments that may be left out, or one list."""
+    """The scale of each spatial axis, from optional arguments or one list."""
     if len(scales) == 1 and isinstance(scales[0], tuple):
         (scales,) = scales
     return [*scales, *(None for _ in range(count - len(scales)))]
@@ -162,12 +162,12 @@ RESAMPLINGS: dict[str, Of] = {
     "_upsample_bilinear2d_aa": _between("linear", antialias=True),
     "_upsample_bicubic2d_aa": _between("cubic", antialias=True),
 }
-"""Name of an operator → what it does."""
+"""Name of an operator → its resampling."""
 
 
 def _forward(of: Of) -> Callable[..., SSAValue]:
     def resample(node: TorchNode, x: SSAValue, output_sizes: Any = None, *rest: Any, **keywords: Any) -> SSAValue:
-        """An image in other sizes."""
+        """Resample an image."""
         if 0 in node.sizes:
             return node.splat(0, node.element, node.sizes)
         arguments = [*rest, *keywords.values()]
@@ -178,7 +178,7 @@ def _forward(of: Of) -> Callable[..., SSAValue]:
 
 def _backward(of: Of) -> Callable[..., SSAValue]:
     def resample_backward(node: TorchNode, gradient: SSAValue, output_sizes: Any, sizes: Any, *rest: Any) -> SSAValue:
-        """The sums of the gradients of what elements were read for; the values of these say nothing."""
+        """The gradient with respect to the image; it does not depend on the image's values."""
         if 0 in node.sizes or 0 in sizes_of(gradient):
             return node.splat(0, node.element, node.sizes)
         resampling = of(node, sizes_of(gradient)[2:], rest)

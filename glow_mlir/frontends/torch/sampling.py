@@ -1,4 +1,4 @@
-"""PyTorch's operators on windows and places of images: samples of grids, columns of windows, and their gradients."""
+"""PyTorch's operators that sample images by grids, or convert between windows and columns, and their gradients."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from glow_mlir.support.symbols import Size, product_of
 
 MODES = ("linear", "nearest", "cubic")
 PADDINGS = ("zeros", "border", "reflection")
-"""What PyTorch's numbers of interpolation modes and paddings stand for."""
+"""Interpolation modes and paddings, indexed by PyTorch's numbers."""
 
 
 def _sampled(node: TorchNode, x: SSAValue, grid: SSAValue, mode: int, padding: int, align_corners: bool) -> SSAValue:
     """
-    An image at the places of a grid, computed in floats of 32 bits or more.
+    Sample an image at the positions of a grid, computed in f32 or wider.
 
-    Cubes at borders are refused: ONNX moves their places into the image, PyTorch each of the elements around them.
+    Cubic interpolation with border padding is not supported: ONNX clamps positions, PyTorch each neighboring element.
     """
     if (MODES[mode], PADDINGS[padding]) == ("cubic", "border"):
         raise node.unsupported("cubic interpolation with the border as padding")
@@ -47,7 +47,7 @@ def _sampled(node: TorchNode, x: SSAValue, grid: SSAValue, mode: int, padding: i
 def grid_sampler(
     node: TorchNode, x: SSAValue, grid: SSAValue, mode: int, padding: int, align_corners: bool
 ) -> SSAValue:
-    """An image at the places of a grid."""
+    """Sample an image at the positions of a grid."""
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
     return node.cast(_sampled(node, x, grid, mode, padding, align_corners), node.element)
@@ -64,7 +64,7 @@ def grid_sampler_backward(
     align_corners: bool,
     wanted: Sequence[bool],
 ) -> list[SSAValue | None]:
-    """The gradients of a sampled image by the image and by the grid, as far as they are wanted."""
+    """The wanted gradients of sampling with respect to image and grid."""
     if 0 in sizes_of(gradient):
         return [node.splat(0, *node.result(number)) if wanted[number] else None for number in range(2)]
     x, grid = variables(node, x, grid)
@@ -86,7 +86,7 @@ def im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> SSAValue:
-    """The windows of an image as columns: a row for each channel and element of a window."""
+    """The windows of an image as columns, with a row for each channel and element of a window."""
     windows = Windows.of(2, kernel, stride, padding, dilation)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
@@ -132,7 +132,7 @@ def col2im(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> SSAValue:
-    """An image as the sum of windows that are columns."""
+    """Sum overlapping windows, given as columns, into an image."""
     windows = Windows.of(2, kernel, stride, padding, dilation)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)

@@ -1,4 +1,4 @@
-"""PyTorch's operators that replace elements at places, or combine them with others."""
+"""PyTorch's operators that replace elements at indices, or combine them with others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def slice_scatter(
     end: Size | None = None,
     step: int = 1,
 ) -> SSAValue:
-    """A value with other elements in the place of a slice."""
+    """Replace a slice."""
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     part = node.expanded(node.cast(part, node.element), (*sizes[:axis], sizes_of(part)[axis], *sizes[axis + 1 :]))
@@ -61,7 +61,7 @@ def slice_scatter(
 
 @torch_operator("select_scatter.default")
 def select_scatter(node: TorchNode, value: SSAValue, part: SSAValue, axis: int, index: Size) -> SSAValue:
-    """A value with other elements at an index of an axis."""
+    """Replace the slice at an index of an axis."""
     sizes = sizes_of(value)
     axis = axis_of(axis, len(sizes))
     first = index + sizes[axis] if isinstance(index, int) and index < 0 else index
@@ -82,7 +82,7 @@ def index_put(
     accumulate: bool = False,
     _: bool = False,
 ) -> SSAValue:
-    """A value with other elements at indices, or with these added."""
+    """Replace the elements at joint indices, or add to them if `accumulate`."""
     given = {axis: item for axis, item in enumerate(indices) if item is not None}
     if len(given) == 1:
         ((axis, mask),) = given.items()
@@ -104,7 +104,7 @@ def index_put(
 
 
 def added(node: TorchNode, one: SSAValue, other: SSAValue) -> SSAValue:
-    """The sum of values of one element type; of truth values whether either holds."""
+    """The sum of values of the same element type; for truth values the logical or."""
     return node.emit(OrOp if is_bool(element_of(one)) else AddOp, one, other)
 
 
@@ -112,9 +112,9 @@ def _put_where(
     node: TorchNode, value: SSAValue, mask: SSAValue, axis: int, updates: SSAValue, accumulate: bool
 ) -> SSAValue:
     """
-    A value with other elements, or slices, where truth values hold that begin at an axis: one for all, or one for each.
+    Replace the elements or slices where a mask holds, whose axes start at `axis`.
 
-    A call fails where there are fewer than that.
+    `updates` has one element or slice for all, or one for each; a call fails if there are too few.
     """
     behind = rank_of(value) - axis - rank_of(mask)
     part = node.cast(updates, node.element)
@@ -134,7 +134,7 @@ def _put_where(
 
 @torch_operator("put.default")
 def put(node: TorchNode, value: SSAValue, indices: SSAValue, updates: SSAValue, accumulate: bool = False) -> SSAValue:
-    """A value with other elements at indices of all its elements, or with these added."""
+    """Replace elements at indices into the flattened value, or add to them if `accumulate`."""
     at, those = (flat(node, item) for item in (as_indices(node, indices), updates))
     reduction = "add" if accumulate else "none"
     return node.reshaped(scatter_elements(node, flat(node, value), 0, at, those, reduction))
@@ -143,7 +143,7 @@ def put(node: TorchNode, value: SSAValue, indices: SSAValue, updates: SSAValue, 
 # Reductions at indices of an axis
 
 Scatter = Callable[[SSAValue, SSAValue, str], SSAValue]
-"""Puts updates into a value, by a reduction."""
+"""Value, updates and reduction → the value with updates scattered into it."""
 
 REDUCTIONS: Mapping[str, str] = {
     "add": "add",
@@ -158,7 +158,7 @@ REDUCTIONS: Mapping[str, str] = {
 
 
 def identity_of(reduction: str, element: Attribute) -> float:
-    """The number that changes nothing in a reduction of ours."""
+    """The neutral element of a reduction."""
     number = KINDS[reduction].neutral
     if is_float(element) or not math.isinf(number):
         return number
@@ -171,7 +171,7 @@ def identity_of(reduction: str, element: Attribute) -> float:
 def reduced_at(
     node: TorchNode, value: SSAValue, updates: SSAValue, scatter: Scatter, word: str, include_self: bool
 ) -> SSAValue:
-    """A value combined with updates at places; without its own elements there unless these are included."""
+    """Combine a value with updates by a reduction; without `include_self`, updated elements start as neutral."""
     element, reduction = element_of(value), REDUCTIONS[word]
     start = value
     if not include_self:
@@ -187,7 +187,7 @@ def reduced_at(
 
 
 def quotient_of(node: TorchNode, total: SSAValue, counts: SSAValue) -> SSAValue:
-    """A mean; that of integers is rounded down."""
+    """A mean; means of integers are rounded down."""
     if is_float(element_of(total)):
         return node.emit(DivOp, total, counts)
     whole, part = (node.of(value, element_of(value)) for value in (total, counts))
@@ -210,7 +210,7 @@ def _slices(node: TorchNode, axis: int, indices: SSAValue) -> Scatter:
 
 
 def _with_axes(node: TorchNode, *values: SSAValue) -> list[SSAValue]:
-    """Values, those without axes with one."""
+    """Give values without axes one axis."""
     return [node.reshaped(value, sizes_of(value) or (1,)) for value in values]
 
 
@@ -225,7 +225,7 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> SSAValue:
-    """A value combined with updates, each at its own place but for one axis, where an index tells it."""
+    """Combine elements with updates, each at its own position except along `axis`, where the index applies."""
     if 0 in sizes_of(indices) or 0 in node.sizes:
         return value
     into, at, those = _with_axes(node, value, as_indices(node, indices), node.cast(updates, node.element))
@@ -236,13 +236,13 @@ def scatter_reduce(
 
 @torch_operator("scatter.src", "scatter.value")
 def scatter(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, updates: Operand) -> SSAValue:
-    """A value with elements replaced, each at its own place but for one axis, where an index tells it."""
+    """Replace elements, each at its own position except along `axis`, where the index applies."""
     return scatter_with(node, value, axis, indices, updates, reduce=None)
 
 
 @torch_operator("scatter_add.default")
 def scatter_add(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
-    """A value with updates added, each at its own place but for one axis, where an index tells it."""
+    """Add updates, each at its own position except along `axis`, where the index applies."""
     return scatter_with(node, value, axis, indices, updates, reduce="add")
 
 
@@ -250,7 +250,7 @@ def scatter_add(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, 
 def scatter_with(
     node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, updates: Operand, *, reduce: str | None
 ) -> SSAValue:
-    """A value with elements replaced or combined, each at its own place but for one axis."""
+    """Replace elements, or combine them by `reduce`, each at its own position except along `axis`."""
     if 0 in sizes_of(indices) or 0 in node.sizes:
         return value
     into, at = _with_axes(node, value, as_indices(node, indices))
@@ -275,7 +275,7 @@ def index_reduce(
     *,
     include_self: bool = True,
 ) -> SSAValue:
-    """A value combined with the slices of updates, each at an index of an axis."""
+    """Combine the slices at indices of an axis with slices of updates."""
     if 0 in sizes_of(updates) or 0 in node.sizes:
         return value
     into, at, those = _with_axes(node, value, as_indices(node, indices), updates)
@@ -288,7 +288,7 @@ def index_reduce(
 
 @torch_operator("masked_scatter.default")
 def masked_scatter(node: TorchNode, value: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
-    """A value with the elements of a source, in their order, where truth values hold."""
+    """Replace the elements where the mask holds by consecutive elements of a source."""
     if 0 in node.sizes:
         return node.expanded(value)
     if 0 in sizes_of(source):
@@ -302,13 +302,13 @@ def masked_scatter(node: TorchNode, value: SSAValue, mask: SSAValue, source: SSA
 
 
 def _numbers(node: TorchNode, chosen: SSAValue) -> SSAValue:
-    """How many of the truth values in front of each one hold."""
+    """The number of true elements before each one."""
     return node.emit(CumSumOp, node.cast(chosen, i64), axis=0, exclusive=True)
 
 
 @torch_operator("masked_scatter_backward.default")
 def masked_scatter_backward(node: TorchNode, gradient: SSAValue, mask: SSAValue, _: Sequence[Size]) -> SSAValue:
-    """The gradients where truth values hold, one behind the other, and zeros behind them."""
+    """The gradients where the mask holds, packed to the front and followed by zeros."""
     zeros = node.splat(0, node.element, node.sizes)
     if 0 in node.sizes or 0 in sizes_of(gradient):
         return zeros

@@ -1,4 +1,4 @@
-"""PyTorch's operators that look for values among others: in sorted lists, in ranges, in counts."""
+"""PyTorch's operators that search for values in sorted lists."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 def positions_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: bool) -> SSAValue:
     """
-    How many of sorted bounds each value has in front of it, those that equal it among them if `right`.
+    The insertion position of each value among sorted bounds; after equal bounds if `right`, else before them.
 
-    Bounds are one list, or lists along the last axis, as many as there are of values. NaN is behind all numbers.
+    Bounds are one list, or a list along the last axis for each row of values. NaN sorts after all numbers.
     """
     size = sizes_of(bounds)[-1]
     if size == 0:
@@ -52,12 +52,12 @@ def positions_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: 
 
 
 def _alike(node: TorchNode, bounds: SSAValue, values: SSAValue) -> tuple[SSAValue, ...]:
-    """Bounds and values in one element type."""
+    """Convert bounds and values to a common element type."""
     return (bounds, values) if element_of(bounds) == element_of(values) else node.promoted(bounds, values)
 
 
 def _at(node: TorchNode, bounds: SSAValue, positions: SSAValue) -> SSAValue:
-    """The bounds at places of their lists."""
+    """The bounds at positions of their lists."""
     if rank_of(bounds) == 1:
         return node.emit(GatherOp, bounds, positions, axis=0)
     return node.emit(GatherElementsOp, bounds, positions, axis=rank_of(bounds) - 1)
@@ -74,7 +74,7 @@ def searchsorted(
     side: str | None = None,
     sorter: SSAValue | None = None,
 ) -> SSAValue:
-    """Where values go into sorted lists, along the last axis."""
+    """The insertion positions of values in sorted lists, along the last axis."""
     given = values if isinstance(values, SSAValue) else node.tensor(values, element_of(bounds))
     if sorter is not None:
         bounds = node.emit(GatherElementsOp, bounds, as_indices(node, sorter), axis=rank_of(bounds) - 1)
@@ -87,13 +87,13 @@ def searchsorted(
 def bucketize(
     node: TorchNode, values: Operand, bounds: SSAValue, *, out_int32: bool = False, right: bool = False
 ) -> SSAValue:
-    """Between which of sorted bounds values lie."""
+    """The buckets of values between sorted bounds."""
     return searchsorted(node, bounds, values, right=right)
 
 
 @torch_operator("repeat_interleave.Tensor")
 def repeat_interleave(node: TorchNode, repeats: SSAValue, *, output_size: int | None = None) -> SSAValue:
-    """The place of each number of repeats, as often as it says."""
+    """The index of each element of `repeats`, repeated that number of times."""
     (size,) = node.sizes
     if size == 0:
         return node.splat(0, node.element, (0,))

@@ -24,16 +24,16 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
 _INITIAL = {"max": -math.inf, "min": math.inf, "mean": 0.0, "prod": 1.0, "sum": 0.0}
-"""What a segment without elements is, where it is not said."""
+"""Reduction → the default result of empty segments."""
 
 
 @dataclass(frozen=True)
 class Segments:
     """
-    Segments of an axis of values [outer…, N, inner…], which differ by the axes in front.
+    Segments of an axis of values [outer…, N, inner…]; each row of the outer axes has its own segments.
 
-    `numbers` tells the segment of each of the [outer · N] slices; behind those of each row comes one for what is in
-    none of them. `lengths` is [outer, S].
+    `numbers` has the segment of each of the [outer · N] slices; each row has an additional segment for slices that are
+    in none. `lengths` is [outer, S].
     """
 
     node: TorchNode
@@ -45,7 +45,7 @@ class Segments:
 
     @staticmethod
     def of(node: TorchNode, value: SSAValue, lengths: SSAValue | None, offsets: SSAValue | None, axis: int) -> Segments:
-        """Segments by their lengths, or by where each begins and the last one ends."""
+        """Segments given by lengths, or by offsets: the start of each segment, and the end of the last one."""
         axis = axis_of(axis, rank_of(value))
         sizes = sizes_of(value)
         outer, size = sizes[:axis], sizes[axis]
@@ -68,11 +68,11 @@ class Segments:
 
     @property
     def rows(self) -> Size:
-        """How many rows have segments of their own."""
+        """The number of rows, each of which has its own segments."""
         return product_of(self.outer)
 
     def slices(self, value: SSAValue) -> SSAValue:
-        """A value as a list of slices."""
+        """Reshape a value to a list of slices."""
         return self.node.reshaped(value, (product_of(sizes_of(self.numbers)), *self.inner))
 
     def reduced(self, slices: SSAValue, reduction: str, initial: float) -> SSAValue:
@@ -81,12 +81,12 @@ class Segments:
         return scatter_slices(self.node, start, 0, self.numbers, slices, reduction)
 
     def results(self, reduced: SSAValue) -> SSAValue:
-        """What there is of each segment, as PyTorch gives it."""
+        """The results of all segments in PyTorch's shape, without the additional segments."""
         table = self.node.reshaped(reduced, (self.rows, self.count + 1, *self.inner))
         return self.node.reshaped(cut(self.node, table, {1: (0, self.count)}), (*self.outer, self.count, *self.inner))
 
     def spread(self, results: SSAValue) -> SSAValue:
-        """What there is of each segment, for each of its slices; zeros for those that are in none."""
+        """Repeat each segment's result for each of its slices; zeros for slices that are in none."""
         table = self.node.reshaped(results, (self.rows, self.count, *self.inner))
         zeros = self.node.splat(0, element_of(results), (self.rows, 1, *self.inner))
         whole = self.node.emit(ConcatOp, [table, zeros], axis=1)
@@ -94,7 +94,7 @@ class Segments:
         return self.node.emit(GatherOp, lines, self.numbers, axis=0)
 
     def lengths_as(self, element: Attribute) -> SSAValue:
-        """The length of each segment, in the sizes of results."""
+        """The length of each segment, in the shape of results."""
         ones = (1,) * len(self.inner)
         shaped = self.node.reshaped(self.node.cast(self.lengths, element), (*self.outer, self.count, *ones))
         return self.node.expanded(shaped, (*self.outer, self.count, *self.inner))
@@ -145,7 +145,7 @@ def segment_reduce_backward(
     axis: int = 0,
     initial: float | None = None,
 ) -> SSAValue:
-    """The gradient of reductions of segments by the value."""
+    """The gradient of segment reductions with respect to the value."""
     segments = Segments.of(node, value, lengths, offsets, axis)
     own = gradient
     if reduce == "mean":
@@ -161,7 +161,7 @@ def segment_reduce_backward(
 
 
 def _shares(node: TorchNode, segments: Segments, gradient: SSAValue, slices: SSAValue, extreme: SSAValue) -> SSAValue:
-    """The gradient of an extreme, which all elements share that are equal to it, or NaN."""
+    """The gradient of an extreme, shared by all elements that equal it or are NaN."""
     is_missing = node.of(node.emit(IsNanOp, slices), i1)
     chosen = node.formulas.kept(equal(node.of(slices), node.of(extreme)) | is_missing)
     ones = node.cast(node.value(chosen), node.element)
@@ -171,7 +171,7 @@ def _shares(node: TorchNode, segments: Segments, gradient: SSAValue, slices: SSA
 
 
 def _others(node: TorchNode, segments: Segments, gradient: SSAValue, slices: SSAValue, initial: float) -> SSAValue:
-    """The gradient of a product, times the product of all other elements."""
+    """The gradient of a product: the gradient times the product of all other elements."""
     value = node.of(slices)
     is_zero = node.formulas.kept(equal(value, 0))
     factors = node.value(where(is_zero, 1, value))

@@ -1,4 +1,4 @@
-"""PyTorch's operators whose results have as many elements as their operands say."""
+"""PyTorch's operators whose result sizes depend on the values of operands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glow_mlir.support.symbols import Size, Sizes, product_of
 
 @torch_operator("nonzero_static.default")
 def nonzero_static(node: TorchNode, value: SSAValue, *, size: int, fill_value: int = -1) -> SSAValue:
-    """The places of the first elements that are not 0, as many as `size` says; where there are fewer, a number."""
+    """The positions of the first `size` nonzero elements, padded with `fill_value`."""
     fill = node.splat(fill_value, i64)
     if 0 in node.sizes or 0 in sizes_of(value) or not rank_of(value):
         return node.splat(fill_value, i64, node.sizes)
@@ -38,7 +38,7 @@ def nonzero_static(node: TorchNode, value: SSAValue, *, size: int, fill_value: i
 
 
 def positions_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue, Size]:
-    """Where elements of a value of one axis or more are not 0, one a column, and how many, `least` or more."""
+    """The positions of nonzero elements, one per column, and their number, at least `least`; the rank is not 0."""
 
     def found() -> SSAValue:
         if 0 in sizes_of(mask):
@@ -51,14 +51,14 @@ def positions_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAVa
 
 
 def mask_indices(node: TorchNode, mask: SSAValue, least: int = 0) -> list[SSAValue]:
-    """An index for each axis of truth values: where these hold, which is so for `least` or more."""
+    """The indices of a mask's true elements, a vector for each axis; at least `least` elements are true."""
     columns, count = positions_of(node, mask, least)
     return [node.reshaped(cut(node, columns, {0: (axis, axis + 1)}), (count,)) for axis in range(rank_of(mask))]
 
 
 @torch_operator("nonzero.default")
 def nonzero(node: TorchNode, value: SSAValue) -> SSAValue:
-    """The places of all elements that are not 0, one a row."""
+    """The positions of all nonzero elements, one per row."""
     columns, count = positions_of(node, node.reshaped(value, sizes_of(value) or (1,)))
     node.binds(count)
     if not rank_of(value):
@@ -68,7 +68,7 @@ def nonzero(node: TorchNode, value: SSAValue) -> SSAValue:
 
 @torch_operator("masked_select.default")
 def masked_select(node: TorchNode, value: SSAValue, mask: SSAValue) -> SSAValue:
-    """The elements where truth values hold, along one axis."""
+    """The elements where a mask holds, as a vector."""
     sizes = broadcast(sizes_of(value), sizes_of(mask))
     elements, chosen = (flat(node, node.expanded(item, sizes)) for item in (value, mask))
     (positions,) = mask_indices(node, chosen)
@@ -78,14 +78,14 @@ def masked_select(node: TorchNode, value: SSAValue, mask: SSAValue) -> SSAValue:
     return node.emit(GatherOp, elements, positions, axis=0)
 
 
-# Different elements
+# Unique elements
 
 
 @torch_operator("_unique2.default")
 def unique(
     node: TorchNode, value: SSAValue, sorted_: bool = True, inverse: bool = False, counts: bool = False
 ) -> list[SSAValue]:
-    """The different elements in order; where each is among them, and how often they come, if these are wanted."""
+    """The sorted unique elements; on request, the inverse mapping and the numbers of occurrences."""
     rows = node.reshaped(value, (product_of(sizes_of(value)), 1))
     return _unique(node, rows, sizes_of(value), inverse, counts, axis=None)
 
@@ -94,7 +94,7 @@ def unique(
 def unique_slices(
     node: TorchNode, value: SSAValue, axis: int, sorted_: bool = True, inverse: bool = False, counts: bool = False
 ) -> list[SSAValue]:
-    """The different slices of an axis in order; where each is among them, and how often they come."""
+    """The sorted unique slices of an axis; the inverse mapping; and the numbers of occurrences."""
     axis = axis_of(axis, rank_of(value))
     front = moved_axis(node, value, axis, 0)
     rows = node.reshaped(front, (sizes_of(front)[0], product_of(sizes_of(front)[1:])))
@@ -110,11 +110,13 @@ def _unique(
     axis: int | None,
     inner: Sizes = (),
 ) -> list[SSAValue]:
-    """The different rows, in sizes `inner`; the number of each row in sizes `positions`; how often each comes."""
+    """
+    The unique rows, reshaped to `inner`; the inverse mapping, reshaped to `positions`; the numbers of occurrences.
+    """
     element = element_of(rows)
     given = node.cast(rows, i64) if is_bool(element) else rows
     if 0 in sizes_of(rows):
-        raise node.unsupported("there are no elements among which there are different ones")
+        raise node.unsupported("unique elements of an empty tensor are not supported")
     found, _, numbers, occurrences, count = node.emit_all(UniqueOp, given, sorted=True)
     size = node.bind_symbol(count, largest(sizes_of(rows)[0]))
     node.binds(size, 0 if axis is None else axis)
@@ -131,13 +133,13 @@ def _unique(
 def unique_consecutive(
     node: TorchNode, value: SSAValue, inverse: bool = False, counts: bool = False, axis: int | None = None
 ) -> list[SSAValue]:
-    """The elements that differ from the one in front; which of them each belongs to, and how many do."""
+    """The first elements of runs of equal elements; the run of each element; and the lengths of runs."""
     if axis is not None and rank_of(value) != 1:
-        raise node.unsupported("slices of an axis that follow one another are not compared")
+        raise node.unsupported("comparing consecutive slices of an axis is not supported")
     elements = flat(node, value)
     (size,) = sizes_of(elements)
     if size == 0:
-        raise node.unsupported("there are no elements among which there are different ones")
+        raise node.unsupported("unique elements of an empty tensor are not supported")
     ahead, behind = (cut(node, elements, {0: bounds}) for bounds in ((0, size - 1), (1, size)))
     differs = node.emit(NotOp, node.emit(EqualOp, ahead, behind))
     begins = node.emit(ConcatOp, [node.splat(1, i1, (1,)), differs], axis=0)

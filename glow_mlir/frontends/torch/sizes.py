@@ -1,4 +1,4 @@
-"""Sizes that PyTorch writes as expressions of symbols, as ours."""
+"""Convert traced sizes, which are expressions of symbols, to ours."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "max": _larger,
     "min": _smaller,
 }
-"""Word of an expression → what it does with two sizes; raises `ValueError` where that is no size."""
+"""Word of an expression → its function on two sizes; raises `ValueError` if the result is not a size."""
 
 
 def size_of_expression(size: TracedSize, known: Mapping[str, Size]) -> Size:
     """
-    A size, of which `known` has the symbols.
+    Convert a traced size; `known` has the values of symbols.
 
-    Raises `UnsupportedError` for what is no size for all values of symbols.
+    Raises `UnsupportedError` if the result is not a size for all values of symbols.
     """
     if isinstance(size, int):
         return size
@@ -58,7 +58,7 @@ def size_of_expression(size: TracedSize, known: Mapping[str, Size]) -> Size:
         return int(size.value)
     if size.word == "symbol":
         if (found := known.get(str(size.value))) is None:
-            raise UnsupportedError(f"the size {size.value}, which data decides, is not supported")
+            raise UnsupportedError(f"the size {size.value}, which depends on data, is not supported")
         return found
     operation = OPERATIONS.get(size.word)
     if operation is not None:
@@ -73,7 +73,7 @@ _SIGNS = {"add": " + ", "mul": " * ", "floordiv": " // "}
 
 
 def spelled(size: TracedSize) -> str:
-    """A size as text, as `size_from_label` reads it where it is a sum of products and quotients."""
+    """A size as text, which `size_from_label` can parse if it is a sum of products and quotients."""
     if isinstance(size, int):
         return str(size)
     if size.word in ("number", "symbol"):

@@ -1,4 +1,4 @@
-"""PyTorch's operators that put elements in order, or find those at a place of that order."""
+"""PyTorch's operators that sort elements, or select elements by rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.frontends.torch.node import TorchNode, axis_of
 
 
 def ordered(node: TorchNode, value: SSAValue, axis: int, count: int, largest: bool) -> tuple[SSAValue, SSAValue]:
-    """The largest or smallest elements of an axis in order, equal ones by their places, and these."""
+    """The largest or smallest elements of an axis in order, and their positions; the order is stable."""
     element = element_of(value)
     given = node.cast(value, i32) if is_bool(element) else value
     found, positions = node.emit_all(TopKOp, given, k=count, axis=axis, largest=largest)
@@ -22,21 +22,21 @@ def ordered(node: TorchNode, value: SSAValue, axis: int, count: int, largest: bo
 
 
 def length(node: TorchNode, value: SSAValue, axis: int) -> int:
-    """How many elements an axis has; raises `UnsupportedError` where that is known at run time only."""
+    """The size of an axis; raises `UnsupportedError` if it is known at run time only."""
     size = sizes_of(value)[axis]
     if not isinstance(size, int):
-        raise node.unsupported("an axis whose size is known at run time only is not put in order")
+        raise node.unsupported("sorting an axis whose size is known at run time only is not supported")
     return size
 
 
 def _without_axes(node: TorchNode, value: SSAValue) -> list[SSAValue]:
-    """The only element of a value without axes, or none at all, and its place."""
+    """The result for a scalar or an empty value: the value itself, and zeros as positions."""
     return [node.reshaped(value), node.splat(0, i64, node.sizes)]
 
 
 @torch_operator("sort.default")
 def sort(node: TorchNode, value: SSAValue, axis: int = -1, descending: bool = False) -> list[SSAValue]:
-    """The elements of an axis in order, and their places."""
+    """Sort the elements of an axis; sorted elements and their positions."""
     if not rank_of(value) or 0 in node.sizes:
         return _without_axes(node, value)
     axis = axis_of(axis, rank_of(value))
@@ -47,7 +47,7 @@ def sort(node: TorchNode, value: SSAValue, axis: int = -1, descending: bool = Fa
 def sort_stable(
     node: TorchNode, value: SSAValue, *, stable: bool | None = None, dim: int = -1, descending: bool = False
 ) -> list[SSAValue]:
-    """The elements of an axis in order, equal ones by their places, and these."""
+    """Sort the elements of an axis, with a stable order; sorted elements and their positions."""
     return sort(node, value, dim, descending)
 
 
@@ -55,7 +55,7 @@ def sort_stable(
 def topk(
     node: TorchNode, value: SSAValue, count: int, axis: int = -1, largest: bool = True, _: bool = True
 ) -> list[SSAValue]:
-    """The largest or smallest elements of an axis in order, and their places."""
+    """The largest or smallest elements of an axis in order, and their positions."""
     if not rank_of(value) or 0 in node.sizes:
         return [
             node.reshaped(value) if not rank_of(value) else node.splat(0, node.element, node.sizes),
@@ -66,7 +66,7 @@ def topk(
 
 @torch_operator("kthvalue.default")
 def kthvalue(node: TorchNode, value: SSAValue, number: int, axis: int = -1, _: bool = False) -> list[SSAValue]:
-    """The element of an axis at a place of the order, counted from 1, and where it is."""
+    """The k-th smallest element of an axis, counted from 1, and its position."""
     if not rank_of(value) or 0 in node.sizes:
         return _without_axes(node, value)
     axis = axis_of(axis, rank_of(value))

@@ -1,4 +1,4 @@
-"""PyTorch's special functions: those of errors, and the Gamma function and its kin."""
+"""PyTorch's special functions: error functions, the Gamma function and related ones."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from glow_mlir.frontends.torch.node import TorchNode
 
 
 def polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
-    """A polynomial, whose coefficients begin with that of the highest power (Horner)."""
+    """A polynomial; coefficients start with the highest power (Horner)."""
     found = x * coefficients[0] + coefficients[1]
     for coefficient in coefficients[2:]:
         found = found * x + coefficient
     return found
 
 
-# Functions of errors
+# Error functions
 
 ERFC_NEAR = (
     (
@@ -85,14 +85,14 @@ ERFC_FAR = (
 """The polynomials whose quotient is exp(x²) erfc(x) from 8 on (Moshier's Cephes, 1989)."""
 
 FAR = 8.0
-"""Where the one quotient ends and the other begins."""
+"""The boundary between the two quotients."""
 
 
 def _scaled_tail(magnitude: Tensor) -> Tensor:
-    """exp(x²) erfc(x) for numbers from 1 on."""
+    """exp(x²) erfc(x) for x ≥ 1."""
     near, far = minimum(maximum(magnitude, 1.0), FAR), maximum(magnitude, FAR)
     (top, bottom), inverse = ERFC_FAR, 1.0 / far
-    # The degree below is one higher: powers of 1/x do not overflow.
+    # The denominator has the higher degree; powers of 1/x do not overflow.
     tail = inverse * polynomial(inverse, top[::-1]) / polynomial(inverse, bottom[::-1])
     return where(magnitude < FAR, polynomial(near, ERFC_NEAR[0]) / polynomial(near, ERFC_NEAR[1]), tail)
 
@@ -116,13 +116,13 @@ ERFINV_NEAR = (
     (-0.140543331, 0.914624893, -1.645349621, 0.886226899),
     (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0),
 )
-"""The polynomials in x² whose quotient is about erfinv(x) / x up to 0.7, as PyTorch has them."""
+"""PyTorch's polynomials in x² whose quotient approximates erfinv(x) / x up to 0.7."""
 
 ERFINV_FAR = ((1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.637067800, 3.543889200, 1.0))
-"""The polynomials in √-log((1 - x) / 2) whose quotient is about erfinv(x) beyond 0.7, as PyTorch has them."""
+"""PyTorch's polynomials in √-log((1 - x) / 2) whose quotient approximates erfinv(x) beyond 0.7."""
 
 STEPS = 2
-"""As many of Newton's steps as the digits of f64 take from there."""
+"""The number of Newton steps that give f64 precision from there."""
 
 
 @formula_operator("erfinv.default", is_exact=True)
@@ -141,20 +141,20 @@ def erfinv(x: Tensor) -> Tensor:
 
 QUANTILE = ((0.010328, 0.802853, 2.515517), (0.001308, 0.189269, 1.432788, 1.0))
 """
-The polynomials in t = √(-2 log p) whose quotient is, less t, about the number that a normal one is below with the
-probability p up to 1/2 (Abramowitz and Stegun, 1964, 26.2.23).
+The polynomials in t = √(-2 log p) whose quotient minus t approximates the normal quantile of a probability p up to 1/2
+(Abramowitz and Stegun, 1964, 26.2.23).
 """
 
 
 @formula_operator("special_ndtri.default", is_exact=True)
 def normal_quantile(probability: Tensor) -> Tensor:
-    """The number that a normal one is below with a probability."""
+    """The quantile of the normal distribution."""
     is_high = probability > 0.5
     tail = where(is_high, 1.0 - probability, probability)
     depth = sqrt(-2.0 * log(tail))
     found = polynomial(depth, QUANTILE[0]) / polynomial(depth, QUANTILE[1]) - depth
     for _ in range(STEPS + 1):
-        # Of logarithms, Newton's steps reach far into the tail.
+        # Newton steps on logarithms converge even far in the tail.
         below = erfc(found * -math.sqrt(0.5)) * 0.5
         slope = exp(found * found * -0.5) / math.sqrt(2 * math.pi)
         found = found - (log(below) - log(tail)) * below / slope
@@ -175,13 +175,13 @@ LANCZOS = (
     9.9843695780195716e-6,
     1.5056327351493116e-7,
 )
-"""The coefficients of Lanczos's series (1964) for the Gamma function, which has a shift of `LANCZOS_SHIFT`."""
+"""The coefficients of the Lanczos series (1964) for the Gamma function, with the shift `LANCZOS_SHIFT`."""
 
 LANCZOS_FIRST, LANCZOS_SHIFT = 0.99999999999980993, 6.5
 
 
 def _angle(x: Tensor) -> Tensor:
-    """π x less a multiple of π, exact where x is whole."""
+    """π x minus a multiple of π, exact if x is an integer."""
     return (x - round_even(x)) * math.pi
 
 
@@ -200,15 +200,15 @@ def lgamma(x: Tensor) -> Tensor:
 
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
-"""The numbers of Bernoulli of even index, from 2 on."""
+"""The Bernoulli numbers of even index, from 2 on."""
 
 SHIFT = 9
-"""By how much the argument of asymptotic series is moved up: they have the digits of f64 from there on."""
+"""The shift of the argument of asymptotic series, from which on they have f64 precision."""
 
 
 @formula_operator("digamma.default", is_exact=True)
 def digamma(x: Tensor) -> Tensor:
-    """The derivative of lgamma; NaN at negative whole numbers, an infinity at 0."""
+    """The derivative of lgamma; NaN at negative integers, infinite at 0."""
     is_low = x < 0.5
     above = where(is_low, 1.0 - x, x)
     rest = above * 0.0
@@ -224,7 +224,7 @@ def digamma(x: Tensor) -> Tensor:
 
 
 def raised(x: Tensor, exponent: int) -> Tensor:
-    """x to the power of a number from 1 on."""
+    """x to the power of a positive integer."""
     if exponent == 1:
         return x
     half = raised(x, exponent // 2)
@@ -232,7 +232,7 @@ def raised(x: Tensor, exponent: int) -> Tensor:
 
 
 def hurwitz_zeta(exponent: int, x: Tensor) -> Tensor:
-    """Σ (x + k)^-exponent of all k from 0 on, for x above 0 (Euler and Maclaurin)."""
+    """Σ (x + k)^-exponent over all k ≥ 0, for x > 0 (Euler and Maclaurin)."""
     total = x * 0.0
     for step in range(SHIFT):
         total = total + raised(1.0 / (x + float(step)), exponent)
@@ -248,7 +248,7 @@ def hurwitz_zeta(exponent: int, x: Tensor) -> Tensor:
 
 
 def cotangent_derivative(order: int) -> tuple[float, ...]:
-    """A derivative of the cotangent, as the coefficients of a polynomial in the cotangent, that of 1 first."""
+    """A derivative of the cotangent, as coefficients of a polynomial in the cotangent, lowest power first."""
     found = [0.0, 1.0]
     for _ in range(order):
         slope = [power * coefficient for power, coefficient in enumerate(found)][1:]

@@ -28,7 +28,7 @@ Axes = int | Sequence[int] | None
 def _moments(
     node: TorchNode, value: SSAValue, axes: Axes, correction: float | None, keepdims: bool
 ) -> tuple[SSAValue, SSAValue]:
-    """The variance along axes, whose divisor is the count less a correction, and the mean."""
+    """The variance along axes, with count minus correction as divisor; and the mean."""
     along = axes_of(axes, rank_of(value))
     x = node.cast(value, node.wide)
     mean = reduced(node, ops.ReduceMeanOp, x, along, keepdims=True)
@@ -52,7 +52,7 @@ def variance(
 def variance_of_samples(
     node: TorchNode, value: SSAValue, axes: Axes = None, unbiased: bool = True, keepdim: bool = False
 ) -> SSAValue:
-    """The variance along axes; one that is unbiased is divided by the count less 1."""
+    """The variance along axes; the divisor is count - 1 if `unbiased`."""
     return _moments(node, value, axes, int(unbiased), keepdim)[0]
 
 
@@ -65,14 +65,14 @@ def variance_and_mean(
 
 
 def _median(node: TorchNode, value: SSAValue, axis: int, skips_nan: bool) -> tuple[SSAValue, SSAValue]:
-    """The median along an axis, the lower one of two, and where it is; the axis stays."""
+    """The median along an axis, the lower one of two, and its position; the axis is kept."""
     values, indices = ordered(node, value, axis, length(node, value, axis), largest=False)
     count = node.of(sizes_of(value)[axis], i64)
     rank = (count - 1) / 2
     if is_float(element_of(value)):
         missing = node.cast(node.emit(IsNanOp, value), i64)
         gaps = node.formulas.of(node.emit(ops.ReduceSumOp, missing, axes=(axis,)))
-        # NaN comes last: the first of them is the median where one counts.
+        # NaN sorts last: unless skipped, the first NaN is the median.
         rank = maximum(count - gaps - 1, 0) / 2 if skips_nan else where(gaps > 0, count - gaps, rank)
     one = tuple(1 if other == axis else size for other, size in enumerate(sizes_of(value)))
     wanted = node.expanded(node.value(rank), one)
@@ -105,7 +105,7 @@ for _name, _skips in {"median": False, "nanmedian": True}.items():
 
 @torch_operator("mode.default")
 def mode(node: TorchNode, value: SSAValue, axis: int = -1, keepdim: bool = False) -> list[SSAValue]:
-    """The most frequent element along an axis, the smallest of several, and the last place where it is."""
+    """The most frequent element along an axis, the smallest one in a tie, and its last position."""
     if not rank_of(value) or 0 in node.sizes:
         return [node.reshaped(value), node.splat(0, *node.result(1))]
     axis = axis_of(axis, rank_of(value))

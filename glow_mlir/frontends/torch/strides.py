@@ -1,4 +1,4 @@
-"""PyTorch's views whose elements lie in memory at distances: diagonals, windows, and any strides."""
+"""PyTorch's strided views: diagonals, windows, and arbitrary strides."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, are_numbers, pr
 
 @dataclass(frozen=True)
 class Diagonal:
-    """A diagonal of matrices: their axes, and where its elements lie in the elements of one matrix."""
+    """A diagonal of matrices: their axes, and the positions of its elements in a flattened matrix."""
 
     order: tuple[int, ...]
-    """The axes of the value, of which the last two are the matrices."""
+    """The axes of the value; the last two are those of the matrices."""
     rows: Size
     columns: Size
     first: Size
@@ -35,7 +35,7 @@ class Diagonal:
 
     @staticmethod
     def of(node: TorchNode, sizes: Sizes, offset: int, one: int, other: int) -> Diagonal:
-        """The diagonal at an offset, above the middle one where that is positive."""
+        """The diagonal at an offset, above the main one if the offset is positive."""
         axes = axis_of(one, len(sizes)), axis_of(other, len(sizes))
         rows, columns = (sizes[axis] for axis in axes)
         order = (*(axis for axis in range(len(sizes)) if axis not in axes), *axes)
@@ -47,14 +47,14 @@ class Diagonal:
         return Diagonal(order, rows, columns, offset if offset >= 0 else -offset * columns, max(count, 0))
 
     def lines(self, node: TorchNode, value: SSAValue) -> SSAValue:
-        """The elements of each matrix along one axis."""
+        """Flatten each matrix."""
         found = transposed(node, value, self.order)
         return node.reshaped(found, (*sizes_of(found)[:-2], self.rows * self.columns))
 
 
 @torch_operator("diagonal.default", "diagonal_copy.default")
 def diagonal(node: TorchNode, value: SSAValue, offset: int = 0, one: int = 0, other: int = 1) -> SSAValue:
-    """The elements of a diagonal of matrices along a last axis."""
+    """The elements of a diagonal of matrices, along a new last axis."""
     found = Diagonal.of(node, sizes_of(value), offset, one, other)
     if found.count == 0:
         return node.splat(0, node.element, node.sizes)
@@ -72,7 +72,7 @@ def diagonal(node: TorchNode, value: SSAValue, offset: int = 0, one: int = 0, ot
 
 
 def _by_rows(node: TorchNode, matrices: SSAValue, count: Size) -> SSAValue:
-    """The middle diagonal of square matrices whose size is known at run time only."""
+    """The main diagonal of square matrices whose size is known at run time only."""
     last = rank_of(matrices)
     front = moved_axis(node, moved_axis(node, matrices, last - 1, 0), last - 1, 1)
     column = node.reshaped(iota(node, count), (count, 1))
@@ -84,12 +84,12 @@ def _by_rows(node: TorchNode, matrices: SSAValue, count: Size) -> SSAValue:
 def diagonal_scatter(
     node: TorchNode, value: SSAValue, part: SSAValue, offset: int = 0, one: int = 0, other: int = 1
 ) -> SSAValue:
-    """A value with other elements on a diagonal of its matrices."""
+    """Replace the elements on a diagonal of matrices."""
     found = Diagonal.of(node, sizes_of(value), offset, one, other)
     if found.count == 0:
         return value
     if not isinstance(found.columns, int) or not isinstance(found.count, int) or not isinstance(found.first, int):
-        raise node.unsupported("a diagonal whose size is known at run time only is not replaced")
+        raise node.unsupported("replacing a diagonal whose size is known at run time only is not supported")
     lines = found.lines(node, value)
     positions = node.constant(found.first + (found.columns + 1) * np.arange(found.count, dtype=np.int64))
     result = scatter_slices(node, lines, rank_of(lines) - 1, positions, node.cast(part, node.element))
@@ -99,7 +99,7 @@ def diagonal_scatter(
 
 @torch_operator("unfold.default", "unfold_copy.default")
 def unfold(node: TorchNode, value: SSAValue, axis: int, size: int, step: int) -> SSAValue:
-    """Windows of an axis, each a step behind the one before, whose elements lie along a last axis."""
+    """Sliding windows of an axis, whose elements are along a new last axis."""
     if not rank_of(value):
         return node.reshaped(value) if size else node.splat(0, node.element, node.sizes)
     axis = axis_of(axis, rank_of(value))
@@ -116,7 +116,7 @@ def unfold(node: TorchNode, value: SSAValue, axis: int, size: int, step: int) ->
 
 
 def offsets_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
-    """Where in memory each element of a tensor lies."""
+    """The memory offset of each element of a tensor."""
     found = np.full(tuple(sizes), offset, np.int64)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         found += (np.arange(size, dtype=np.int64) * stride).reshape(-1, *(1,) * (len(sizes) - axis - 1))
@@ -127,13 +127,13 @@ def strided_offsets(
     node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None
 ) -> np.ndarray:
     """
-    Which of its elements each element of a view of the first operand, `value`, is, of how that lies in memory.
+    For each element of a strided view of the first operand, `value`, its index in the flattened operand.
 
-    Raises `UnsupportedError` where the view is known at run time only, or has elements that the operand may lack.
+    Raises `UnsupportedError` if the view is known at run time only, or may exceed the operand's elements.
     """
     traced = node.traced_operand(0)
     if offset is not None and traced.view is not None:
-        raise node.unsupported("a place that counts from the beginning of the memory of an input")
+        raise node.unsupported("an offset from the start of an input's memory is not supported")
     first = traced.offset if offset is None else offset
     if not are_numbers((traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")
@@ -150,7 +150,7 @@ def strided_offsets(
 
 
 def _own_positions(node: TorchNode, value: SSAValue, begin: int) -> np.ndarray:
-    """Where in memory the elements of the first operand lie that there are for all sizes of it."""
+    """The memory offsets of the first operand's elements that exist for all values of its sizes."""
     traced = node.traced_operand(0)
     if are_numbers((*traced.sizes, *traced.strides)):
         return offsets_in_memory(*traced.hint, begin)
@@ -168,7 +168,7 @@ def _number(size: object) -> int:
 def as_strided(
     node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None = None
 ) -> SSAValue:
-    """What lies in the memory of a tensor at other strides."""
+    """View the memory of a tensor with other strides."""
     return taken(node, flat(node, value), strided_offsets(node, value, sizes, strides, offset))
 
 
@@ -181,7 +181,7 @@ def as_strided_scatter(
     strides: Sequence[Size],
     offset: Size | None = None,
 ) -> SSAValue:
-    """A tensor with other elements where those of a view of its memory lie."""
+    """Replace the elements of a strided view of a tensor's memory."""
     positions = strided_offsets(node, value, sizes, strides, offset)
     indices = node.constant(positions.reshape(-1))
     updates = flat(node, node.expanded(node.cast(part, node.element), positions.shape))

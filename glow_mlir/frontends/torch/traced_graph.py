@@ -1,6 +1,4 @@
-"""
-A graph that PyTorch traced, as plain data: what importers, caches and other processes need of it, without PyTorch.
-"""
+"""A graph traced by PyTorch, as plain data for importers, caches and other processes, without PyTorch."""
 
 from __future__ import annotations
 
@@ -10,38 +8,38 @@ from dataclasses import field
 from glow_mlir.support.dataclass import dataclass
 
 ATTRIBUTE = "attribute"
-"""What is called to have a graph that an operator is given."""
+"""The target of a node that returns a graph passed to an operator."""
 
 
 @dataclass(frozen=True)
 class Expression:
     """
-    A number that follows from symbols: the name of a symbol, a number, or an operation on two or more expressions.
+    A number computed from symbols: a symbol, a constant, or an operation on two or more expressions.
 
-    Operations are `add`, `mul`, `floordiv`, `mod`, `max`, `min` and, for all else that PyTorch computes, its own word.
+    Operations are `add`, `mul`, `floordiv`, `mod`, `max`, `min`, and PyTorch's word for all others.
     """
 
     word: str
-    """An operation; `symbol` or `number` for what has no parts."""
+    """An operation; `symbol` or `number` for an expression without parts."""
     parts: tuple[Expression, ...] = ()
     value: int | str = 0
     """The number, or the name of the symbol."""
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The names of the symbols that it follows from."""
+        """The names of its symbols."""
         if self.word == "symbol":
             return frozenset((str(self.value),))
         return frozenset(name for part in self.parts for name in part.symbols)
 
 
 TracedSize = int | Expression
-"""The number of elements along an axis, or between two of them."""
+"""A size, or a stride in elements."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """An argument of an operator that is one of PyTorch's words: a `dtype`, `device`, `layout` or `memory_format`."""
+    """An argument that is one of PyTorch's words: a `dtype`, `device`, `layout` or `memory_format`."""
 
     kind: str
     text: str
@@ -49,19 +47,19 @@ class Word:
 
 @dataclass(frozen=True)
 class Reference:
-    """A result of a node, or an input, by its name; `index` says which of several results."""
+    """A reference to an input or a node's result; `index` is the position among several results."""
 
     name: str
     index: int = 0
 
 
 Argument = Reference | Expression | Word | int | float | bool | str | None | tuple["Argument", ...]
-"""What an operator is given."""
+"""An argument of an operator."""
 
 
 @dataclass(frozen=True)
 class TracedTensor:
-    """The element type, sizes and strides (in elements) of a tensor; strides as they were for `hint` sizes."""
+    """The element type, sizes and strides (in elements) of a tensor; `hint` has those of the example."""
 
     dtype: str
     sizes: tuple[TracedSize, ...]
@@ -69,34 +67,34 @@ class TracedTensor:
     hint: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """Sizes and strides of the example."""
     view: tuple[str, TracedSize] | None = None
-    """The input that it is, or is a view of, and how many elements behind the beginning of that it begins."""
+    """The input that it is, or is a view of, and its offset from the start of that input, in elements."""
     offset: TracedSize = 0
-    """How many elements lie in memory in front of it."""
+    """Its offset in memory, in elements."""
 
 
 TracedValue = TracedTensor | Expression | int | float | bool | None
-"""What a node gives: a tensor, or a number."""
+"""A result of a node: a tensor, or a number."""
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where a node comes from: the module that was called, and the line of the program."""
+    """The origin of a node: the module that was called, and the line of the program."""
 
     module: str = ""
     file: str = ""
     line: int = 0
 
     def __str__(self) -> str:
-        """`file:line`, as far as it is known."""
+        """`file:line`, or an empty string if it is unknown."""
         return f"{self.file}:{self.line}" if self.file else ""
 
 
 CONSTANT = "traced.constant.default"
-"""The target of a node that is a tensor, whose bytes are its argument, in hexadecimal digits."""
+"""The target of a node that is a constant tensor; its argument has the bytes, in hexadecimal digits."""
 
 
 SIZE = "traced.size.default"
-"""The target of a node that is a size as a tensor, of an expression."""
+"""The target of a node that converts a size, an expression, to a tensor."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class TracedNode:
 
 @dataclass(frozen=True)
 class TracedInput:
-    """An input of a graph: a tensor, or a number that is what the expression says."""
+    """An input of a graph: a tensor, or a number given by an expression."""
 
     name: str
     value: TracedTensor | Expression | int
@@ -127,12 +125,12 @@ class TracedGraph:
     nodes: tuple[TracedNode, ...]
     outputs: tuple[Argument, ...]
     symbols: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
-    """Symbol → the least and largest number that it is; `None` where nothing is known of that."""
+    """Symbol → its lower and upper bound; `None` if there is no upper bound."""
     size_inputs: tuple[str, ...] = ()
-    """Inputs that only say by their size what a symbol is."""
+    """Inputs that are needed only because their sizes define symbols."""
 
     @property
     def values(self) -> dict[str, tuple[TracedValue, ...]]:
-        """Input or node → what it gives."""
+        """Input or node → its results."""
         given: dict[str, tuple[TracedValue, ...]] = {item.name: (item.value,) for item in self.inputs}
         return given | {node.name: node.results for node in self.nodes}

@@ -1,4 +1,4 @@
-"""PyTorch's systems of equations with triangular matrices."""
+"""PyTorch's solver of triangular systems of equations."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def solve_triangular(
     unitriangular: bool = False,
 ) -> SSAValue:
     """
-    X where `matrix` · X is `right`, or X · `matrix` if not `left`, row by row from the one that has one unknown.
+    Solve `matrix` · X = `right` for X, or X · `matrix` = `right` unless `left`, by substitution row by row.
 
-    Nothing is read of the other triangle, nor of the diagonal if that is all 1.
+    The other triangle is not read, nor the diagonal if `unitriangular`.
     """
     batch = node.sizes[:-2]
     if 0 in node.sizes:
@@ -44,13 +44,13 @@ def solve_triangular(
 
 
 def _turned(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Matrices with rows as columns."""
+    """Transpose matrices."""
     count = rank_of(value)
     return transposed(node, value, (*range(count - 2), count - 1, count - 2))
 
 
 def _solved(node: TorchNode, matrix: SSAValue, right: SSAValue, upper: bool, is_unit: bool) -> SSAValue:
-    """One row of the result a trip; those that are not known yet are 0."""
+    """Compute one row of the result in each trip; rows that are not known yet are 0."""
     count, axis = sizes_of(matrix)[-1], rank_of(matrix) - 2
     none = node.splat(0, element_of(right), sizes_of(right))
     scanned = [Rows(moved_axis(node, value, axis, 0), upper) for value in (matrix, right)]

@@ -1,4 +1,4 @@
-"""Windows of PyTorch's convolutions and pools: numbers for all axes or for each, and images without a batch."""
+"""Sliding windows of PyTorch's convolutions and pooling operators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glow_mlir.support.symbols import Size, numbers_in
 
 
 def for_each(numbers: Sequence[int], count: int) -> tuple[int, ...]:
-    """A number for each of so many axes, of one for all or one for each."""
+    """A number for each of `count` axes, from one for all or one for each."""
     return tuple(numbers) * count if len(numbers) == 1 else tuple(numbers)
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Sliding windows over so many spatial axes as `kernel` has numbers; `padding` is the same on both sides."""
+    """Sliding windows with one number for each spatial axis; `padding` is the same on both sides."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -36,7 +36,7 @@ class Windows:
         dilations: Sequence[int] = (1,),
         ceil_mode: bool = False,
     ) -> Windows:
-        """Windows of the arguments of an operator; strides that are not said are as long as the kernel."""
+        """Windows from an operator's arguments; strides are the kernel's sizes by default."""
         kernel, strides, padding, dilations = (
             for_each(numbers, count) for numbers in (kernel, strides or kernel, padding, dilations)
         )
@@ -49,18 +49,18 @@ class Windows:
 
 
 def batched(node: TorchNode, value: SSAValue, spatial: int) -> SSAValue:
-    """[C, spatial…] as a batch of one; a batch as it is."""
+    """Reshape [C, spatial…] to a batch of one; a batch is unchanged."""
     return node.reshaped(value, (1, *sizes_of(value))) if rank_of(value) == spatial + 1 else value
 
 
 def spatial_axes(node: TorchNode) -> int:
-    """How many spatial axes an operator has whose name says so: `avg_pool2d` has two."""
+    """The number of spatial axes in an operator's name: 2 for `avg_pool2d`."""
     name = node.kind.split(".")[1]
     return int(name[name.rindex("d_") - 1 if "d_" in name else -2])
 
 
 def fixed(node: TorchNode, sizes: Sequence[Size]) -> list[int]:
-    """Sizes that windows depend on as numbers; raises `UnsupportedError` for one that is known at run time only."""
+    """Sizes that windows depend on, as numbers; raises `UnsupportedError` for a symbolic one."""
     found = numbers_in(sizes)
     if len(found) != len(sizes):
         raise node.unsupported("windows that depend on sizes known at run time only")

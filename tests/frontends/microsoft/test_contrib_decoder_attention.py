@@ -94,4 +94,4 @@ def test_batches_that_do_not_fit_into_memory_are_refused() -> None:
     model = Contrib(kind, operands, attributes, (0, 1, 2), constant=(7,)).model()
     for value in model.graph.input:
         value.type.tensor_type.shape.dim[0].dim_value = 1 << 31
-    assert "2147483648 places in a row are more than 268435456" in refusal(model, UnsupportedError)
+    assert "2147483648 positions are more than 268435456" in refusal(model, UnsupportedError)

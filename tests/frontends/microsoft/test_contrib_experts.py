@@ -101,7 +101,7 @@ def test_what_is_not_supported_is_refused_in_one_line() -> None:
         ({"use_sparse_mixer": 1}, UnsupportedError, "a sparse mixer is not supported"),
         ({"activation_type": "sine"}, UnsupportedError, "the activation 'sine' is not supported"),
         ({"k": 9}, ModelError, "scores of 4 experts do not fit weights of 4, of which 9 are chosen"),
-        ({"activation_type": "swiglu"}, ModelError, "64 columns and no gates"),
+        ({"activation_type": "swiglu"}, ModelError, "64 columns do not fit swiglu_fusion"),
     ):
         assert said in Contrib("MoE", given, attributes).refusal(kind)
     first, second = quantized(INNER, WIDTH, 4, 0, False), quantized(WIDTH, INNER, 4, 0, False)

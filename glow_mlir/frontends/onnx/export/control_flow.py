@@ -1,4 +1,4 @@
-"""Branches and loops in the words of ONNX."""
+"""Export of branches and loops."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from glow_mlir.ir.registry import onnx_export
 
 
 def _scalar(writer: Writer, value: SSAValue) -> str:
-    """The only element of a value, without axes."""
+    """The only element of a value, as a scalar."""
     return writer.name(value) if rank_of(value) == 0 else writer.reshaped(value, ())
 
 
 @onnx_export(IfOp)
 def if_(writer: Writer, op: IfOp) -> Sequence[str]:
-    """One graph or the other."""
+    """An If with a graph for each branch."""
     condition = _scalar(writer, op.condition)
     graphs = {
         name: writer.subgraph(name, region.block, op.yielded(region))
@@ -33,7 +33,7 @@ def if_(writer: Writer, op: IfOp) -> Sequence[str]:
 
 @onnx_export(LoopOp)
 def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
-    """A graph for each trip, which reads its rows by their number; results from the back are turned behind it."""
+    """A Loop whose body gathers its rows by trip number; results stacked backward are reversed after it."""
     number = "" if op.size_of_trips is None else writer.reshaped(writer.sizes((op.size_of_trips,)), ())
     if op.trip_count is not None:
         number = _scalar(writer, op.trip_count)
@@ -54,7 +54,7 @@ def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
 
 
 def _filled(writer: Writer, name: str, value: SSAValue) -> str:
-    """The rows that a loop has stacked and zeros behind them, as many as there are trips at most."""
+    """The stacked rows of a loop, padded with zeros to the maximum number of trips."""
     sizes = sizes_of(value)
     element = element_of(value)
     zeros = writer.moved("Expand", [writer.like(0, value)], element, writer.sizes(sizes))
@@ -63,7 +63,7 @@ def _filled(writer: Writer, name: str, value: SSAValue) -> str:
 
 
 def _take_rows(writer: Writer, op: LoopOp) -> None:
-    """Name the rows that a trip reads, from the front or from the back."""
+    """Gather and name the rows of a trip."""
     for rows, row in zip(op.over, op.rows, strict=True):
         writer.names[row] = writer.moved(
             "Gather", [rows.value], element_of(rows.value), _trip_index(writer, op, rows), axis=0
@@ -71,7 +71,7 @@ def _take_rows(writer: Writer, op: LoopOp) -> None:
 
 
 def _trip_index(writer: Writer, op: LoopOp, rows: Rows) -> str:
-    """The number of the row that a trip has of a tensor."""
+    """The index of a tensor's row in a trip."""
     if not rows.reversed:
         return writer.name(op.index)
     assert op.static_trips is not None
@@ -79,13 +79,13 @@ def _trip_index(writer: Writer, op: LoopOp, rows: Rows) -> str:
 
 
 def _turned(writer: Writer, name: str, element: Attribute) -> str:
-    """Rows from the last to the first."""
+    """Reverse the order of rows."""
     return writer.moved("Slice", [name], element, *(writer.constant([number]) for number in (-1, FIRST, 0, -1)))
 
 
 @onnx_export(BindSymbolOp)
 def bind_symbol(writer: Writer, op: BindSymbolOp) -> Sequence[str]:
-    """No node: what the symbol is is known from here on."""
+    """Define a symbol's value; it is clipped to the symbol's bounds."""
     if not isinstance(op.parent_op(), FuncOp):
         raise writer.unsupported("a size that each iteration computes cannot be exported")
     if op.bound.name in writer.counts:

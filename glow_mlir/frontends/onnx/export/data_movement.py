@@ -1,4 +1,4 @@
-"""Data movement and reductions in the words of ONNX."""
+"""Export of data movement and reductions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from glow_mlir.ir.registry import onnx_export
 
 @onnx_export(moves.ReshapeOp)
 def reshape(writer: Writer, op: moves.ReshapeOp) -> str:
-    """The same elements in another shape."""
+    """A Reshape."""
     return writer.reshaped(op.input, sizes(op.shape))
 
 
 @onnx_export(moves.TransposeOp)
 def transpose(writer: Writer, op: moves.TransposeOp) -> str:
-    """Axes in another order."""
+    """A Transpose."""
     return writer.transposed(op.input, ints(op.permutation))
 
 
 @onnx_export(moves.SliceOp)
 def slice_(writer: Writer, op: moves.SliceOp) -> str:
-    """Some elements along each axis."""
+    """A Slice; none if the operand's node already gives exactly this slice."""
     if op.result in writer.cuts:
         return writer.cuts[op.result]
     starts, ends = sizes(op.starts), tuple(FIRST if isinstance(end, int) and end < 0 else end for end in sizes(op.ends))
@@ -42,13 +42,13 @@ def slice_(writer: Writer, op: moves.SliceOp) -> str:
 
 @onnx_export(moves.PadOp)
 def pad(writer: Writer, op: moves.PadOp) -> str:
-    """Within a border."""
+    """A Pad."""
     return writer.emit("Pad", op.input, writer.constant(ints(op.pads)), op.value, mode=text(op.mode))
 
 
 @onnx_export(ReverseSequenceOp)
 def reverse_sequence(writer: Writer, op: ReverseSequenceOp) -> str:
-    """The time and batch axes are moved to the front if they are not there: ONNX has no others."""
+    """A ReverseSequence; time and batch axes are moved to the front, because ONNX supports no other axes."""
     element, rank = element_of(op.input), rank_of(op.input)
     batch, time = (normalize_axis(integer(axis), rank) for axis in (op.batch_axis, op.time_axis))
     rest = [axis for axis in range(rank) if axis not in (batch, time)]
@@ -68,13 +68,13 @@ def expand(writer: Writer, op: moves.ExpandOp) -> str:
 
 @onnx_export(ShapeOp)
 def shape(writer: Writer, op: ShapeOp) -> str:
-    """Sizes as numbers."""
+    """Sizes as a vector."""
     return writer.sizes(sizes(op.sizes))
 
 
 @onnx_export(moves.TileOp)
 def tile(writer: Writer, op: moves.TileOp) -> str:
-    """Whole copies side by side."""
+    """Repeat a value along each axis."""
     return writer.moved("Tile", [op.input], element_of(op.input), writer.constant(ints(op.repeats)))
 
 
@@ -104,6 +104,6 @@ def cum_sum(writer: Writer, op: reductions.CumSumOp) -> str:
 
 @onnx_export(reductions.TopKOp)
 def top_k(writer: Writer, op: reductions.TopKOp) -> Sequence[str]:
-    """The largest or smallest elements, and where they are."""
+    """The largest or smallest elements, and their positions."""
     attributes = ATTRIBUTE_MAPS["TopK"].export_from(op)
     return writer.emit_all("TopK", 2, op.input, writer.constant([integer(op.k)]), **attributes)

@@ -1,4 +1,4 @@
-"""Elementwise operators that are not plain in the words of ONNX."""
+"""Export of elementwise operators that are not plain."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ for _operator, _name in {binary.MaxOp: "Max", binary.MinOp: "Min"}.items():
 
 @onnx_export(act.SwishOp)
 def swish(writer: Writer, op: act.SwishOp) -> str:
-    """x · sigmoid(alpha · x), for which the opset has no operator."""
+    """x · sigmoid(alpha · x), because the opset has no operator for it."""
     inner = writer.emit("Mul", op.input, writer.like(number(op.alpha), op.input))
     return writer.emit("Mul", op.input, writer.emit("Sigmoid", inner))
 
 
 @onnx_export(math.Expm1Op)
 def expm1(writer: Writer, op: math.Expm1Op) -> str:
-    """tanh(x / 2) · (exp(x) + 1), in which nothing cancels."""
+    """tanh(x / 2) · (exp(x) + 1), which avoids cancellation."""
     one, half = writer.like(1.0, op.input), writer.like(0.5, op.input)
     tangent = writer.emit("Tanh", writer.emit("Mul", op.input, half))
     return writer.emit("Mul", tangent, writer.emit("Add", writer.emit("Exp", op.input), one))
@@ -65,7 +65,7 @@ def bit_shift(writer: Writer, op: binary.BitShiftOp) -> str:
 
 @onnx_export(binary.ClipOp)
 def clip(writer: Writer, op: binary.ClipOp) -> str:
-    """Limits that are numbers; those that are arrays as maximum and minimum."""
+    """A Clip for scalar limits, or Max and Min for arrays."""
     limits = [limit for limit in (op.low, op.high) if limit is not None]
     if all(rank_of(limit) == 0 for limit in limits):
         return writer.emit("Clip", op.input, op.low, op.high)
@@ -77,7 +77,7 @@ def clip(writer: Writer, op: binary.ClipOp) -> str:
 
 @onnx_export(math.CastOp)
 def cast(writer: Writer, op: math.CastOp) -> str:
-    """Another element type."""
+    """A Cast."""
     beyond: dict[str, Any] = {"saturate": int(flag(op.saturate))} if is_narrow_float(op.to) else {}
     if beyond and is_power_of_two(op.to):
         beyond["round_mode"] = text(op.round_mode)
@@ -86,7 +86,7 @@ def cast(writer: Writer, op: math.CastOp) -> str:
 
 @onnx_export(SplatOp)
 def splat(writer: Writer, op: SplatOp) -> str:
-    """One value in a shape."""
+    """A tensor filled with one value."""
     dtype = numpy_dtype(element_of(op.result))
     if rank_of(op.result) == 0:
         return writer.constant(number(op.value), dtype)
@@ -100,7 +100,7 @@ def splat(writer: Writer, op: SplatOp) -> str:
 def _parameters(
     writer: Writer, op: quantization_ops.QuantizeOp | quantization_ops.DequantizeOp
 ) -> tuple[str, str, int | None]:
-    """Scale and zero point as ONNX takes them, and the axis along which they differ."""
+    """Scale and zero point in ONNX's form, and the axis along which they differ."""
     element = op.to if isinstance(op, quantization_ops.QuantizeOp) else element_of(op.input)
     static = parameters_of(element)
     storage = storage_of(element)
@@ -126,19 +126,19 @@ def _parameters(
 
 @onnx_export(quantization_ops.QuantizeOp)
 def quantize(writer: Writer, op: quantization_ops.QuantizeOp) -> str:
-    """The quantized numbers."""
+    """A QuantizeLinear."""
     scale, zero_point, axis = _parameters(writer, op)
     return writer.emit("QuantizeLinear", op.input, scale, zero_point, axis=axis)
 
 
 @onnx_export(quantization_ops.DequantizeOp)
 def dequantize(writer: Writer, op: quantization_ops.DequantizeOp) -> str:
-    """The dequantized numbers."""
+    """A DequantizeLinear."""
     scale, zero_point, axis = _parameters(writer, op)
     return writer.emit("DequantizeLinear", op.input, scale, zero_point, axis=axis)
 
 
 @onnx_export(quantization_ops.StorageCastOp)
 def storage_cast(writer: Writer, op: quantization_ops.StorageCastOp) -> str:
-    """The same integers, of which ONNX does not know what they stand for."""
+    """The operand itself: ONNX's integer types have no quantization parameters."""
     return writer.name(op.input)

@@ -1,4 +1,4 @@
-"""A module of `glow_high` as an ONNX model."""
+"""Export a module of `glow_high` as an ONNX model."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ IR_VERSION = 10
 
 NARROW_OPSET = 25
 """
-The first opset in which reshapes, transposes, borders, conversions, branches and loops take all elements of less than
-16 bits. The writer casts around other moves of them.
+The first opset in which Reshape, Transpose, Pad, Cast, If and Loop support all element types of less than 16 bits. The
+writer inserts casts around other operators that move such elements.
 """
 
 LARGEST = 3 << 29
-"""Bytes of weights from which on they are in a file beside the model: protobuf's messages end at 2 GB."""
+"""The maximum size in bytes of weights inside the model: protobuf messages are limited to 2 GB."""
 
 PRODUCER = "glow-mlir"
 
 
 def exported_model(module: ModuleOp, initializers: Mapping[str, np.ndarray] | None = None) -> onnx.ModelProto:
     """
-    The only function of a module of `glow_high` as an ONNX model.
+    Export the only function of a module of `glow_high` as an ONNX model.
 
-    Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
-    `UnsupportedError` for state, and one that lists all operators for which ONNX has no words. Symbols in sizes are
-    named dimensions, whose bounds are lost. Inputs that `initializers` names are initializers, which these arrays are.
+    Inputs and outputs keep their names and types; nodes have the names of the original nodes. Symbols in sizes become
+    named dimensions, without their bounds. Inputs named in `initializers` become initializers with these arrays. Raises
+    `UnsupportedError` for state, and one that lists all operators that ONNX cannot express.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if len(functions) != 1:
@@ -82,7 +82,7 @@ def exported_model(module: ModuleOp, initializers: Mapping[str, np.ndarray] | No
 
 
 def _has_narrow_elements(function: FuncOp) -> bool:
-    """Whether values of a function have elements of less than 16 bits other than integers of 8."""
+    """Whether a function has values with elements of less than 16 bits, other than 8-bit integers."""
     return any(is_narrow(element_of(value)) for op in operations(function) for value in op.results)
 
 
@@ -90,11 +90,11 @@ def save_model(
     model: onnx.ModelProto, path: Path, constants: str = "", least_bytes: int = 1024, read: Iterable[Path] = ()
 ) -> None:
     """
-    Write a model to a file; its `constants` of so many bytes and more to the file of that name beside it.
+    Write a model to a file, and constants of at least `least_bytes` bytes to the file `constants` in the same folder.
 
-    Without a name they are in the model, unless they have more than `LARGEST` bytes. Raises `OptionError` where a file
-    cannot be written, or is one that was `read` for the model, and for a name of no file beside the model, which ONNX's
-    readers take alone; then files are as they were.
+    Without `constants`, they are inside the model, unless their total exceeds `LARGEST` bytes. Raises `OptionError` if
+    a file cannot be written, or was `read` for the model, or if `constants` is not a path below the model's folder,
+    because ONNX's readers accept no other; existing files are then unchanged.
     """
     constants_path = PurePath(constants)
     if constants and (
@@ -109,16 +109,16 @@ def save_model(
 
 
 def _save_with(model: onnx.ModelProto, path: Path, location: str, least_bytes: int, read: Iterable[Path]) -> None:
-    """Write a model and the file of its constants at that place beside it, as `save_model`: both or none."""
+    """Write a model and its file of constants, see `save_model`: both or none."""
     constants_path = PurePath(location)
     try:
         _check_constants_path(path, constants_path)
     except OSError as error:
         raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
-    # Where no constant is as large as that, those of an earlier model go.
+    # If no constant is large enough, the file of an earlier model is removed.
     with placed_files(path.parent, read, {str(constants_path)}) as target_folder:
         (target_folder / constants_path.parent).mkdir(exist_ok=True, parents=True)
-        # ONNX's own way asks whether the file is there already, in whatever folder the process is.
+        # ONNX's own function would check for an existing file in the current directory of the process.
         for tensor in (tensor for graph in all_graphs(model.graph) for tensor in graph.initializer):
             if tensor.HasField("raw_data") and len(tensor.raw_data) >= least_bytes:
                 set_external_data(tensor, location)
@@ -126,12 +126,12 @@ def _save_with(model: onnx.ModelProto, path: Path, location: str, least_bytes: i
 
 
 def _check_constants_path(path: Path, constants_path: PurePath) -> None:
-    """Raise `OptionError` or `OSError` where a model and the file beside it cannot take the places of files."""
+    """Raise `OptionError` or `OSError` if the model or its file of constants cannot be written at these paths."""
     folder = path.parent
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     for file in (path, folder / constants_path):
-        if is_node(file):  # To take its place would be to take a device, a pipe or a folder away.
+        if is_node(file):  # Do not replace a device, a pipe or a folder.
             raise OptionError("cannot be written: it is not a regular file", file=str(file), hint="name another file")
     within = constants_path.parent
     if not (folder / within).is_dir() or (folder / within).resolve() != folder.resolve() / within:
@@ -140,7 +140,7 @@ def _check_constants_path(path: Path, constants_path: PurePath) -> None:
 
 
 def _check(placeholders: list[PlaceholderOp]) -> None:
-    """Raise `UnsupportedError` for what a model of ONNX does not have."""
+    """Raise `UnsupportedError` for placeholders that ONNX cannot express."""
     for op in placeholders:
         name = op.public_name
         if [other.public_name for other in placeholders].count(name) > 1:
@@ -151,7 +151,7 @@ def _check(placeholders: list[PlaceholderOp]) -> None:
 
 
 def _write(function: FuncOp, storage: Storage, writer: Writer) -> None:
-    """Write the operators of a function; raises for all at once that cannot be written."""
+    """Write the operators of a function; raises `UnsupportedOperatorsError` for all that cannot be written."""
     saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
     outputs = {op.input: _public_name(storage, op.storage_name) for op in reversed(saves)}
     refused: list[tuple[str, str]] = []
@@ -196,7 +196,7 @@ def _public_name(storage: Storage, symbol: str) -> str:
 
 
 def _read(op: GetOp, storage: Storage, writer: Writer) -> None:
-    """Name what storage has: an input, or a weight."""
+    """Name a value from storage: an input, or a weight."""
     source = storage.by_name[op.storage_name]
     if isinstance(source, ConstantOp):
         known = writer.symbols.get(op.storage_name)
@@ -207,7 +207,7 @@ def _read(op: GetOp, storage: Storage, writer: Writer) -> None:
 
 
 def _find_symbols(inputs: Sequence[PlaceholderOp], writer: Writer) -> None:
-    """Note what symbols are that the sizes of inputs say."""
+    """Emit the values of symbols that are sizes of inputs."""
     for op in inputs:
         for axis, size in enumerate(sizes_of(op.tensor_type)):
             for symbol in symbols_of((size,)):

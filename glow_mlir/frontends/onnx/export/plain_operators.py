@@ -1,4 +1,4 @@
-"""The exporters of plain operators, as the operator map has them."""
+"""The exporters of plain operators, derived from the operator map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Exporter = Callable[[Writer, HighOp], Sequence[str]]
 
 
 def plain_exporter(row: PlainOperator) -> Exporter:
-    """The exporter of a plain operator; narrow elements that it moves are wide meanwhile, see `Writer.widened`."""
+    """The exporter of a plain operator; narrow elements that it moves are temporarily widened, see `Writer.widened`."""
 
     def export(writer: Writer, op: HighOp) -> Sequence[str]:
         attributes = row.attributes.export_from(op)

@@ -1,4 +1,4 @@
-"""Matrix products, attention and recurrent layers in the words of ONNX."""
+"""Export of matrix products, attention and recurrent layers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _factor(writer: Writer, value: SSAValue, transpose: bool) -> str:
 
 @onnx_export(MatMulOp)
 def matmul(writer: Writer, op: MatMulOp) -> str:
-    """Numpy's product, transposes as nodes, and a bias that is added."""
+    """A MatMul; transposes are nodes, and the bias is added."""
     left = _factor(writer, op.left, flag(op.transpose_left))
     right = _factor(writer, op.right, flag(op.transpose_right))
     result = product(writer, op, "MatMul", left, right)
@@ -51,13 +51,13 @@ def fully_connected(writer: Writer, op: FullyConnectedOp) -> str:
 
 @onnx_export(EinsumOp)
 def einsum(writer: Writer, op: EinsumOp) -> str:
-    """Sums of products by labelled axes."""
+    """Sums of products over labelled axes."""
     return writer.emit("Einsum", *op.terms, equation=text(op.equation))
 
 
 @onnx_export(AttentionOp)
 def attention(writer: Writer, op: AttentionOp) -> str:
-    """Two products and a softmax between them: the opset has no operator for it."""
+    """Two products with a softmax between them, because the opset has no operator for attention."""
     scores = writer.emit("MatMul", op.query, writer.transposed(op.key, _swapped(rank_of(op.key))))
     if number(op.scale) != 1:
         scores = writer.emit("Mul", scores, writer.like(number(op.scale), op.query))
@@ -74,11 +74,11 @@ def attention(writer: Writer, op: AttentionOp) -> str:
 # ---- recurrent layers
 
 LAYERS: dict[type[HighOp], str] = {LstmOp: "LSTM", GruOp: "GRU", RnnOp: "RNN"}
-"""Operator → ONNX's."""
+"""Operator → ONNX's name."""
 
 
 def _gate_functions(op: Any) -> dict[str, Any]:
-    """Names of gate functions, and their parameters, of which ONNX lists those of functions that have some."""
+    """The names of activation functions, and their parameters, listed only for functions that have them."""
     names = [text(item) for item in op.activations]
     found: dict[str, Any] = {"activations": ["".join(part.title() for part in name.split("_")) for name in names]}
     for given, field, attribute in ((op.alphas, "alpha", "activation_alpha"), (op.betas, "beta", "activation_beta")):

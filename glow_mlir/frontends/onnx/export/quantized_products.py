@@ -1,4 +1,4 @@
-"""Products of quantized values, and what follows them, in the words of ONNX."""
+"""Export of products of quantized values, and of the rescaling of their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
 INTEGER_PRODUCTS = {"Conv": "ConvInteger", "MatMul": "MatMulInteger"}
-"""Product → the one of 8-bit quantized values, whose sums are of i32."""
+"""Product → the product of 8-bit quantized values with i32 accumulators."""
 
 
 def zero_point_name(writer: Writer, value: SSAValue) -> str:
@@ -31,10 +31,10 @@ def product(
     writer: Writer, op: HighOp, kind: str, left: str, right: str, *bias: SSAValue | None, **attributes: Any
 ) -> str:
     """
-    A product of the first two operands of an operator, by their names, with a bias of their type.
+    A product of the first two operands of an operator, given by their names, with a bias of their type.
 
-    Narrow floats whose product is a wide one are made wide before it. Raises `UnsupportedError` for products of
-    quantized values that ONNX does not have, and for a bias of these.
+    Narrow floats with a wide product are cast first. Raises `UnsupportedError` for products of quantized values that
+    ONNX does not have.
     """
     elements = [element_of(value) for value in op.operands[:2]]
     result = element_of(op.results[0])
@@ -51,7 +51,7 @@ def product(
 
 @onnx_export(quantization_ops.RescaleOp)
 def rescale(writer: Writer, op: quantization_ops.RescaleOp) -> str:
-    """A product and a sum in f32, and quantized values of these as they are."""
+    """Multiply and add in f32, and quantize with scale 1."""
     number = writer.emit("Cast", op.input, to=onnx.TensorProto.FLOAT)
     scaled = writer.emit("Mul", number, op.multiplier)
     moved = scaled if op.offset is None else writer.emit("Add", scaled, op.offset)
@@ -62,5 +62,5 @@ def rescale(writer: Writer, op: quantization_ops.RescaleOp) -> str:
 
 @onnx_export(quantization_ops.LookupOp)
 def lookup(writer: Writer, op: quantization_ops.LookupOp) -> str:
-    """An entry of the table for each code; those below 0 count from its end."""
+    """Gather a table entry for each quantized value; negative values count from the end."""
     return writer.emit("Gather", op.table, writer.emit("Cast", op.input, to=onnx.TensorProto.INT64))

@@ -1,4 +1,4 @@
-"""Signals, samples between elements, and indices of maxima in the words of ONNX."""
+"""Export of Fourier transforms, sampling operators, and pooling with indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 LAST = "channels_last"
-"""The layout of operators that have no other."""
+"""The only layout of these operators."""
 
 
 @onnx_export(fourier.DftOp)
@@ -28,7 +28,7 @@ def dft(writer: Writer, op: fourier.DftOp) -> str:
 
 @onnx_export(sampling.GridSampleOp)
 def grid_sample(writer: Writer, op: sampling.GridSampleOp) -> str:
-    """An image at the places of a grid."""
+    """Sample an image at the positions of a grid."""
     image = channels_first(writer, op.input, LAST)
     attributes = ATTRIBUTE_MAPS["GridSample"].export_from(op)
     return channels_back(writer, writer.emit("GridSample", image, op.grid, **attributes), rank_of(op.result), LAST)
@@ -36,7 +36,7 @@ def grid_sample(writer: Writer, op: sampling.GridSampleOp) -> str:
 
 @onnx_export(sampling.RoiAlignOp)
 def roi_align(writer: Writer, op: sampling.RoiAlignOp) -> str:
-    """Regions of an image as grids of cells."""
+    """Pool regions of an image into grids of cells."""
     rows, columns = ints(op.output_shape)
     result = writer.emit(
         "RoiAlign",
@@ -53,7 +53,7 @@ def roi_align(writer: Writer, op: sampling.RoiAlignOp) -> str:
 
 @onnx_export(sampling.RoiPoolOp)
 def roi_pool(writer: Writer, op: sampling.RoiPoolOp) -> str:
-    """Regions of an image as grids of the largest elements."""
+    """Pool regions of an image into grids of maxima."""
     image, attributes = channels_first(writer, op.input, LAST), ATTRIBUTE_MAPS["MaxRoiPool"].export_from(op)
     result = writer.emit("MaxRoiPool", image, op.rois, pooled_shape=ints(op.output_shape), **attributes)
     return channels_back(writer, result, rank_of(op.result), LAST)
@@ -61,7 +61,7 @@ def roi_pool(writer: Writer, op: sampling.RoiPoolOp) -> str:
 
 @onnx_export(sampling.DeformConvOp)
 def deform_conv(writer: Writer, op: sampling.DeformConvOp) -> str:
-    """A convolution of elements at offsets from their places."""
+    """A convolution of elements sampled at offsets from their positions."""
     window = op.window()
     operands = [channels_first(writer, value, LAST) for value in (op.input, op.filter, op.offset)]
     result = writer.emit(
@@ -80,7 +80,7 @@ def deform_conv(writer: Writer, op: sampling.DeformConvOp) -> str:
 
 @onnx_export(convolution.Col2ImOp)
 def col2im(writer: Writer, op: convolution.Col2ImOp) -> str:
-    """Sums of windows that overlap."""
+    """Sum overlapping windows into an image."""
     window = op.window()
     sizes = [writer.constant(ints(item)) for item in (op.image_shape, op.block_shape)]
     attributes = {"strides": window.strides, "pads": window.pads, "dilations": window.dilations}
@@ -89,7 +89,7 @@ def col2im(writer: Writer, op: convolution.Col2ImOp) -> str:
 
 @onnx_export(pooling.MaxPoolWithIndicesOp)
 def max_pool_with_indices(writer: Writer, op: pooling.MaxPoolWithIndicesOp) -> Sequence[str]:
-    """Maxima of windows, and where they are."""
+    """The maxima of windows, and their positions."""
     if flag(op.by_channel):
         raise writer.unsupported("indices that each channel counts from 0 cannot be exported")
     layout = text(op.layout)

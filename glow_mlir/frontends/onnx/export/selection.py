@@ -1,4 +1,4 @@
-"""Results that are as large as their data says, in the words of ONNX."""
+"""Export of operators whose result sizes depend on data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from glow_mlir.support.symbols import Size, Symbol, SymbolicSize
 
 def _filled(writer: Writer, op: HighOp, names: Mapping[SSAValue, str], axis: int = 0) -> list[str]:
     """
-    What a node found along an axis, with zeros behind it up to the size of the operator's first result.
+    The results of a node, padded with zeros along an axis to the capacity of the operator's results, and their number.
 
-    Behind that is the number of what was found. `names` says for each result how the node calls what was found; slices
-    that take just that need neither zeros nor a node.
+    `names` maps results of the operator to those of the node. Slices that only remove the padding use the node's
+    results directly.
     """
     count = writer.emit("Shape", names[op.results[0]], start=axis, end=axis + 1)
     missing = writer.emit("Sub", writer.constant([shape_of(op.results[0])[axis]]), count)
@@ -38,7 +38,7 @@ def _filled(writer: Writer, op: HighOp, names: Mapping[SSAValue, str], axis: int
 
 
 def _bound_symbols(op: HighOp, axis: int) -> list[Symbol]:
-    """The symbols that are the number of what was found, whatever it is."""
+    """The symbols bound to the number of results, with bounds that admit every number."""
     capacity = shape_of(op.results[0])[axis]
     users = (use.operation for use in op.results[-1].uses)
     bound = [user.bound for user in users if isinstance(user, BindSymbolOp) and isinstance(user.parent_op(), FuncOp)]
@@ -46,7 +46,7 @@ def _bound_symbols(op: HighOp, axis: int) -> list[Symbol]:
 
 
 def _cuts(result: SSAValue, axis: int, symbol: Symbol) -> list[SSAValue]:
-    """The slices that take the first elements along an axis, as many as the symbol says, and all along the others."""
+    """The slices that take the first `symbol` elements along an axis, and all elements along the others."""
     whole: list[tuple[Size, Size, int]] = [(0, size, 1) for size in sizes_of(result)]
     whole[axis] = (0, SymbolicSize.of(symbol), 1)
     users = (use.operation for use in result.uses)
@@ -55,13 +55,13 @@ def _cuts(result: SSAValue, axis: int, symbol: Symbol) -> list[SSAValue]:
 
 @onnx_export(selection.NonZeroOp)
 def non_zero(writer: Writer, op: selection.NonZeroOp) -> Sequence[str]:
-    """Places of what is not zero."""
+    """The positions of nonzero elements."""
     return _filled(writer, op, {op.result: writer.emit("NonZero", op.input)}, axis=1)
 
 
 @onnx_export(selection.UniqueOp)
 def unique(writer: Writer, op: selection.UniqueOp) -> Sequence[str]:
-    """The different rows, where they are, and how often."""
+    """The unique rows, their first positions, the inverse mapping, and the numbers of occurrences."""
     found, indices, inverse, often = writer.emit_all("Unique", 4, op.input, axis=0, sorted=int(flag(op.sorted)))
     names: dict[SSAValue, str] = {op.result: found, op.indices: indices, op.occurrences: often}
     rows, positions, counts, count = _filled(writer, op, names)
@@ -70,7 +70,7 @@ def unique(writer: Writer, op: selection.UniqueOp) -> Sequence[str]:
 
 @onnx_export(selection.NonMaxSuppressionOp)
 def non_max_suppression(writer: Writer, op: selection.NonMaxSuppressionOp) -> Sequence[str]:
-    """The best of boxes that overlap; never more of a class than there is room for."""
+    """Select the best of overlapping boxes, at most as many per class as the capacity allows."""
     most = writer.constant(0)
     if op.max_output_boxes_per_class is not None:
         asked = writer.reshaped(op.max_output_boxes_per_class, ())

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalization and resizing in the words of ONNX, which has channels in front."""
+"""Export of convolutions, pooling, normalization and resizing; ONNX's layout is channels-first."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def _inverse(permutation: Shape) -> Shape:
 
 
 def _to_front(rank: int, axis: int) -> Shape:
-    """The permutation that puts an axis behind the first, where ONNX has channels."""
+    """The permutation that moves an axis to position 1, ONNX's axis of channels."""
     others = [other for other in range(1, rank) if other != axis]
     return (0, axis, *others) if rank > 1 else (0,)
 
 
 def channels_first(writer: Writer, value: SSAValue, layout: str) -> str:
-    """The name of an image, or of weights, with channels in front."""
+    """An image or weights in channels-first layout."""
     rank = rank_of(value)
     return writer.name(value) if layout == "channels_first" else writer.transposed(value, _to_front(rank, rank - 1))
 
 
 def channels_back(writer: Writer, name: str, rank: int, layout: str) -> str:
-    """A result with channels in front, as the layout wants it."""
+    """Convert a channels-first result to the given layout."""
     return name if layout == "channels_first" else writer.transposed(name, _inverse(_to_front(rank, rank - 1)))
 
 
 @onnx_export(convolution.ConvOp)
 def conv(writer: Writer, op: convolution.ConvOp) -> str:
-    """A convolution of images with channels in front; a bias of sums of quantized values is added."""
+    """A channels-first convolution; a bias for accumulators of quantized values is added separately."""
     layout = text(op.layout)
     image, weights = (channels_first(writer, value, layout) for value in (op.input, op.filter))
     is_plain = op.bias is None or element_of(op.bias) == element_of(op.input)
@@ -72,7 +72,7 @@ def kernel_of(weights: SSAValue, layout: str) -> Shape:
 
 @onnx_export(convolution.ConvTransposeOp)
 def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
-    """A transposed convolution of images with channels in front."""
+    """A channels-first transposed convolution."""
     layout = text(op.layout)
     image, weights = (channels_first(writer, value, layout) for value in (op.input, op.filter))
     result = product(
@@ -90,14 +90,14 @@ def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
     return channels_back(writer, result, rank_of(op.result), layout)
 
 
-# Any: pools and convolutions have their properties each for itself.
+# Any: pooling operators and convolutions have no common base class with these properties.
 def _steps(op: Any) -> dict[str, Shape | None]:
-    """How windows are moved, as ONNX's attributes; `None` where it is as ONNX assumes."""
+    """Strides, pads and dilations as ONNX's attributes; `None` for defaults."""
     return {name: ints(getattr(op, name)) or None for name in ("strides", "pads", "dilations")}
 
 
 def pool_attributes(op: Any) -> dict[str, Any]:
-    """The window of a pool, as ONNX's attributes."""
+    """The window of a pooling operator, as ONNX's attributes."""
     return {"kernel_shape": ints(op.kernel_shape), **_steps(op), "ceil_mode": int(flag(op.ceil_mode))}
 
 
@@ -122,7 +122,7 @@ onnx_export(pooling.LpPoolOp)(_pool("LpPool", lambda op: {"p": integer(op.p)}))
 
 @onnx_export(pooling.SumPoolOp)
 def sum_pool(writer: Writer, op: pooling.SumPoolOp) -> str:
-    """A convolution of 8-bit quantized values with ones, channel by channel, whose padding adds nothing either."""
+    """A depthwise convolution of 8-bit quantized values with ones, whose padding adds nothing either."""
     layout, rank = text(op.layout), rank_of(op.result)
     attributes = pool_attributes(op)
     is_wide = numpy_dtype(storage_of(element_of(op.input))).itemsize > 1
@@ -142,7 +142,7 @@ def sum_pool(writer: Writer, op: pooling.SumPoolOp) -> str:
 def _over_channels(
     writer: Writer, op: HighOp, kind: str, axis: int, *operands: SSAValue | None, **attributes: Any
 ) -> str:
-    """An operator on channels along an axis, which ONNX has in front."""
+    """An operator on channels along an axis, which is moved to ONNX's position."""
     rank = rank_of(op.operands[0])
     position = normalize_axis(axis, rank)
     if position == 0:
@@ -154,7 +154,7 @@ def _over_channels(
 
 @onnx_export(normalization.BatchNormalizationOp)
 def batch_normalization(writer: Writer, op: normalization.BatchNormalizationOp) -> str:
-    """With given mean and variance."""
+    """Batch normalization with given mean and variance."""
     operands = (op.scale, op.offset, op.mean, op.variance)
     epsilon = float(number(op.epsilon))
     return _over_channels(writer, op, "BatchNormalization", integer(op.axis), *operands, epsilon=epsilon)
@@ -162,7 +162,7 @@ def batch_normalization(writer: Writer, op: normalization.BatchNormalizationOp) 
 
 @onnx_export(normalization.InstanceNormalizationOp)
 def instance_normalization(writer: Writer, op: normalization.InstanceNormalizationOp) -> str:
-    """Of each channel of each image."""
+    """Normalization of each channel of each image."""
     epsilon = float(number(op.epsilon))
     axis = integer(op.axis)
     return _over_channels(writer, op, "InstanceNormalization", axis, op.scale, op.offset, epsilon=epsilon)
@@ -170,27 +170,27 @@ def instance_normalization(writer: Writer, op: normalization.InstanceNormalizati
 
 @onnx_export(normalization.GroupNormalizationOp)
 def group_normalization(writer: Writer, op: normalization.GroupNormalizationOp) -> str:
-    """Of groups of channels of each image."""
+    """Normalization of groups of channels of each image."""
     attributes = ATTRIBUTE_MAPS["GroupNormalization"].export_from(op)
     return _over_channels(writer, op, "GroupNormalization", integer(op.axis), op.scale, op.offset, **attributes)
 
 
 @onnx_export(normalization.LrnOp)
 def lrn(writer: Writer, op: normalization.LrnOp) -> str:
-    """Over channels that are near."""
+    """Local response normalization over neighboring channels."""
     return _over_channels(writer, op, "LRN", integer(op.axis), **ATTRIBUTE_MAPS["LRN"].export_from(op))
 
 
 @onnx_export(normalization.LayerNormalizationOp)
 def layer_normalization(writer: Writer, op: normalization.LayerNormalizationOp) -> str:
-    """Over all axes from one on."""
+    """Normalization over all axes from one on."""
     attributes = ATTRIBUTE_MAPS["LayerNormalization"].export_from(op)
     return writer.emit("LayerNormalization", op.input, op.scale, op.bias, **attributes)
 
 
 @onnx_export(normalization.RmsNormalizationOp)
 def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> str:
-    """x / sqrt(mean(x²) + epsilon) · scale, for which the opset has no operator."""
+    """x / sqrt(mean(x²) + epsilon) · scale, because the opset has no operator for it."""
     rank = rank_of(op.input)
     axes = range(normalize_axis(integer(op.axis), rank), rank)
     square = writer.emit("ReduceMean", writer.emit("Mul", op.input, op.input), writer.constant(list(axes)))
@@ -200,12 +200,12 @@ def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> s
 
 @onnx_export(ResizeOp)
 def resize(writer: Writer, op: ResizeOp) -> str:
-    """By sizes unless the operator has scales; channels that stay as they are in front."""
+    """A Resize by sizes, or by scales if the operator has any; channels that keep their size are moved to axis 1."""
     shape, ratios = shape_of(op.input), op.ratios()
     by_sizes = all(is_by_size or ratio == 1.0 for is_by_size, ratio in zip(op.by_sizes(), ratios, strict=True))
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
     if not by_sizes and by_scales != list(ints(op.shape)):
-        raise writer.unsupported("scales that say another shape cannot be exported")
+        raise writer.unsupported("scales that do not match the shape cannot be exported")
     rank = len(shape)
     is_last = rank > 2 and shape[-1] == ints(op.shape)[-1] and shape[1] != ints(op.shape)[1]
     order = _to_front(rank, rank - 1) if is_last and op.roi is None else tuple(range(rank))

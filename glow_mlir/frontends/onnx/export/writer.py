@@ -1,4 +1,4 @@
-"""A graph of ONNX under export: its nodes and weights, and the names of values."""
+"""An ONNX graph under export: its nodes and weights, and the names of values."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes, are_numbers, labels_of
 
 OPSET = 21
-"""The version of ONNX's operators that are written."""
+"""The exported opset version of ONNX."""
 
 FIRST = -(1 << 63) + 1
-"""The end of a slice that walks down to the first element: ONNX counts from the back below 0."""
+"""The end of a slice with a negative step that includes the first element: -1 would count from the end."""
 
 
 def onnx_element(value: SSAValue) -> int:
-    """The element type of a value, of quantized ones that of their quantized values, as ONNX's data type."""
+    """The ONNX data type of a value's elements; for quantized values that of their storage."""
     return helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(element_of(value))))
 
 
 def _wide(element: Attribute) -> np.dtype | None:
-    """The dtype that has all numbers of a narrow element type, and that ONNX moves; none for others."""
+    """A dtype that represents all numbers of a narrow element type, and that ONNX can move; `None` for others."""
     storage = storage_of(element)
     if not is_narrow(storage):
         return None
@@ -46,13 +46,13 @@ def _wide(element: Attribute) -> np.dtype | None:
 
 
 def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
-    """What ONNX says of a tensor of a type."""
+    """ONNX's declaration of a tensor."""
     kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(type_.element_type)))
     return helper.make_tensor_value_info(name, kind, labels_of(sizes_of(type_)))
 
 
 def fresh_name(wish: str, taken: Counter[str]) -> str:
-    """A name that is not taken, which is taken then: the one that is wished, or that with a number."""
+    """A unique name, added to `taken`: the wish, or the wish with a number."""
     name = wish
     while name in taken:
         taken[wish] += 1
@@ -64,9 +64,9 @@ def fresh_name(wish: str, taken: Counter[str]) -> str:
 @dataclass
 class Writer:
     """
-    Writes nodes and weights; values of `glow_high` go by names of ONNX, and transposes that undo each other by none.
+    Write nodes and weights; `names` maps values of `glow_high` to names in ONNX. Inverse transposes cancel out.
 
-    `reserved` are the names of inputs and outputs, `op` is the operator that is being written.
+    `reserved` are the names of inputs and outputs, `op` is the operator being written.
     """
 
     reserved: Sequence[str] = ()
@@ -77,11 +77,11 @@ class Writer:
     write: Callable[[Block], None] = lambda block: None
     """Writes the operators of a block."""
     counts: dict[str, str] = field(default_factory=dict[str, str])
-    """Symbols in sizes → the names of what they are, as vectors of one number."""
+    """Symbol → the name of its value, a vector of one number."""
     cuts: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    """Slices that take just what an operator of ONNX gives → the names of that."""
+    """Slice that equals a result of an ONNX node → the name of that result."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
-    """Constants of the module → the names of their weights."""
+    """Constant of the module → the name of its weight."""
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict[tuple[str, Shape, bytes], str])
     _sizes: dict[Sizes, str] = field(default_factory=dict["Sizes", str])
@@ -91,25 +91,25 @@ class Writer:
         self._taken.update(self.reserved)
 
     def fresh(self, wish: str) -> str:
-        """A name that nothing has."""
+        """A unique name, derived from a wish."""
         return fresh_name(wish, self._taken)
 
     def label(self) -> str:
-        """What the operator is called after."""
+        """The location name of the operator, from which names are derived."""
         return location_name(self.op.location) if self.op is not None else ""
 
     def name(self, value: SSAValue | None) -> str:
-        """The name of a value; an absent operand has the empty one."""
+        """The name of a value; empty for an absent operand."""
         return "" if value is None else self.names[value]
 
     def weight(self, array: np.ndarray, wish: str) -> str:
-        """An initializer."""
+        """Add an initializer; its name."""
         name = self.fresh(wish)
         self.weights[name] = array
         return name
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
-        """A small initializer, one for all of the same value."""
+        """A small initializer, shared by all uses of the same value."""
         array = np.asarray(value, dtype)
         key = (array.dtype.name, array.shape, array.tobytes())
         if key not in self._constants:
@@ -117,21 +117,21 @@ class Writer:
         return self._constants[key]
 
     def like(self, number: float, value: SSAValue) -> str:
-        """A number of the element type of a value."""
+        """A constant of the element type of a value."""
         return self.constant(number, numpy_dtype(element_of(value)))
 
     def emit(self, kind: str, *operands: str | SSAValue | None, **attributes: Any) -> str:
-        """Write a node and return the name of its result; attributes that are `None` are left out."""
+        """Write a node and return the name of its result; attributes that are `None` are omitted."""
         return self.emit_all(kind, 1, *operands, **attributes)[0]
 
     def emit_all(self, kind: str, count: int, *operands: str | SSAValue | None, **attributes: Any) -> list[str]:
-        """Write a node and return the names of so many results."""
+        """Write a node and return the names of its `count` results."""
         return self._write(kind, self.label() or kind.lower(), count, *operands, **attributes)
 
     def _write(
         self, kind: str, wish: str, count: int, *operands: str | SSAValue | None, **attributes: Any
     ) -> list[str]:
-        """Write a node that is called as wished; `name_nodes` tells those apart that are called alike."""
+        """Write a node named `wish`; `name_nodes` later makes names unique."""
         inputs = [item if isinstance(item, str) else self.name(item) for item in operands]
         least = defs.get_schema(kind, OPSET).min_input
         while len(inputs) > least and not inputs[-1]:
@@ -149,27 +149,27 @@ class Writer:
         *others: str | SSAValue | None,
         **attributes: Any,
     ) -> str:
-        """Write a node that moves elements, those of `parts`, the first operands; narrow ones are wide meanwhile."""
+        """Write a node that moves the elements of `parts`, its first operands; narrow elements are widened for it."""
         wide = [self.widened(part, element) for part in parts]
         return self.narrowed(self.emit(kind, *wide, *others, **attributes), element)
 
     def widened(self, operand: str | SSAValue, element: Attribute) -> str:
-        """An operand in elements that all operators of ONNX move and that have all its numbers."""
+        """Cast an operand of narrow elements to a type that all ONNX operators can move, without loss."""
         name = operand if isinstance(operand, str) else self.name(operand)
         wide = _wide(element)
         return name if wide is None else self.emit("Cast", name, to=helper.np_dtype_to_tensor_dtype(wide))
 
     def narrowed(self, name: str, element: Attribute) -> str:
-        """What has been widened in its own elements."""
+        """Undo `widened`."""
         if _wide(element) is None:
             return name
         storage = storage_of(element)
-        # Infinities stay what they are.
+        # Infinities stay infinite.
         saturate = 0 if is_narrow_float(storage) else None
         return self.emit("Cast", name, to=helper.np_dtype_to_tensor_dtype(numpy_dtype(storage)), saturate=saturate)
 
     def transposed(self, operand: str | SSAValue, permutation: Shape) -> str:
-        """The operand with its axes in another order; constants and transposes of transposes take no node."""
+        """Permute the axes of an operand; constants are transposed at once, and transposes of transposes are merged."""
         name = operand if isinstance(operand, str) else self.name(operand)
         source, first = self._transposed.get(name, (name, tuple(range(len(permutation)))))
         both = tuple(first[axis] for axis in permutation)
@@ -182,12 +182,12 @@ class Writer:
         return result
 
     def reshaped(self, operand: str | SSAValue, shape: Sizes) -> str:
-        """The operand in another shape."""
+        """Reshape an operand."""
         zero = 1 if min(map(smallest, shape), default=1) == 0 else None
         return self.emit("Reshape", operand, self.sizes(shape), allowzero=zero)
 
     def sizes(self, sizes: Sizes) -> str:
-        """Sizes as a vector: a constant where they are numbers, else what is computed of symbols."""
+        """Sizes as a vector: a constant, or computed from symbols."""
         if are_numbers(sizes):
             return self.constant(sizes)
         if sizes not in self._sizes:
@@ -207,7 +207,7 @@ class Writer:
         return self._folded("Mul", [*factors, *([self.constant([factor])] if factor != 1 else [])])
 
     def _factor(self, factor: Factor) -> str:
-        """What a size is a multiple of; neither side of a division is negative."""
+        """A factor of a size: a symbol or a quotient; neither side of a division is negative."""
         if isinstance(factor, Quotient):
             return self.emit("Div", self._size(factor.dividend), self.constant([factor.divisor]))
         if factor.name not in self.counts:
@@ -215,16 +215,16 @@ class Writer:
         return self.counts[factor.name]
 
     def _folded(self, kind: str, names: Sequence[str]) -> str:
-        """One value after the other, joined by an operator."""
+        """Combine values by a binary operator, from left to right."""
         found = names[0]
         for name in names[1:]:
             found = self.emit(kind, found, name)
         return found
 
-    # Graphs inside of nodes
+    # Subgraphs
 
     def subgraph(self, name: str, block: Block, yielded: Sequence[SSAValue]) -> onnx.GraphProto:
-        """A graph without inputs: the operators of a block, and what it yields."""
+        """A subgraph without inputs, with the operators of a block, whose outputs are the yielded values."""
         with self._inside() as nodes:
             self.write(block)
             return self._graph(name, nodes, [], yielded)
@@ -238,9 +238,9 @@ class Writer:
         begin: Callable[[], None],
     ) -> onnx.GraphProto:
         """
-        The graph of a trip: its number, whether there is one, and what is carried in; whether it goes on, and the rest.
+        The body of a loop. Inputs are trip number, condition and carried values, outputs the condition and `yielded`.
 
-        `goes_on` is absent where the number of trips decides alone; `begin` writes what stands in front of the block.
+        `goes_on` is `None` if only the trip count ends the loop. `begin` writes nodes before those of the block.
         """
         with self._inside() as nodes:
             for argument in arguments:
@@ -255,7 +255,7 @@ class Writer:
 
     @contextmanager
     def _inside(self) -> Generator[list[onnx.NodeProto]]:
-        """Write nodes elsewhere for a while; sizes that are computed there are known there alone."""
+        """Collect nodes in a new list within this context; sizes computed in it are valid in it only."""
         around, op, known = self.nodes, self.op, dict(self._sizes)
         self.nodes = []
         try:
@@ -271,18 +271,18 @@ class Writer:
         yielded: Sequence[SSAValue],
         before: Sequence[onnx.ValueInfoProto] = (),
     ) -> onnx.GraphProto:
-        """A graph inside of a node, which gives what it yields by names of its own."""
+        """A subgraph; its outputs have new names for the yielded values."""
         own = [self.emit("Identity", value) for value in yielded]
         outputs = [*before, *(value_info(one, _tensor_type(value)) for one, value in zip(own, yielded, strict=True))]
         live = _live(nodes, [item.name for item in outputs])
         return helper.make_graph(live, self.fresh(name), list(inputs), outputs)
 
     def unsupported(self, reason: str) -> UnsupportedError:
-        """The error for an operator that ONNX cannot say."""
+        """The error for an operator that ONNX cannot express."""
         return UnsupportedError(reason, node=self.label())
 
     def call(self, value: SSAValue, wish: str) -> None:
-        """Call a value that has a name as an output is called; by another node, where more than it goes by the name."""
+        """Rename a value to the name of an output; if its name is shared, by an Identity."""
         name = self.names[value]
         last = self.nodes[-1] if self.nodes else None
         if last is not None and name in last.output and not self._is_shared(name):
@@ -292,7 +292,7 @@ class Writer:
         self.names[value] = wish
 
     def _is_shared(self, name: str) -> bool:
-        """Whether a name stands for an output, a size, what transposes have, or for several values."""
+        """Whether a name belongs to an output, a size, a cached transpose, or several values."""
         tables = (self.reserved, self._transposed, self.counts.values(), self._sizes.values())
         return any(name in table for table in tables) or Counter(self.names.values())[name] > 1
 
@@ -318,9 +318,10 @@ def _live(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> list[onnx.
 
 def name_nodes(graph: onnx.GraphProto) -> None:
     """
-    Tell the nodes of a graph apart that are called alike, those inside of nodes included.
+    Make the names of nodes unique, including those of subgraphs.
 
-    The last one of the outermost graph keeps the name, as it gives the result; others add their operator to it.
+    The last node with a name in the outermost graph keeps it, because it computes the result; the others append their
+    operator.
     """
     nodes = [node for inner in all_graphs(graph) for node in reversed(inner.node)]
     taken = Counter(node.name for node in nodes)

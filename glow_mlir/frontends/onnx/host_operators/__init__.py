@@ -1,1 +1,1 @@
-"""ONNX's operators on strings, maps and images that make new ones: Python computes them on the host."""
+"""ONNX's operators that create strings, take maps or decode images: they are computed in Python on the host."""

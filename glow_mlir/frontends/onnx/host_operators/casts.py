@@ -12,7 +12,7 @@ from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings
 
 
 def cast(attributes: Attributes, value: np.ndarray) -> np.ndarray:
-    """Numbers as strings, as onnxruntime writes them, or the numbers that strings say."""
+    """Convert numbers to strings in onnxruntime's format, or strings to numbers."""
     to = attributes.int("to")
     if to == onnx.TensorProto.STRING:
         return strings_of([_written(number) for number in value.ravel().tolist()], value.shape)
@@ -22,7 +22,7 @@ def cast(attributes: Attributes, value: np.ndarray) -> np.ndarray:
 
 
 def _written(number: float | bool) -> str:
-    """A number in words: floats with eight digits at most, truth values as 0 and 1."""
+    """A number as text: floats with at most eight digits, truth values as 0 and 1."""
     if isinstance(number, float):
         if math.isnan(number):
             return "NaN"
@@ -31,11 +31,11 @@ def _written(number: float | bool) -> str:
 
 
 def _number(attributes: Attributes, word: str, dtype: np.dtype) -> float:
-    """The number that a string says; raises `ExecutionError` where it says none."""
+    """Parse a string as a number; raises `ExecutionError` if it is not one."""
     try:
         return float(word) if dtype.kind not in "iub" else int(float(word)) if not _is_whole(word) else int(word)
     except (ValueError, OverflowError) as error:
-        raise attributes.failed(f"'{word}' is no number", "check the strings that the model is given") from error
+        raise attributes.failed(f"'{word}' is not a number", "check the strings that the model is given") from error
 
 
 def _is_whole(word: str) -> bool:

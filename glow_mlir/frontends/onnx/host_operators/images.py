@@ -1,4 +1,4 @@
-"""ONNX's ImageDecoder, by Pillow (the extra `glow-mlir[images]`)."""
+"""ONNX's ImageDecoder, implemented with Pillow (the extra `glow-mlir[images]`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.frontends.onnx.host_operators.registry import Attributes
 from glow_mlir.support.optional_packages import imported
 
 _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
-"""Pixel format → what Pillow calls it, or what it is made of."""
+"""Pixel format → Pillow's mode, from which it is computed."""
 
 
 def image_decoder(attributes: Attributes, data: np.ndarray) -> np.ndarray:

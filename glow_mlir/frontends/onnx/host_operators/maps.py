@@ -1,4 +1,4 @@
-"""The operators of ai.onnx.ml that take maps, which callers give as dictionaries."""
+"""The operators of ai.onnx.ml that take maps, which callers pass as dictionaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings
 
 
 def dict_vectorizer(attributes: Attributes, given: object) -> np.ndarray:
-    """The values of the keys of a vocabulary, 0 or the empty string for those that are not there, as one row."""
+    """The values of a vocabulary's keys as one row; 0 or the empty string for missing keys."""
     items = _map(attributes, given)
     name, other = "string_vocabulary", "int64_vocabulary"
     if not items.has_words:
@@ -28,7 +28,7 @@ def dict_vectorizer(attributes: Attributes, given: object) -> np.ndarray:
 
 
 def cast_map(attributes: Attributes, given: object) -> np.ndarray:
-    """The values of a map as one row: in the order of their keys, or each at the place that its key is."""
+    """The values of a map as one row: in the order of their keys, or each at the position given by its key."""
     given_items = _map(attributes, given)
     if given_items.has_words:
         raise attributes.wrong("keys of the map are strings", "int64")
@@ -50,12 +50,12 @@ def cast_map(attributes: Attributes, given: object) -> np.ndarray:
 
 
 def _words(value: object) -> str:
-    """A value as C++ writes it."""
+    """A value in C++'s format."""
     return value if isinstance(value, str) else f"{float(value):f}"  # pyright: ignore[reportArgumentType]
 
 
 def _map(attributes: Attributes, given: object) -> TypedMap:
-    """A map with its types; raises `ExecutionError` for anything else."""
+    """The map; raises `ExecutionError` for anything else."""
     if not isinstance(given, TypedMap):
         raise attributes.failed(f"it takes a dict, not a '{type(given).__name__}'", "one map for each call")
     return given

@@ -1,4 +1,4 @@
-"""The host operators: what makes new strings, takes maps, or decodes files has no machine code, and runs around it."""
+"""The registry of host operators, which create strings, take maps or decode files, and run outside machine code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 ML, ONNXRUNTIME = "ai.onnx.ml", "com.microsoft"
 
 Evaluate = Callable[..., Any]
-"""`(attributes, *operands)`: the result on numpy arrays, of `str` objects for strings, or a tuple of results."""
+"""`(attributes, *operands)` → a numpy array, with `str` objects for strings, or a tuple of results."""
 
 HOST_OPERATORS: Mapping[tuple[str, str], str] = {
     ("", "Cast"): "casts.cast",
@@ -33,33 +33,33 @@ HOST_OPERATORS: Mapping[tuple[str, str], str] = {
     (ML, "DictVectorizer"): "maps.dict_vectorizer",
     (ONNXRUNTIME, "Tokenizer"): "tokenizer.tokenizer",
 }
-"""Domain and operator → the module here, and the function in it, which gives what it computes."""
+"""Domain and operator → the module in this package, and the function that computes it."""
 
 ON_STRINGS = frozenset({"Cast", "Unique"})
-"""Those that are host operators only where operands or results are strings."""
+"""Operators that are host operators only if operands or results are strings."""
 
 
 _LISTS = (onnx.AttributeProto.STRINGS, onnx.AttributeProto.INTS)
-"""Types of attributes that one without elements may say as well."""
+"""Types of list attributes; an empty list may have either one."""
 
 RESULTS = {"Tokenizer": onnx.TensorProto.STRING}
-"""The ONNX data types of the results of operators of which the onnx package does not know them."""
+"""Operator unknown to the onnx package → the ONNX data type of its result."""
 
 
 def is_host_operator(node: onnx.NodeProto) -> bool:
-    """Whether a node may be one that Python computes; those of `ON_STRINGS` are where there are strings."""
+    """Whether a node may be computed in Python; operators of `ON_STRINGS` only are if they have strings."""
     return (plain_domain(node.domain), node.op_type) in HOST_OPERATORS
 
 
 def check_host_operators(model: onnx.ModelProto) -> None:
-    """Raise `HostValuesError` for a model with an operator that Python computes, whatever its operands are."""
+    """Raise `HostValuesError` for a model with an operator that is always computed in Python."""
     for node in model.graph.node:
         if is_host_operator(node) and node.op_type not in ON_STRINGS:
             raise computed_by_python(node)
 
 
 def computed_by_python(node: onnx.NodeProto) -> HostValuesError:
-    """The error for a node that a module cannot have."""
+    """The error for a node that a module cannot contain."""
     hint = "use InferenceSession; a module holds only machine code"
     return HostValuesError(f"{node.op_type} runs in Python", node=node_name(node), hint=hint)
 
@@ -84,7 +84,7 @@ class Attributes:
         return self._decoded(self._value(name, default, onnx.AttributeProto.STRING))
 
     def texts(self, name: str) -> list[str]:
-        """A list of strings; empty where it is not given."""
+        """A list of strings; empty if it is absent."""
         return [self._decoded(item) for item in self._value(name, [], onnx.AttributeProto.STRINGS)]
 
     def int(self, name: str, default: int | None = None) -> int:
@@ -92,15 +92,15 @@ class Attributes:
         return int(self._value(name, default, onnx.AttributeProto.INT))
 
     def ints(self, name: str) -> list[int]:
-        """A list of integers; empty where it is not given."""
+        """A list of integers; empty if it is absent."""
         return [int(item) for item in self._value(name, [], onnx.AttributeProto.INTS)]
 
     def has(self, name: str) -> bool:
-        """Whether it is given."""
+        """Whether an attribute is present."""
         return name in self._values
 
     def wrong(self, reason: str, hint: str = "") -> ModelError:
-        """The error for attributes that no operator can have."""
+        """The error for invalid attributes."""
         return ModelError(f"{self.node.op_type}: {reason}", node=node_name(self.node), hint=hint)
 
     def failed(self, reason: str, hint: str = "") -> ExecutionError:
@@ -125,8 +125,9 @@ class Attributes:
 
 def evaluate(node: onnx.NodeProto, operands: Sequence[Any]) -> tuple[Any, ...]:
     """
-    The results of a host operator on operands as Python has them; raises `ExecutionError` where it fails on these, and
-    `ModelError` for a node that is wrong.
+    The results of a host operator on Python operands.
+
+    Raises `ExecutionError` if it fails on these operands, and `ModelError` for an invalid node.
     """
     attributes = Attributes(node)
     try:
@@ -139,7 +140,7 @@ def evaluate(node: onnx.NodeProto, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def strings_of(words: Any, shape: Sequence[int]) -> np.ndarray:
-    """An array of strings of that shape."""
+    """An array of strings with the given shape."""
     found = np.empty(len(words), object)
     found[:] = words
     return found.reshape(shape)

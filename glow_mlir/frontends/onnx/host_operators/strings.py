@@ -1,4 +1,4 @@
-"""ONNX's operators that make strings of strings."""
+"""ONNX's operators on strings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from glow_mlir.support.optional_packages import imported
 
 
 def string_concat(attributes: Attributes, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Each string with another behind it; shapes are broadcast."""
+    """Concatenate strings elementwise; shapes are broadcast."""
     left, right = np.broadcast_arrays(left, right)
     words = [one + other for one, other in zip(left.ravel().tolist(), right.ravel().tolist(), strict=True)]
     return strings_of(words, left.shape)
 
 
 def string_split(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The parts of each string along a new last axis, empty strings behind them, and how many there are."""
+    """The parts of each string along a new last axis, padded with empty strings; and the numbers of parts."""
     delimiter, most = attributes.text("delimiter", ""), attributes.int("maxsplit", -1)
     parts = [_parts(word, delimiter, most) for word in words.ravel().tolist()]
     counts = np.array([len(part) for part in parts], np.int64)
@@ -29,15 +29,15 @@ def string_split(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray,
 
 
 def _parts(word: str, delimiter: str, most: int) -> list[str]:
-    """What `str.split` gives; an empty string has no parts."""
+    """Split like `str.split`; an empty string has no parts."""
     return word.split(delimiter or None, most) if word else []
 
 
 def expression(attributes: Attributes, text: str) -> Any:
     """
-    A regular expression of RE2, as ONNX asks for, which takes linear time (the extra `strings`).
+    Compile a regular expression with RE2, which ONNX requires and which takes linear time (the extra `strings`).
 
-    It has the methods of `re.Pattern`. Raises `ModelError` for what is none.
+    The result has the methods of `re.Pattern`. Raises `ModelError` for an invalid expression.
     """
     re2 = imported("re2", "strings", "regular expressions need RE2", error=UnsupportedError)
     options = re2.Options()
@@ -57,7 +57,7 @@ def regex_full_match(attributes: Attributes, words: np.ndarray) -> np.ndarray:
 
 
 def string_normalizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
-    """A vector of strings, or a matrix with one row, without stopwords, in the lower or upper case of Unicode."""
+    """Remove stopwords from a vector of strings, or a matrix with one row, and convert to lower or upper case."""
     case = attributes.text("case_change_action", "NONE")
     changes = {"NONE": str, "LOWER": str.lower, "UPPER": _upper}
     if case not in changes:
@@ -71,12 +71,16 @@ def string_normalizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
 
 
 def _upper(word: str) -> str:
-    """The upper case of a string, letter by letter: none becomes two, as in `str.upper`."""
+    """Upper case letter by letter; unlike in `str.upper`, letters that would become several are unchanged."""
     return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in word)
 
 
 def unique(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The distinct strings, where each is first, which each element is, and how often; in order or as they come."""
+    """
+    The unique strings, sorted or in order of occurrence.
+
+    Further results are their first positions, the inverse mapping, and the numbers of occurrences.
+    """
     if attributes.has("axis") and words.ndim != 1:
         raise attributes.failed("unique rows of strings are not supported", "leave out 'axis'")
     values, first, inverse, counts = np.unique(

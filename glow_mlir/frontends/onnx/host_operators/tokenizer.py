@@ -1,4 +1,4 @@
-"""onnxruntime's Tokenizer, which scikit-learn's text vectorizers become."""
+"""onnxruntime's Tokenizer, to which scikit-learn's text vectorizers are converted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings
 from glow_mlir.frontends.onnx.host_operators.strings import expression
 
 _BEGIN, _END = "\x02", "\x03"
-"""What marks where the tokens of a string begin and end."""
+"""The tokens that mark the start and end of a string."""
 
 
 def tokenizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
     """
-    The tokens of each string of [C] or [N, C] along a new last axis, padded: the matches of an expression, or what is
-    between separators, of a least length.
+    Split each string of [C] or [N, C] into tokens along a new last axis, padded with `pad_value`.
+
+    Tokens are the matches of an expression, or the parts between separators; those shorter than `mincharnum` are
+    dropped.
     """
     if words.ndim not in (1, 2):
         raise attributes.failed(f"it takes [C] or [N, C], not {list(words.shape)}")

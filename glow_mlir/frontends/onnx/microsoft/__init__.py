@@ -1,1 +1,1 @@
-"""Operators that onnxruntime adds to ONNX's, and writes itself when it saves a model that it has optimized."""
+"""Operators that onnxruntime adds to ONNX; it also writes them when it saves an optimized model."""

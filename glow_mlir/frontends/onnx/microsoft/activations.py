@@ -1,4 +1,4 @@
-"""Activations of onnxruntime, by themselves and as part of the operators that have them built in."""
+"""onnxruntime's activation operators, and activations that are built into other operators."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from glow_mlir.ir.registry import onnx_operator
 
 @onnx_operator("Gelu", domain=ONNXRUNTIME)
 def gelu(node: Node) -> SSAValue:
-    """By the error function."""
+    """GELU by the error function."""
     return node.emit(act.GeluOp, node.input())
 
 
 @onnx_operator("BiasGelu", domain=ONNXRUNTIME)
 def bias_gelu(node: Node) -> SSAValue:
-    """By the error function, of a sum with a vector."""
+    """GELU of x + bias, by the error function."""
     return node.emit(act.GeluOp, node.emit(binary.AddOp, node.input(0), node.input(1)))
 
 
 @onnx_operator("FastGelu", domain=ONNXRUNTIME)
 def fast_gelu(node: Node) -> SSAValue:
-    """By the hyperbolic tangent, of a sum with a vector where there is one."""
+    """GELU of x, or x + bias, by the hyperbolic tangent."""
     value, bias = node.input(0), node.optional(1)
     if bias is not None:
         value = node.emit(binary.AddOp, value, bias)
@@ -57,13 +57,13 @@ _BUILT_IN: Mapping[str, tuple[type[HighOp], Mapping[str, float]]] = {
     "Tanh": (act.TanhOp, {}),
     "ThresholdedRelu": (act.ThresholdedReluOp, {"alpha": 1.0}),
 }
-"""Name → operator, and its parameters in the order in which they are given, with their defaults."""
+"""Name → operator, and its parameters in order of `activation_params`, with their defaults."""
 
 CLIP = "Clip"
 
 
 def activated(node: Node, value: SSAValue) -> SSAValue:
-    """A value through the activation that is built into the node, if there is one: attribute `activation`."""
+    """Apply the node's built-in activation, the attribute `activation`, if there is one."""
     name = node.text("activation", "")
     if not name:
         return value

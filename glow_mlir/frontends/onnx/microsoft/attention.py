@@ -1,4 +1,4 @@
-"""onnxruntime's Attention, of one product, and MultiHeadAttention, whose queries, keys and values are apart."""
+"""onnxruntime's Attention, with one product for all heads, and MultiHeadAttention, with separate operands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Heads = tuple[SSAValue, SSAValue, SSAValue]
 
 
 def _attended(node: Node, heads: Heads, past: Size, mask: int, bias: int) -> SSAValue:
-    """The result of heads, merged; `past` keys precede the first query. Masks are operands at those positions."""
+    """The merged result of attention; `past` keys precede the first query, `mask` and `bias` are operand positions."""
     query, key, _ = heads
     addend = node.optional(bias)
     node.check_rank(bias, (4,), "the score bias is [batch, heads, queries, keys]")
@@ -37,7 +37,7 @@ def _attended(node: Node, heads: Heads, past: Size, mask: int, bias: int) -> SSA
 
 
 def head_count(node: Node, *widths: int) -> int:
-    """The attribute `num_heads`; raises `ModelError` where these widths are not those of so many heads."""
+    """The attribute `num_heads`; raises `ModelError` if it does not divide these widths."""
     heads = node.int("num_heads")
     if heads < 1 or any(width % heads for width in widths):
         hint = "num_heads is at least 1, and divides the elements of queries, keys and values"
@@ -56,12 +56,12 @@ _AXES = {
     BIAS: ((1,), "the bias has a number for each column of the weights"),
     PAST: ((5,), "the past is [2, batch, heads, length, elements]"),
 }
-"""Position → how many axes the operand may have, and what these are."""
+"""Position → the operand's valid ranks, and a description of its axes."""
 
 
 @onnx_operator("Attention", domain=ONNXRUNTIME)
 def attention(node: Node) -> Sequence[SSAValue | None]:
-    """Attention of the heads of a product; keys and values of a past and the new ones are a result as well."""
+    """Attention on the heads of a product; the second result is the cache of past and new keys and values."""
     if node.flag("do_rotary") or node.flag("past_present_share_buffer") or node.optional(PAST_LENGTH) is not None:
         raise node.unsupported("rotary positions and overwritten past buffers are not supported")
     for position, (ranks, hint) in _AXES.items():
@@ -85,7 +85,7 @@ def _projected(node: Node) -> Heads:
     columns = size_along(node.input(WEIGHTS), 1)
     widths = node.ints("qkv_hidden_sizes", (columns // 3,) * 3)
     if len(widths) != 3 or sum(widths) != columns or min(widths) < 0 or widths[0] != widths[1]:
-        hint = "queries, keys and values take all columns of the weights, and queries as many as keys"
+        hint = "qkv_hidden_sizes are three widths whose sum is the number of columns, the first two equal"
         reason = f"{node.kind}: {columns} columns of weights are not {list(widths)}"
         raise ModelError(reason, node=node.name, hint=hint)
     heads = head_count(node, *widths)
@@ -100,25 +100,25 @@ def _projected(node: Node) -> Heads:
 
 
 def _columns(node: Node, value: SSAValue, widths: Sequence[int], heads: int) -> Heads:
-    """Queries, keys and values of columns of a value [batch, length, elements], as many as the widths say."""
+    """Split the columns of a value [batch, length, elements] into queries, keys and values of the given widths."""
     first, second = widths[0], widths[0] + widths[1]
     bounds = ((0, first), (first, second), (second, second + widths[2]))
     query, key, rest = (split_heads(node, cut(node, value, {2: bound}), heads) for bound in bounds)
     return query, key, rest
 
 
-# ---- apart
+# ---- separate operands
 
 KEY, VALUE, OFFSET, KEY_MASK, SCORES, PAST_KEY, PAST_VALUE, SHARED, BEAMS = range(1, 10)
-"""Positions of the operands of MultiHeadAttention behind the queries."""
+"""Positions of the operands of MultiHeadAttention after the queries."""
 
 PACKED = 5
-"""Axes of values that have several in one: [batch, length, heads, 2 or 3, elements]."""
+"""The rank of packed operands: [batch, length, heads, 2 or 3, elements]."""
 
 
 @onnx_operator("MultiHeadAttention", domain=ONNXRUNTIME)
 def multi_head_attention(node: Node) -> Sequence[SSAValue | None]:
-    """Attention of queries, keys and values, which may be in one operand; keys and values are results as well."""
+    """Attention on queries, keys and values, which may be packed; keys and values are results as well."""
     if node.optional(SHARED) is not None or node.optional(BEAMS) is not None:
         raise node.unsupported("overwritten past buffers and beams are not supported")
     if node.wants(3):
@@ -135,7 +135,7 @@ def multi_head_attention(node: Node) -> Sequence[SSAValue | None]:
 
 
 def _given(node: Node) -> Heads:
-    """Queries, keys and values, whichever operands they are in, and with their part of the bias added."""
+    """Queries, keys and values from separate or packed operands, plus their part of the bias."""
     node.check_rank(0, (3, PACKED), "queries are [batch, length, elements] or [batch, length, heads, 3, elements]")
     node.check_rank(OFFSET, (1,), "the bias has a number for each element of queries, keys and values")
     if node.rank() == PACKED:
@@ -156,20 +156,20 @@ def _given(node: Node) -> Heads:
     widths = [width_of(part) for part in (query, key, value)]
     query = biased(node, query, 0, widths)
     if node.rank(KEY) == 4:
-        # Keys and values of another sequence that are kept have it already.
+        # Cached keys and values of another sequence already include the bias.
         return query, key, value
     return query, biased(node, key, 1, widths), biased(node, value, 2, widths)
 
 
 def _check_packed(node: Node, position: int, count: int) -> None:
-    """Raise `ModelError` where an operand has not so many values in one."""
+    """Raise `ModelError` unless an operand packs `count` values."""
     if node.sizes(position)[3] != count:
         reason = f"operand {position} of {node.kind} has the shape {node.sizes(position)}"
         raise ModelError(reason, node=node.name, hint=f"it is [batch, length, heads, {count}, elements]")
 
 
 def _part(node: Node, position: int, number: int) -> SSAValue:
-    """One of the values that an operand [batch, length, heads, count, elements] has in one, as heads."""
+    """One of the values of a packed operand [batch, length, heads, count, elements], as heads."""
     part = part_of(node, node.input(position), number, 3)
     return node.emit(TransposeOp, part, permutation=(0, 2, 1, 3))
 
@@ -183,12 +183,12 @@ def _heads(node: Node, position: int, heads: int) -> SSAValue:
 
 
 def width_of(heads: SSAValue) -> int:
-    """The elements of all heads."""
+    """The total number of elements of all heads."""
     return size_along(heads, 1) * size_along(heads, 3)
 
 
 def biased(node: Node, heads: SSAValue, part: int, widths: Sequence[int], position: int = OFFSET) -> SSAValue:
-    """Queries, keys or values plus their part of the bias, if there is one: the operand at that position."""
+    """Queries, keys or values plus their part of the bias, the optional operand at `position`."""
     bias = node.optional(position)
     if bias is None:
         return heads

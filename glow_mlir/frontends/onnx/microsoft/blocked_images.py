@@ -1,4 +1,4 @@
-"""onnxruntime's operators on images whose channels are in blocks (domain com.microsoft.nchwc), without the blocks."""
+"""onnxruntime's operators on images with blocked channels (domain com.microsoft.nchwc), imported without blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMAGE = "images are [batch, channels, height, width]"
 
 @onnx_operator("ReorderInput", domain=BLOCKED)
 def reorder_input(node: Node) -> SSAValue:
-    """The channels of an image that something needs; more of them, up to whole blocks, are 0."""
+    """The needed channels of an image; additional channels, up to whole blocks, are 0."""
     node.check_rank(0, (4,), IMAGE)
     layout = node.finding(blocked_layout)
     value = to_channels_first(node, node.input()) if node.flag("channels_last") else node.input()
@@ -41,24 +41,24 @@ def reorder_input(node: Node) -> SSAValue:
 
 @onnx_operator("ReorderOutput", domain=BLOCKED)
 def reorder_output(node: Node) -> SSAValue:
-    """The channels of an image without those that fill up blocks."""
+    """The channels of an image, without those that pad blocks."""
     node.check_rank(0, (4,), IMAGE)
     channels, there = node.int("channels"), size_along(node.input(), 1)
     if not 0 < channels <= there:
-        hint = "there are as many channels as the image has at most"
+        hint = "the attribute channels is at most the image's number of channels"
         raise ModelError(f"{node.kind}: {channels} channels of {there}", node=node.name, hint=hint)
     value = cut(node, node.input(), {1: (0, channels)})
     return to_channels_last(node, value) if node.flag("channels_last") else value
 
 
 def _needed(node: Node, layout: BlockedLayout) -> int:
-    """How many channels of the result something needs, from the first on."""
+    """The number of leading channels of the result that are needed."""
     return layout.channels[node.results[0]]
 
 
 @onnx_operator("Conv", domain=BLOCKED)
 def conv(node: Node) -> SSAValue:
-    """A convolution with constant filters, the sum with a value, and an activation."""
+    """A convolution with constant filters, an optional summand, and an optional activation."""
     node.check_rank(0, (4,), IMAGE)
     layout = node.finding(blocked_layout)
     filters = layout.unpacked(node.content(1, "the filters"))
@@ -103,7 +103,7 @@ for _name, _operator in {
 
 @onnx_operator("Upsample", domain=BLOCKED)
 def upsample(node: Node) -> SSAValue:
-    """An image whose height and width are scaled by integers."""
+    """Resize an image by integer scales."""
     scales = node.ints("scales", (1,) * rank_of(node.input()))
     if len(scales) != node.rank() or min(scales, default=0) < 1:
         hint = "there is an integer from 1 on for each axis"

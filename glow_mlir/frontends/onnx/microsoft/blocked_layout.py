@@ -1,8 +1,8 @@
 """
-The blocked layout of images in onnxruntime (domain com.microsoft.nchwc): channels in blocks, [N, C / B, H, W, B].
+onnxruntime's blocked layout of images (domain com.microsoft.nchwc): channels in blocks, [N, C / B, H, W, B].
 
-A tensor in it has the shape [N, C, H, W], with C filled up to whole blocks. Only its operators see the order of
-its elements, so that here it is [N, C, H, W] without blocks, and without the channels that fill them up.
+A tensor in this layout has the shape [N, C, H, W], with C padded to whole blocks. Only operators of the domain depend
+on the order of its elements, so we import it as [N, C, H, W] without blocks and without padding.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ BLOCKED = "com.microsoft.nchwc"
 """The domain of operators on the blocked layout."""
 
 SMALL, LARGE = 8, 16
-"""The sizes of blocks: of processors with vectors of 256 bits, and of 512."""
+"""The sizes of blocks, for processors with vectors of 256 and of 512 bits."""
 
 ALL = 1 << 62
-"""More channels than there are."""
+"""All channels: more than any tensor has."""
 
 _ELEMENTWISE = frozenset(
     {"Add", "Sum", "Mul", "Max", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip", "HardSigmoid", "HardSwish", "Elu"}
     | {"Gelu", "QuickGelu", "FastGelu", "Erf", "Identity", "Cast"}
 )
-"""Operators of other domains that onnxruntime leaves between those on the layout, and that work on each channel."""
+"""Operators of other domains that onnxruntime applies to the blocked layout, and that keep channels separate."""
 
 
 @dataclass(frozen=True)
 class BlockedLayout:
-    """What the nodes of a graph tell of tensors in the blocked layout."""
+    """An analysis of the tensors of a graph that have the blocked layout."""
 
     block: int
     blocked: frozenset[str]
     """The names of these tensors."""
     channels: Mapping[str, int]
-    """Name of a tensor → how many of its channels something needs, from the first on; the others fill blocks up."""
+    """Name of a tensor → the number of its leading channels that are needed; the others are padding."""
 
     def unpacked(self, weights: np.ndarray) -> np.ndarray | None:
         """
-        Filters [O, I, H, W] of those in blocks of output channels, and of input channels where these fill blocks.
+        Filters [O, I, H, W], unpacked from blocks of output channels, and of input channels if these fill blocks.
 
-        Filled up channels are among them. `None` for what is not in blocks.
+        The result includes padding. `None` if the filters are not in blocks.
         """
         if weights.ndim != 4 or not weights.size or weights.shape[0] % self.block:
             return None
@@ -62,7 +62,7 @@ class BlockedLayout:
 
 
 def blocked_layout(nodes: Sequence[onnx.NodeProto], constant: Constants) -> BlockedLayout:
-    """What the nodes of a graph tell, whose constants have these arrays."""
+    """Analyze the nodes of a graph; `constant` returns the arrays of initializers."""
     blocked = _blocked(nodes)
     weights = {name: array for name in _weights(nodes) if (array := constant(name)) is not None}
     layout = BlockedLayout(_block(nodes, blocked, weights), blocked, {})
@@ -73,7 +73,7 @@ def blocked_layout(nodes: Sequence[onnx.NodeProto], constant: Constants) -> Bloc
 
 
 def is_depthwise(weights: Sequence[int], group: int) -> bool:
-    """Whether each channel has a filter of its own."""
+    """Whether each channel has its own filter."""
     return len(weights) == 4 and weights[1] == 1 and weights[0] == group
 
 
@@ -83,7 +83,7 @@ def group_of(node: onnx.NodeProto) -> int:
 
 
 def _blocked(nodes: Sequence[onnx.NodeProto]) -> frozenset[str]:
-    """The names of the tensors in the blocked layout: of its own operators, and what others make of these."""
+    """The names of tensors in the blocked layout: results of its operators, and everything computed from them."""
     found: set[str] = set()
     count = -1
     while count < len(found):
@@ -102,9 +102,9 @@ def _weights(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
 
 def _block(nodes: Sequence[onnx.NodeProto], blocked: frozenset[str], weights: Mapping[str, np.ndarray]) -> int:
     """
-    The size of blocks: as many channels as no other size explains, else that of this processor, as in onnxruntime.
+    The size of blocks: the only one that the numbers of channels admit, or else that of this processor.
 
-    A file does not say it: it is for one kind of processor.
+    As in onnxruntime, a file is for one kind of processor, and does not contain the size.
     """
     counts = {node.output[0]: weights[node.input[1]].shape for node in nodes if _has_weights(node, weights)}
     if any(shape[0] % LARGE for shape in counts.values() if shape):
@@ -113,7 +113,7 @@ def _block(nodes: Sequence[onnx.NodeProto], blocked: frozenset[str], weights: Ma
         if _has_weights(node, weights):
             inputs = weights[node.input[1]].shape[1:2]
             if node.input[0] not in blocked and inputs and inputs[0] >= SMALL and group_of(node) == 1:
-                return LARGE  # They would be in a block.
+                return LARGE  # They would fill a small block.
         elif node.domain == BLOCKED and node.op_type == "ReorderOutput" and node.input:
             outputs = counts.get(node.input[0], (0,))[0]
             if outputs - _integer(node, "channels", outputs) >= SMALL:
@@ -127,25 +127,25 @@ def _has_weights(node: onnx.NodeProto, weights: Mapping[str, np.ndarray]) -> boo
 
 
 def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
-    """An integer attribute; what is no integer is reported when the node is imported."""
+    """An integer attribute; other types are reported when the node is imported."""
     return next((attribute.i for attribute in node.attribute if attribute.name == name), default)
 
 
 @dataclass
 class _Needs:
-    """Classes of tensors that have the same channels, and how many channels of a class are needed."""
+    """Classes of tensors with the same channels, and the number of needed channels of each class (union-find)."""
 
     parents: dict[str, str] = field(default_factory=dict[str, str])
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def root(self, name: str) -> str:
-        """The tensor that stands for a class."""
+        """The representative of a tensor's class."""
         while (parent := self.parents.get(name, name)) != name:
             name = parent
         return name
 
     def join(self, names: Sequence[str]) -> None:
-        """Tensors have the same channels."""
+        """Merge the classes of tensors that have the same channels."""
         for other in names[1:]:
             one, two = self.root(names[0]), self.root(other)
             if one != two:
@@ -153,17 +153,17 @@ class _Needs:
                 self.counts[one] = max(self.counts.get(one, 0), self.counts.pop(two, 0))
 
     def add(self, name: str, count: int) -> None:
-        """So many channels of a tensor are needed."""
+        """Record that `count` channels of a tensor are needed."""
         root = self.root(name)
         self.counts[root] = max(self.counts.get(root, 0), count)
 
     def of(self, name: str) -> int:
-        """How many channels of a tensor are needed: all of one that nothing is known of."""
+        """The number of needed channels of a tensor; all if nothing is known."""
         return self.counts.get(self.root(name), 0) or ALL
 
 
 def _add_needs(node: onnx.NodeProto, layout: BlockedLayout, weights: Mapping[str, np.ndarray], needs: _Needs) -> None:
-    """Tell what a node needs of its operands in the layout."""
+    """Record the channels that a node needs of its operands in the blocked layout."""
     here = [name for name in (*node.input, *node.output) if name in layout.blocked]
     if node.domain != BLOCKED and node.op_type not in _ELEMENTWISE:
         for name in here:

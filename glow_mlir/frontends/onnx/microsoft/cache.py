@@ -1,4 +1,4 @@
-"""Keys and values that onnxruntime keeps for later calls, where data says how many of them each sequence has."""
+"""onnxruntime's caches of keys and values, in which the number of keys of each sequence depends on data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from glow_mlir.support.symbols import Size
 
 
 def known_size(node: Node, position: int, role: str) -> Size:
-    """The size that the operand at a position tells; raises `ModelError` where it tells several."""
+    """The size given by the operand at a position; raises `ModelError` unless it is a single number."""
     sizes = node.known_sizes(position, role)
     if len(sizes) != 1:
         raise ModelError(f"{role} of {node.kind} is {list(sizes)}", node=node.name, hint="it is one number")
@@ -38,26 +38,26 @@ def known_size(node: Node, position: int, role: str) -> Size:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How many keys each sequence has after a call, and where its new ones come."""
+    """The number of keys of each sequence after a call, and the positions of its new keys."""
 
     ends: SSAValue
-    """[batch, 1]: the keys of each sequence."""
+    """[batch, 1]: the number of keys of each sequence."""
     positions: SSAValue
-    """[batch, length]: the places of the new ones, filled up behind those that are none."""
+    """[batch, length]: the positions of the new keys, including padding after the last one."""
     total: Size
-    """The keys of the longest sequence at most."""
+    """The upper bound of the number of keys of the longest sequence."""
     is_first: bool | None
-    """Whether there are no earlier keys; `None` where only the call tells."""
+    """Whether there are no earlier keys; `None` if it is known at run time only."""
     starts: SSAValue
-    """[batch, 1]: the keys of each sequence before."""
+    """[batch, 1]: the number of keys of each sequence before the call."""
 
     @staticmethod
     def of(node: Node, last: SSAValue, total: Size, length: Size, valid: SSAValue | None) -> Lengths:
         """
-        Those of a call with so many new keys, the last of which are at places `last`.
+        The lengths for a call with `length` new keys, the last of which are at positions `last`.
 
-        `valid` says how many of the new ones there are in each sequence. Without it, all are in the longest of a first
-        call, and in all sequences of a later one.
+        `valid` is the number of new keys in each sequence. Without it, sequences are padded at the end in a first call,
+        and complete in a later one.
         """
         (batch,) = sizes_of(last)
         ends = node.emit(AddOp, node.cast(last, i64), node.constant(np.array(1, np.int64)))
@@ -77,7 +77,7 @@ class Lengths:
 
 
 def _are_equal(one: Size, other: Size) -> bool | None:
-    """Whether two sizes are the same number; `None` where they may be."""
+    """Whether two sizes are equal; `None` if it is not known."""
     if one == other:
         return True
     return False if isinstance(one, int) and isinstance(other, int) else None
@@ -85,10 +85,10 @@ def _are_equal(one: Size, other: Size) -> bool | None:
 
 def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, result: int) -> SSAValue:
     """
-    Earlier keys or values [batch, heads, length, elements] with new ones at their places.
+    Insert new keys or values into earlier ones [batch, heads, length, elements] at their positions.
 
-    There is room for as many as before, or else for the new ones behind them. Behind the keys of a sequence lies what
-    nobody reads. The size goes by the name of the `result`.
+    The capacity grows only if it is too small. Rows after the keys of a sequence are never read. A symbol for the size
+    is named after the result at position `result`.
     """
     if past is None:
         return new
@@ -102,7 +102,7 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
 
 
 def _capacity(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
-    """For how many keys there is room: as before, where that is enough."""
+    """The capacity for keys: unchanged if it suffices."""
     if isinstance(before, int) and isinstance(total, int):
         return max(before, total)
     if total == before + length:
@@ -114,7 +114,7 @@ def _capacity(node: Node, before: Size, length: Size, total: Size, result: int) 
 
 
 def read(node: Node, table: SSAValue, total: Size) -> SSAValue:
-    """The keys or values of a table that a sequence may have."""
+    """The first `total` keys or values of a table."""
     return table if sizes_of(table)[2] == total else leading(node, table, 2, total)
 
 
@@ -124,9 +124,9 @@ def read(node: Node, table: SSAValue, total: Size) -> SSAValue:
 @dataclass(frozen=True)
 class Window:
     """
-    Tables [batch, heads, room, elements] of which the first rows hold the last keys of each sequence, in their order.
+    Tables [batch, heads, capacity, elements] whose first rows are the last keys of each sequence, in order.
 
-    As many stay as there is room for, but where there is none for a further one, as many go as leave `reach` of them.
+    When a table is full, keys are dropped such that `reach` of them remain after the next one.
     """
 
     capacity: int
@@ -134,7 +134,7 @@ class Window:
     lengths: Lengths
 
     def seen(self, node: Node) -> tuple[SSAValue, SSAValue]:
-        """The places [batch, keys] of the keys of a call, those of the table and the new ones, and which are keys."""
+        """The positions [batch, keys] of the table's keys followed by the new ones, and the mask of valid keys."""
         batch, _ = sizes_of(self.lengths.positions)
         rows = node.emit(ReshapeOp, iota(node, self.capacity), shape=(1, self.capacity))
         held = self._held(node, self.lengths.starts)
@@ -147,7 +147,7 @@ class Window:
         return node.emit(ConcatOp, positions, axis=1), node.emit(ConcatOp, [is_there, is_new], axis=1)
 
     def moved(self, node: Node, both: SSAValue) -> SSAValue:
-        """The table after a call, of the rows of the table before it and of new ones behind these."""
+        """The table after a call, from the rows of the table before it followed by the new ones."""
         batch, heads, _, _ = sizes_of(both)
         starts, ends, capacity = self.lengths.starts, self.lengths.ends, self.capacity
         first = node.emit(SubOp, ends, self._held(node, ends))
@@ -155,12 +155,12 @@ class Window:
         begin = node.emit(SubOp, starts, self._held(node, starts))
         behind = node.emit(SubOp, starts, node.constant(np.array(capacity, np.int64)))
         rows = node.emit(SubOp, positions, node.emit(WhereOp, node.emit(LessOp, positions, starts), begin, behind))
-        # Rows behind the last key hold what nobody reads.
+        # Rows after the last key are never read.
         rows = node.emit(MinOp, rows, scalar(node, sizes_of(both)[2] - 1))
         return node.emit(GatherNDOp, both, indices_of(node, batch, heads, rows))
 
     def _held(self, node: Node, count: SSAValue) -> SSAValue:
-        """How many of so many keys the table holds."""
+        """The number of keys that the table holds of `count` keys in total."""
         step = self.capacity - self.reach + 1
         over = node.emit(SubOp, count, node.constant(np.array(self.capacity - step + 1, np.int64)))
         parts = node.emit(DivOp, node.emit(MaxOp, over, scalar(node, 0)), scalar(node, step))
@@ -169,9 +169,9 @@ class Window:
 
 def indices_of(node: Node, batch: Size | SSAValue, heads: Size, rows: SSAValue) -> SSAValue:
     """
-    Where the rows [batch, length] of each head of a table [batch, heads, keys, elements] are.
+    Indices of rows [batch, length] for each head, into a table [batch, heads, keys, elements].
 
-    They are those of each sequence, or of the sequences [batch, length] that are given.
+    `batch` is the number of sequences, or has the sequences [batch, length] of the rows.
     """
     own, length = sizes_of(rows)
     if isinstance(batch, SSAValue):

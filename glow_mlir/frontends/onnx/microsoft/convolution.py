@@ -1,4 +1,4 @@
-"""onnxruntime's convolutions with sums and activations built in, and what it has for images with channels last."""
+"""onnxruntime's convolutions with a fused sum and activation, and its operators on channels-last images."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from glow_mlir.frontends.onnx.pooling import pool
 from glow_mlir.ir.registry import onnx_operator
 
 ADDEND = 3
-"""The position of what is added to the result of a convolution."""
+"""The position of the summand of a convolution."""
 
 
 @onnx_operator("FusedConv", domain=ONNXRUNTIME)
 def fused_conv(node: Node) -> SSAValue:
-    """A convolution, the sum with a value, and an activation."""
+    """A convolution, an optional summand, and an optional activation."""
     result, addend = conv(node), node.optional(ADDEND)
     return activated(node, result if addend is None else node.emit(AddOp, result, addend))
 
 
 @onnx_operator("NhwcFusedConv", domain=ONNXRUNTIME)
 def nhwc_fused_conv(node: Node) -> SSAValue:
-    """The same of images whose channels are last, by filters whose are not."""
+    """A fused convolution of channels-last images with channels-first filters."""
     result, addend = (
         convolved(node, node.input(0), node.input(1), node.optional(2), is_last=True),
         node.optional(ADDEND),
@@ -35,5 +35,5 @@ def nhwc_fused_conv(node: Node) -> SSAValue:
 
 @onnx_operator("NhwcMaxPool", domain=ONNXRUNTIME)
 def nhwc_max_pool(node: Node) -> SSAValue:
-    """The maximum of each window of images whose channels are last."""
+    """The maximum of each window of channels-last images."""
     return pool(node, MaxPoolOp, node.input(), is_last=True)

@@ -1,4 +1,4 @@
-"""onnxruntime's DecoderMaskedMultiHeadAttention, of one query, whose past may be a buffer that several beams share."""
+"""onnxruntime's DecoderMaskedMultiHeadAttention: one query, whose past may be a buffer shared by several beams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size
 
 KEY, VALUE, MASK, ADDEND, PAST_KEY, PAST_VALUE, PAST_LENGTH, WIDTH, BEAMS, OFFSET = range(1, 11)
-"""Positions of the operands behind the queries."""
+"""Positions of the operands after the queries."""
 
 _AXES = {
     0: ((3,), "the query is [batch, 1, elements]"),
@@ -39,12 +39,12 @@ _AXES = {
     BEAMS: ((3,), "beams are [batch, beams, length]"),
     OFFSET: ((1,), "the bias has a number for each element of queries, keys and values"),
 }
-"""Position → how many axes the operand may have, and what these are."""
+"""Position → the operand's valid ranks, and a description of its axes."""
 
 
 @onnx_operator("DecoderMaskedMultiHeadAttention", domain=ONNXRUNTIME)
 def decoder_masked_multi_head_attention(node: Node) -> Sequence[SSAValue | None]:
-    """Attention of one query; keys and values of the same sequence are results as well."""
+    """Attention of one query; for self-attention, keys and values are results as well."""
     for position, (ranks, hint) in _AXES.items():
         node.check_rank(position, ranks, hint)
     if node.wants(3):
@@ -63,7 +63,7 @@ def decoder_masked_multi_head_attention(node: Node) -> Sequence[SSAValue | None]
 
 
 def _parts(node: Node) -> Heads:
-    """The query, and its key and value, which may be in one operand."""
+    """The query, key and value, from separate operands or a packed one."""
     if node.optional(KEY) is None:
         width = size_along(node.input(), 2)
         heads = head_count(node, width // 3)
@@ -86,7 +86,7 @@ def _parts(node: Node) -> Heads:
 
 
 def _attended(node: Node, heads: Heads, keys: Size, hidden: SSAValue | None) -> SSAValue:
-    """The result of heads, merged; `hidden` is added to scores beside the masks of the node."""
+    """The merged result of attention; `hidden` is added to scores in addition to the node's masks."""
     query = heads[0]
     total = added(node, key_mask(node, MASK, query, keys), node.optional(ADDEND), hidden)
     scale = node.float("scale", 0.0) or 1 / math.sqrt(max(size_along(query, -1), 1))
@@ -94,7 +94,7 @@ def _attended(node: Node, heads: Heads, keys: Size, hidden: SSAValue | None) -> 
 
 
 def _in_buffer(node: Node, heads: Heads) -> Sequence[SSAValue]:
-    """The result, and buffers of fixed size with the new key and value at the place that the past says."""
+    """The result, and buffers of fixed size with the new key and value inserted at the past's length."""
     query, key, value = heads
     if not has_one_element(node.input(PAST_LENGTH)):
         raise ModelError(f"{node.kind}: the past has {node.sizes(PAST_LENGTH)} lengths", node=node.name)
@@ -113,14 +113,14 @@ def _in_buffer(node: Node, heads: Heads) -> Sequence[SSAValue]:
         tables = [_of_beams(node, table, keys, index) for table in tables]
     is_key = node.emit(LessOrEqualOp, node.emit(ReshapeOp, iota(node, keys), shape=(1, 1, 1, keys)), index)
     rows = node.emit(ReshapeOp, is_key, shape=(1, 1, keys, 1))
-    # Rows behind the last key may hold what is no number.
+    # Rows after the last key may contain NaN.
     tables = [node.emit(WhereOp, rows, table, node.splat(0.0, table)) for table in tables]
     hidden = node.emit(WhereOp, is_key, node.splat(0.0, query), node.splat(-math.inf, query))
     return _attended(node, (query, tables[0], tables[1]), keys, hidden), *present
 
 
 def _of_beams(node: Node, table: SSAValue, keys: Size, index: SSAValue) -> SSAValue:
-    """A table [batch · beams, heads, keys, elements], each of whose keys but the new one is that of a beam."""
+    """A table [batch · beams, heads, keys, elements] in which each key except the new one is taken from its beam."""
     (batch, heads, _, _), beams = sizes_of(table), size_along(node.input(BEAMS), 1)
     groups = node.sizes(BEAMS)[0]
     if groups * beams != batch or not isinstance(keys, int) or smallest(node.sizes(BEAMS)[2]) < keys:

@@ -29,12 +29,12 @@ _ACTIVATIONS: dict[str, tuple[type[HighOp] | None, dict[str, str]]] = {
 
 SWIGLU = "swiglu"
 APART, INTERLEAVED, JOINED = range(3)
-"""How gates and what they gate lie in the columns of the first product (`swiglu_fusion`)."""
+"""The layout of gates and gated values in the columns of the first product (`swiglu_fusion`)."""
 
 
 @onnx_operator("MoE", domain=ONNXRUNTIME)
 def moe(node: Node) -> SSAValue:
-    """Two products with an activation between them, or three: input, router, fc1, bias, fc2, bias, fc3, bias."""
+    """Two products with an activation between them, or three; operands are input, router, then fc1 to fc3 with bias."""
     for position, (rank, hint) in _AXES.items():
         node.check_rank(position, (rank,), hint)
 
@@ -57,24 +57,24 @@ _AXES = {
     **dict.fromkeys((2, 4, 6), (3, "weights are [experts, columns, elements]")),
     **dict.fromkeys((3, 5, 7), (2, "biases are [experts, columns]")),
 }
-"""Position of an operand of MoE → how many axes it has, and what these are."""
+"""Position of an operand of MoE → its rank, and a description of its axes."""
 
 
 Mixture = Callable[[SSAValue, Routing, int], SSAValue]
-"""Rows, their experts, and a width → what the experts make of each row, summed up by their shares, so wide."""
+"""Rows, their experts, and the result's width → the sum of the experts' results, weighted by their shares."""
 
 
 def mixed(
     node: Node, mixture: Mixture, count: int, shares: SSAValue | None = None, is_normalized: bool = False
 ) -> SSAValue:
-    """The mixture of so many experts of the rows of the input, which has two axes or three."""
+    """Apply a mixture of `count` experts to the rows of the input, which has rank 2 or 3."""
     if node.flag("use_sparse_mixer"):
         raise node.unsupported("a sparse mixer is not supported")
     node.check_rank(0, (2, 3), "the input is [tokens, elements] or [batch, length, elements]")
     k, experts = node.int("k", 1), size_along(node.input(1), 1)
     if experts != count or not 0 < k <= experts:
         reason = f"{node.kind}: scores of {experts} experts do not fit weights of {count}, of which {k} are chosen"
-        raise ModelError(reason, node=node.name, hint="there are as many scores as experts, and k of them at most")
+        raise ModelError(reason, node=node.name, hint="expected one score for each expert, and k up to their number")
     *tokens, width = sizes_of(node.input())
     rows = node.emit(ReshapeOp, node.input(), shape=(product_of(tokens), width)) if len(tokens) > 1 else node.input()
     is_whole = node.flag("normalize_routing_weights") or (is_normalized and shares is None)
@@ -84,7 +84,7 @@ def mixed(
 
 
 def activated(node: Node, value: SSAValue, further: SSAValue | None) -> SSAValue:
-    """What the activation of the node makes of the first product of an expert, and of a further one."""
+    """Apply the node's activation to the first product of an expert, and to a third product if there is one."""
     name = node.text("activation_type", "relu")
     if name == SWIGLU:
         return _gated(node, *_gates(node, value, further))
@@ -96,11 +96,11 @@ def activated(node: Node, value: SSAValue, further: SSAValue | None) -> SSAValue
 
 
 def _gates(node: Node, value: SSAValue, further: SSAValue | None) -> tuple[SSAValue, SSAValue]:
-    """Gates, and what they gate."""
+    """Gates, and gated values."""
     layout, (rows, width) = node.int("swiglu_fusion", 0), sizes_of(value)
     if (layout == APART) != (further is not None) or not APART <= layout <= JOINED or size_along(value, 1) % 2 > layout:
-        hint = "swiglu_fusion says whether there are three weights, or the columns of the first are both"
-        raise ModelError(f"{node.kind}: {width} columns and no gates, or more", node=node.name, hint=hint)
+        hint = "with swiglu_fusion 0 gates are in a third weight, with 1 or 2 in half of the columns"
+        raise ModelError(f"{node.kind}: {width} columns do not fit swiglu_fusion", node=node.name, hint=hint)
     if further is not None:
         return value, further
     half = size_along(value, 1) // 2
@@ -111,7 +111,7 @@ def _gates(node: Node, value: SSAValue, further: SSAValue | None) -> tuple[SSAVa
 
 
 def _gated(node: Node, gate: SSAValue, value: SSAValue) -> SSAValue:
-    """gate · sigmoid(alpha · gate) · (value + beta), both within limits."""
+    """gate · sigmoid(alpha · gate) · (value + beta), with gate and value clamped."""
     if node.flag("swiglu_limit_after_activation"):
         raise node.unsupported("limits after the activation are not supported")
     if node.has("swiglu_limit"):

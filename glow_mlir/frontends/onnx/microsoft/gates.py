@@ -1,4 +1,4 @@
-"""onnxruntime's gates: values that others scale, in f32 until the last step."""
+"""onnxruntime's gated operators, computed in f32 up to the last step."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from glow_mlir.ir.registry import onnx_operator
 
 
 def _wide(node: Node, value: SSAValue) -> SSAValue:
-    """A value as f32, if it is narrower."""
+    """Convert a value to f32 if it is narrower."""
     return node.cast(value, f32) if byte_width(element_of(value)) < 4 else value
 
 
 @onnx_operator("GatedRMSNorm", domain=ONNXRUNTIME)
 def gated_rms_norm(node: Node) -> SSAValue:
-    """RMS normalization of groups of elements, as many as there are scales, times the activation of a gate."""
+    """RMS normalization of groups of elements, times the activation of a gate; a group has an element per scale."""
     node.check_rank(1, (1,), "there is a scale for each element of a group")
     value, scale, gate = (_wide(node, node.input(position)) for position in range(3))
     groups = _grouped(node, value, size_along(scale, 0))
@@ -36,7 +36,7 @@ def gated_rms_norm(node: Node) -> SSAValue:
 
 
 def _grouped(node: Node, value: SSAValue, size: int) -> SSAValue:
-    """A value whose last axis is split into groups; raises `ModelError` where it cannot be."""
+    """Split the last axis into groups; raises `ModelError` if it is not a multiple of their size."""
     *rows, width = sizes_of(value)
     if not rows or size < 1 or size_along(value, -1) % size:
         hint = "the last axis is a multiple of the scales"
@@ -45,7 +45,7 @@ def _grouped(node: Node, value: SSAValue, size: int) -> SSAValue:
 
 
 def _activated(node: Node, gate: SSAValue) -> SSAValue:
-    """The activation of a gate."""
+    """Apply the activation of a gate."""
     name = node.text("activation", "silu")
     if name in ("silu", "swish"):
         return node.emit(SwishOp, gate)
@@ -64,7 +64,7 @@ def gated_add(node: Node) -> SSAValue:
 
 @onnx_operator("ScaledSiLU", domain=ONNXRUNTIME)
 def scaled_silu(node: Node) -> SSAValue:
-    """z · sigmoid(z), each step rounded, of z = scale · x."""
+    """z · sigmoid(z) with z = scale · x, each step rounded."""
     scale, value = node.optional(1), node.input()
     if scale is None:
         factor = node.splat(node.float("alpha", 1.0), f32)
@@ -76,7 +76,7 @@ def scaled_silu(node: Node) -> SSAValue:
 
 @onnx_operator("SwiGLU", domain=ONNXRUNTIME)
 def swiglu(node: Node) -> SSAValue:
-    """gate · sigmoid(alpha · gate) · (value + beta), both within a limit; they may be halves of one operand."""
+    """gate · sigmoid(alpha · gate) · (value + beta), both clamped; gate and value may be halves of one operand."""
     gate, value = _halves(node)
     if (limit := node.float("limit", 0.0)) > 0:
         low, high = node.splat(-limit, gate), node.splat(limit, gate)
@@ -102,7 +102,7 @@ def _halves(node: Node) -> tuple[SSAValue, SSAValue]:
 
 @onnx_operator("LinearAttentionGate", domain=ONNXRUNTIME)
 def linear_attention_gate(node: Node) -> Sequence[SSAValue | None]:
-    """The decay of a state, scale · softplus(a + bias), and the sigmoid of what updates it."""
+    """The decay of a state, scale · softplus(a + bias), and the sigmoid of its update."""
     value = node.emit(SoftplusOp, node.emit(AddOp, node.cast(node.input(0), f32), node.input(1)))
     decay = node.cast(node.emit(MulOp, value, node.input(2)), node.element())
     update = node.optional(3)

@@ -1,4 +1,4 @@
-"""onnxruntime's GroupQueryAttention, whose sequences have lengths of their own, which data says."""
+"""onnxruntime's GroupQueryAttention, in which the length of each sequence depends on data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from glow_mlir.ir.registry import onnx_operator
 
 PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, POSITIONS, ADDEND, SINK = range(3, 12)
 KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
-"""Positions of the operands behind queries, keys and values."""
+"""Positions of the operands after queries, keys and values."""
 
 _AXES = {
     QUERY: ((3,), "queries are [batch, length, elements]"),
@@ -48,12 +48,12 @@ _AXES = {
     SINK: ((1,), "there is a number for each head"),
     VALID: ((1,), "there is a number for each sequence"),
 }
-"""Position → how many axes the operand may have, and what these are."""
+"""Position → the operand's valid ranks, and a description of its axes."""
 
 
 @onnx_operator("GroupQueryAttention", domain=ONNXRUNTIME)
 def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
-    """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
+    """Attention to earlier and new keys, whose number differs between sequences; keys and values are results too."""
     _check(node)
     groups = groups_of(node)
     total = known_size(node, TOTAL, "the number of keys")
@@ -78,7 +78,7 @@ def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
 
 
 def _check(node: Node) -> None:
-    """Raise where operands have other axes, or where the node is of a kind that is not supported."""
+    """Raise an error if operands have wrong ranks, or the form of the node is not supported."""
     for position, (ranks, hint) in _AXES.items():
         node.check_rank(position, ranks, hint)
     node.input(LAST)
@@ -94,7 +94,7 @@ def _check(node: Node) -> None:
 
 
 def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
-    """Heads whose queries and keys are normalized and turned, as far as the node does so."""
+    """Normalize and rotate queries and keys, if the node requires it."""
     query, key, value = heads
     if (scale := node.optional(QUERY_NORM)) is not None:
         epsilon = node.float("qk_norm_epsilon", 1e-6)
@@ -107,7 +107,11 @@ def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
 
 
 def _positions(node: Node, lengths: Lengths) -> SSAValue:
-    """The rows of the tables: those given, of a first call from the first on, or else the places of the new keys."""
+    """
+    The rows of the rotary tables: the operand `POSITIONS`, or else the positions of the new keys.
+
+    In a first call, the operand has only the first position, and the others follow it.
+    """
     given = node.optional(POSITIONS)
     if given is None:
         return lengths.positions
@@ -122,11 +126,11 @@ def _positions(node: Node, lengths: Lengths) -> SSAValue:
 
 
 Kept = tuple[SSAValue, SSAValue, SSAValue, Sequence[SSAValue]]
-"""Keys and values of a call, which of them each query sees [batch, 1, queries, keys], and the tables after it."""
+"""Keys and values of a call, the mask of keys that each query sees [batch, 1, queries, keys], and the new tables."""
 
 
 def _tables(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
-    """Those of tables with room for all keys."""
+    """Update tables with the capacity for all keys."""
     new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
     present = [kept(node, node.optional(position), rows, lengths, result) for position, rows, result in new]
     keys, values = (read(node, table, lengths.total) for table in present)
@@ -140,11 +144,11 @@ def _tables(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
 
 
 def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
-    """Those of tables of the last keys only."""
+    """Update tables that hold the last keys only."""
     past = [node.input(position) for position in (PAST_KEY, PAST_VALUE)]
     capacity, reach = size_along(past[0], 2), node.int("local_window_size", -1)
     if not 0 < reach <= capacity or not node.flag("causal", True):
-        hint = "local_window_size is at least 1, and there is room for so many keys"
+        hint = "local_window_size is at least 1, and at most the capacity for keys"
         raise ModelError(f"{node.kind}: a window of {reach} does not fit {capacity} keys", node=node.name, hint=hint)
     if node.optional(ADDEND) is not None:
         raise node.unsupported("a score bias with a sliding past is not supported")
@@ -159,14 +163,14 @@ def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
 
 
 def _without_others(node: Node, table: SSAValue, is_key: SSAValue) -> SSAValue:
-    """A table with zeros in the rows that are no keys, which may hold what is no number."""
+    """Zero the rows of a table that are not keys, because they may contain NaN."""
     batch, _, _, count = sizes_of(is_key)
     rows = node.emit(ReshapeOp, is_key, shape=(batch, 1, count, 1))
     return node.emit(WhereOp, rows, table, node.splat(0.0, table))
 
 
 def _seen(node: Node, lengths: Lengths, positions: SSAValue) -> SSAValue:
-    """Which keys at those places each query sees."""
+    """The mask of keys at these positions that each query sees."""
     batch, length = sizes_of(lengths.positions)
     own, window = (
         node.emit(ReshapeOp, lengths.positions, shape=(batch, 1, length, 1)),
@@ -183,12 +187,12 @@ def _seen(node: Node, lengths: Lengths, positions: SSAValue) -> SSAValue:
 
 
 def _shown(node: Node, query: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """What is added to scores of keys that are seen, and of others."""
+    """The numbers to add to the scores of keys that are seen, and of others."""
     return node.splat(0.0, query), node.splat(-math.inf, query)
 
 
 def _sink(node: Node, groups: Groups) -> SSAValue | None:
-    """The score of a further key for each head, as groups have it."""
+    """The score of an additional key for each head, split into groups."""
     given = node.optional(SINK)
     if given is None:
         return node.splat(0.0, node.element(), (1, 1, 1)) if node.int("smooth_softmax", -1) > 0 else None

@@ -1,4 +1,4 @@
-"""Which keys a sequence of onnxruntime's attention has, as what is added to its scores."""
+"""Key masks of onnxruntime's attention, as numbers to add to scores."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from glow_mlir.support.symbols import Size, Sizes
 
 def key_mask(node: Node, position: int, query: SSAValue, keys: Size) -> SSAValue | None:
     """
-    What is added to scores of queries [batch, heads, length, elements]: `mask_filter_value` for keys that are hidden.
+    The mask to add to scores of queries [batch, heads, length, elements]: `mask_filter_value` for hidden keys.
 
-    The operand at that position is [batch, keys] or [batch, length, keys], above 0 for keys that are seen, or [batch],
-    the end of each sequence; behind the ends, their begins or what else there may be of it. `None` where it is absent.
+    The operand at `position` is [batch, keys] or [batch, length, keys], above 0 for keys that are seen, or a vector of
+    the end of each sequence, optionally followed by their starts or other lengths. `None` if it is absent.
     """
     mask = node.optional(position)
     if mask is None:
@@ -38,13 +38,13 @@ def key_mask(node: Node, position: int, query: SSAValue, keys: Size) -> SSAValue
 
 
 def filter_value(node: Node, query: SSAValue) -> float:
-    """What is added to scores of keys that are hidden, within the numbers of the queries' element type."""
+    """The number to add to scores of hidden keys, clamped to the range of the queries' element type."""
     least = float(np.finfo(numpy_dtype(element_of(query))).min) if element_of(query).name != "bf16" else -3e38
     return max(node.float("mask_filter_value", -10000.0), least)
 
 
 def _between(node: Node, bounds: SSAValue, batch: Size, keys: Size) -> SSAValue:
-    """Which keys each sequence has: those in front of its end, and, where that is given as well, from its begin on."""
+    """The mask of each sequence's keys: those before its end and, if given, from its start on."""
     (count,) = sizes_of(bounds)
     if count not in (batch, 2 * batch, 3 * batch + 2):
         raise node.unsupported(f"a mask of the shape {sizes_of(bounds)} is not supported for {batch} sequences")
@@ -58,7 +58,7 @@ def _between(node: Node, bounds: SSAValue, batch: Size, keys: Size) -> SSAValue:
 
 
 def added(node: Node, *masks: SSAValue | None) -> SSAValue | None:
-    """The sum of masks that are there."""
+    """The sum of the masks that are present."""
     present = [mask for mask in masks if mask is not None]
     if not present:
         return None

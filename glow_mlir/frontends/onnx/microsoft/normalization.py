@@ -1,4 +1,4 @@
-"""onnxruntime's normalizations, which have sums in front of them, or embeddings."""
+"""onnxruntime's normalizations fused with preceding sums or embeddings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from glow_mlir.frontends.onnx.quantized_embedding import shown_words
 from glow_mlir.ir.registry import onnx_operator
 
 MEAN, INVERSE, SUM = 1, 2, 3
-"""Positions of the results behind the first."""
+"""Positions of the results after the first."""
 
 
 @onnx_operator("SkipLayerNormalization", domain=ONNXRUNTIME)
 def skip_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
-    """Of the sum of two values and a bias, which is a result itself: x, skip, scale, offset, bias."""
+    """Layer normalization of x + skip + bias, which is a result as well; operands are x, skip, scale, offset, bias."""
     total = _sum(node, 4)
     scale, epsilon = _of_one_type(node, 2), node.float("epsilon", 1e-12)
     offset = None if node.optional(3) is None else _of_one_type(node, 3)
@@ -36,7 +36,7 @@ def skip_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 
 @onnx_operator("SkipSimplifiedLayerNormalization", domain=ONNXRUNTIME)
 def skip_simplified_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
-    """Without a mean, of the sum of two values and a bias, which is a result itself: x, skip, scale, bias."""
+    """RMS normalization of x + skip + bias, which is a result as well; operands are x, skip, scale, bias."""
     total = _sum(node, 3)
     scale, epsilon = _of_one_type(node, 2), node.float("epsilon", 1e-12)
     if not node.wants(MEAN) and not node.wants(INVERSE):
@@ -46,7 +46,7 @@ def skip_simplified_layer_normalization(node: Node) -> Sequence[SSAValue | None]
 
 
 def _sum(node: Node, bias: int) -> SSAValue:
-    """The sum of the first two operands, and of that at `bias` if it is there."""
+    """The sum of the first two operands and of the optional operand at position `bias`."""
     for position, ranks in ((0, (2, 3)), (1, (2, 3)), (2, (1,))):
         node.check_rank(
             position, ranks, "values are [batch, length, elements] or [tokens, elements], scales [elements]"
@@ -56,7 +56,7 @@ def _sum(node: Node, bias: int) -> SSAValue:
 
 
 def _of_one_type(node: Node, position: int) -> SSAValue:
-    """An operand in the element type of the first, which it should have."""
+    """An operand, converted to the element type of the first one with a doubt if it differs."""
     value = node.input(position)
     if element_of(value) != node.element():
         reason = f"operand {position} is {element_of(value)}, and operand 0 {node.element()}"
@@ -66,7 +66,7 @@ def _of_one_type(node: Node, position: int) -> SSAValue:
 
 
 def _simplified_layer_normalization(node: Node) -> Sequence[SSAValue]:
-    """RMSNormalization under the name that it had in onnxruntime; the inverse deviation is a result too."""
+    """RMSNormalization under onnxruntime's earlier name; the inverse deviation is a result as well."""
     if not node.domain:
         node.custom("it is in no opset of ONNX", AS_IN_ONNXRUNTIME)
     axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
@@ -79,20 +79,24 @@ def _simplified_layer_normalization(node: Node) -> Sequence[SSAValue]:
 
 
 for _domain in ("", ONNXRUNTIME):
-    # onnxruntime has it in ONNX's own domain, without asking ONNX.
+    # onnxruntime also accepts it in ONNX's own domain, although the standard does not define it.
     onnx_operator("SimplifiedLayerNormalization", domain=_domain)(_simplified_layer_normalization)
 
 
 WORDS, SEGMENTS, MASK, POSITIONS = 0, 1, 7, 8
-"""Positions of the operands of an embedding that are integers."""
+"""Positions of the integer operands of an embedding."""
 
 _TABLES = {2: 2, 3: 2, 4: 2, 5: 1, 6: 1, WORDS: 2, SEGMENTS: 2, MASK: 2, POSITIONS: 2}
-"""Position → the number of axes."""
+"""Position → the rank."""
 
 
 @onnx_operator("EmbedLayerNormalization", domain=ONNXRUNTIME)
 def embed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
-    """The sum of rows of the tables of words, places and segments; how many words each sequence has; that sum."""
+    """
+    Normalize the sum of word, position and segment embeddings.
+
+    Further results are the number of words of each sequence, and the sum itself.
+    """
     for position, rank in _TABLES.items():
         node.check_rank(position, (rank,), "words, segments, places and mask are [batch, length], tables have rows")
     total = node.emit(AddOp, node.emit(GatherOp, node.input(2), node.input(WORDS), axis=0), _positions(node))
@@ -104,7 +108,7 @@ def embed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 
 
 def _positions(node: Node) -> SSAValue:
-    """The rows of the table of places: those at given places, else the first, one for each word."""
+    """The rows of the position table: at given positions, or else the first rows, one for each word."""
     table, positions = node.input(3), node.optional(POSITIONS)
     if positions is not None:
         return node.emit(GatherOp, table, positions, axis=0)

@@ -1,4 +1,4 @@
-"""onnxruntime's matrix products with transposes, factors and activations built in."""
+"""onnxruntime's matrix products with fused transposes, factors and activations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.ir.registry import onnx_operator
 
 
 def _fused_matmul(node: Node) -> SSAValue:
-    """`alpha` times numpy's matmul of operands that may be transposed, and whose rows may lie before the batch."""
+    """`alpha` times numpy's matmul of operands that may be transposed, or have their rows before the batch."""
     left, right = (_turned(node, position, side) for position, side in enumerate("AB"))
     result, alpha = numpy_product(node, left, right), node.float("alpha", 1.0)
     return result if alpha == 1.0 else node.emit(MulOp, result, node.constant(alpha, like=result))
@@ -27,7 +27,7 @@ for _name in ("FusedMatMul", "TransposeMatMul"):
 
 
 def _turned(node: Node, position: int, side: str) -> SSAValue:
-    """An operand as matrices; vectors stay as they are."""
+    """An operand as matrices; vectors are unchanged."""
     value, rank = node.input(position), node.rank(position)
     if node.flag(f"transBatch{side}") and rank > 2:
         value = moved_axis(node, value, 0, rank - 2)

@@ -1,4 +1,4 @@
-"""onnxruntime's mixtures of experts whose weights are quantized."""
+"""onnxruntime's mixtures of experts with quantized weights."""
 
 from __future__ import annotations
 
@@ -23,26 +23,24 @@ FIRST, SECOND, THIRD = 2, 5, 8
 """Positions of the quantized values of weights; their scales and biases follow."""
 
 ZERO_POINTS = {FIRST: 11, SECOND: 12, THIRD: 13}
-"""Position of quantized values → that of their zero points."""
+"""Position of quantized values → position of their zero points."""
 
 BITS = {FIRST: "fc1_expert_weight_bits", SECOND: "fc2_expert_weight_bits", THIRD: "fc3_expert_weight_bits"}
-"""
-Position of quantized values → the attribute that says of how many bits they are, where they are not as the others.
-"""
+"""Position of quantized values → the attribute with their number of bits; the default is `expert_weight_bits`."""
 
 SHARES = 14
-"""The position of the shares of experts, where the scores only choose them."""
+"""The position of the experts' shares, if the scores only choose experts."""
 
 LONGEST = 128
-"""Into blocks of how many quantized values rows of one scale are cut, at most."""
+"""The largest block into which rows with a single scale are split."""
 
 
 @onnx_operator("QMoE", domain=ONNXRUNTIME)
 def qmoe(node: Node) -> SSAValue:
     """
-    A mixture whose weights are integers in blocks, each with a scale, and maybe a zero point.
+    A mixture whose weights are integers in blocks, each with a scale and an optional zero point.
 
-    Without shares, those of the chosen experts are the softmax of their scores, as on processors in onnxruntime.
+    Without shares, the shares of the chosen experts are the softmax of their scores, as in onnxruntime on CPUs.
     """
     if (kind := node.text("quant_type", "int")) != "int":
         raise node.unsupported(f"weights of the kind '{kind}' are not supported, only integers")
@@ -67,7 +65,7 @@ def qmoe(node: Node) -> SSAValue:
 
 @dataclass(frozen=True)
 class _Product:
-    """The weights of a product of each expert."""
+    """The weights of one of the products, for all experts."""
 
     quantized: np.ndarray
     """[experts, columns, bytes]"""
@@ -81,7 +79,7 @@ class _Product:
 
     @staticmethod
     def of(node: Node, position: int) -> _Product:
-        """Those of the quantized values at a position."""
+        """The weights whose quantized values are the operand at a position."""
         bits = node.int(BITS[position], node.int("expert_weight_bits", 4))
         for index, ranks in ((position, (3,)), (position + 1, (2, 3)), (position + 2, (2,))):
             node.check_rank(index, ranks, "weights are [experts, columns, bytes], scales [experts, columns, blocks]")
@@ -114,7 +112,7 @@ class _Product:
 
 
 def _zero_points(node: Node, position: int, shape: tuple[int, ...], bits: int) -> np.ndarray | None:
-    """Zero points of blocks, one a byte: they are side by side in bytes, those of a row, or of rows of one block."""
+    """Zero points of blocks, one a byte; they are unpacked along a row, or along columns with a single block each."""
     if node.optional(position) is None:
         return None
     node.check_rank(position, (2, 3), "zero points must be bytes, like quantized values")

@@ -1,4 +1,4 @@
-"""onnxruntime's rotary positions."""
+"""onnxruntime's rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COSINES, SINES = 2, 3
 
 @onnx_operator("RotaryEmbedding", domain=ONNXRUNTIME)
 def rotary_embedding(node: Node) -> SSAValue:
-    """Of the places that are given, or, from one that is given on, one after the other."""
+    """Rotary embedding at the given positions, or at consecutive ones from a given position on."""
     _check(node)
     heads, length = _heads(node), _length(node)
     tables = [node.emit(GatherOp, node.input(table), _positions(node, length), axis=0) for table in (COSINES, SINES)]
@@ -30,7 +30,7 @@ def rotary_embedding(node: Node) -> SSAValue:
 
 
 def _check(node: Node, positions: int = 2) -> None:
-    """Raise `ModelError` for operands of other ranks, and for tables that differ."""
+    """Raise `ModelError` for operands of wrong ranks, and for tables of different shapes."""
     node.check_rank(0, (3, 4), "values are [batch, length, heads * elements] or [batch, heads, length, elements]")
     hint = "positions are one, or [batch, length]" if positions == 2 else "positions are [3, batch, length]"
     node.check_rank(1, (0, 1, 2) if positions == 2 else (positions,), hint)
@@ -42,7 +42,7 @@ def _check(node: Node, positions: int = 2) -> None:
 
 
 def _heads(node: Node) -> SSAValue:
-    """The operand as [batch, length, heads, elements], or as it is where its heads are an axis."""
+    """The operand as [batch, length, heads, elements], or unchanged if it has an axis of heads."""
     if node.rank() == 4:
         return _checked(node, node.input())
     turned, width = 2 * size_along(node.input(COSINES), 1), size_along(node.input(), 2)
@@ -56,10 +56,10 @@ def _heads(node: Node) -> SSAValue:
 
 
 def _checked(node: Node, heads: SSAValue) -> SSAValue:
-    """Heads; raises `ModelError` where these have fewer elements than the tables turn."""
+    """The heads; raises `ModelError` if they have fewer elements than the tables rotate."""
     depth, turned = size_along(heads, -1), 2 * size_along(node.input(COSINES), 1)
     if turned > depth:
-        raise ModelError(f"{node.kind}: {turned} elements of heads of {depth} cannot be turned", node=node.name)
+        raise ModelError(f"{node.kind}: {turned} elements of heads of {depth} cannot be rotated", node=node.name)
     return heads
 
 
@@ -68,7 +68,7 @@ def _length(node: Node) -> Size:
 
 
 def _positions(node: Node, length: Size) -> SSAValue:
-    """The rows of the tables to take: [batch, length], or [1, length] where only the first is given."""
+    """The rows of the tables to use: [batch, length], or [1, length] if only the first one is given."""
     given = node.input(1)
     if rank_of(given) < 2:
         if not has_one_element(given):
@@ -79,7 +79,7 @@ def _positions(node: Node, length: Size) -> SSAValue:
 
 
 def _rotated(node: Node, heads: SSAValue, cosines: SSAValue, sines: SSAValue) -> SSAValue:
-    """Heads turned by angles [batch, length, pairs], in the shape of the operand."""
+    """Rotate heads by angles [batch, length, pairs]; the result has the operand's shape."""
     is_last = node.rank() == 3
     batch, length, pairs = sizes_of(cosines)
     shape = (batch, length, 1, pairs) if is_last else (batch, 1, length, pairs)
@@ -89,12 +89,12 @@ def _rotated(node: Node, heads: SSAValue, cosines: SSAValue, sines: SSAValue) ->
 
 
 STREAMS = 3
-"""Positions of a token: in time, height and width."""
+"""The number of positions of a token: in time, height and width."""
 
 
 @onnx_operator("MRotaryEmbedding", domain=ONNXRUNTIME)
 def multimodal_rotary_embedding(node: Node) -> SSAValue:
-    """Of three places for each token, of which each pair of elements has one."""
+    """Rotary embedding with three positions for each token; each pair of elements uses one of them."""
     _check(node, 3)
     heads, pairs = _heads(node), size_along(node.input(COSINES), 1)
     owners = _owners(node, pairs)
@@ -112,7 +112,7 @@ def multimodal_rotary_embedding(node: Node) -> SSAValue:
 
 
 def _owners(node: Node, pairs: int) -> np.ndarray:
-    """For each pair, whose place it has; raises `ModelError` where sections do not say it."""
+    """For each pair, the stream whose position it uses; raises `ModelError` for invalid sections."""
     sections = node.ints("mrope_section")
     if len(sections) != STREAMS or min(sections) < 0 or sum(sections) != pairs:
         hint = "mrope_section has a number for time, height and width, which together are the columns of the tables"

@@ -1,4 +1,4 @@
-"""Heads of onnxruntime's attention whose queries share keys and values: operands in one, and rotary positions."""
+"""Heads of onnxruntime's attention in which queries share keys and values: packed operands, and rotary positions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Heads = tuple[SSAValue, SSAValue, SSAValue]
 
 
 def groups_of(node: Node) -> Groups:
-    """The heads; raises `ModelError` where those of queries cannot share those of keys."""
+    """The groups of heads; raises `ModelError` if heads of queries cannot evenly share those of keys."""
     queries, keys = node.int("num_heads"), node.int("kv_num_heads")
     if keys < 1 or queries < 1 or queries % keys:
         hint = "kv_num_heads divides num_heads"
@@ -34,7 +34,7 @@ def groups_of(node: Node) -> Groups:
 
 
 def parts_of(node: Node, groups: Groups) -> Heads:
-    """Queries, keys and values [batch, length, heads, elements], which may be columns of one operand."""
+    """Queries, keys and values [batch, length, heads, elements], from separate operands or a packed one."""
     counts = (groups.queries, groups.keys, groups.keys)
     if node.optional(KEY) is None:
         depth = size_along(node.input(), 2) // sum(counts)
@@ -57,7 +57,7 @@ def parts_of(node: Node, groups: Groups) -> Heads:
 def turned(
     node: Node, parts: Sequence[SSAValue], indices: SSAValue, positions: Sequence[int]
 ) -> tuple[SSAValue, SSAValue]:
-    """Queries and keys turned by the rows [batch, length] of the tables that the operands at those positions are."""
+    """Rotate queries and keys by rows `indices` [batch, length] of the tables, the operands at `positions`."""
     tables: list[SSAValue] = []
     for position in positions:
         rows = node.emit(GatherOp, node.input(position), indices, axis=0)

@@ -1,4 +1,4 @@
-"""onnxruntime's SparseAttention, of which each head sees blocks of keys that the model says."""
+"""onnxruntime's SparseAttention, in which each head sees blocks of keys given by the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
 PAST_KEY, PAST_VALUE, ROWS, COLUMNS, TOTAL, ENDS, COSINES, SINES = range(3, 11)
-"""Positions of the operands behind queries, keys and values."""
+"""Positions of the operands after queries, keys and values."""
 
 _AXES = {
     **dict.fromkeys((QUERY, KEY, VALUE), (3, "queries, keys and values are [batch, length, elements]")),
@@ -31,12 +31,12 @@ _AXES = {
     ENDS: (1, "there is a number for each sequence"),
     **dict.fromkeys((COSINES, SINES), (2, "tables have a row for each position")),
 }
-"""Position → how many axes the operand has, and what these are."""
+"""Position → the operand's rank, and a description of its axes."""
 
 
 @onnx_operator("SparseAttention", domain=ONNXRUNTIME)
 def sparse_attention(node: Node) -> Sequence[SSAValue]:
-    """Causal attention to keys in blocks; keys and values are kept in buffers of fixed size."""
+    """Causal attention to blocks of keys; keys and values are cached in buffers of fixed size."""
     for position, (rank, hint) in _AXES.items():
         node.check_rank(position, (rank,), hint)
     groups = groups_of(node)
@@ -58,13 +58,13 @@ def sparse_attention(node: Node) -> Sequence[SSAValue]:
 
 
 def _seen(node: Node, lengths: Lengths, groups: Groups) -> SSAValue:
-    """Which keys each query of each head sees, [batch, heads, queries, keys]."""
+    """The mask of keys that each query of each head sees, [batch, heads, queries, keys]."""
     size = node.int("sparse_block_size")
     blocks = _blocks(node, size)
     layouts = len(blocks)
     if groups.queries % layouts:
         hint = "num_heads is a multiple of the layouts"
-        raise ModelError(f"{node.kind}: {layouts} layouts of {groups.queries} heads", node=node.name, hint=hint)
+        raise ModelError(f"{node.kind}: {layouts} layouts do not fit {groups.queries} heads", node=node.name, hint=hint)
     batch, length = sizes_of(lengths.positions)
     total = lengths.total
     columns = node.constant(np.repeat(blocks, size, 2))
@@ -79,7 +79,7 @@ def _seen(node: Node, lengths: Lengths, groups: Groups) -> SSAValue:
 
 
 def _blocks(node: Node, size: int) -> np.ndarray:
-    """Which blocks of keys each block of queries sees, [layouts, blocks, blocks], of lists of columns."""
+    """The mask of key blocks that each query block sees, [layouts, blocks, blocks], from lists of columns."""
     starts, columns = node.content(ROWS, "the rows of blocks"), node.content(COLUMNS, "the columns of blocks")
     if any(array.dtype.kind not in "iu" for array in (starts, columns)):
         raise ModelError(f"{node.kind}: rows and columns of blocks must be integers", node=node.name)
@@ -89,10 +89,10 @@ def _blocks(node: Node, size: int) -> np.ndarray:
         first, end = starts[layout, row : row + 2]
         listed = columns[layout, first:end] if layout < len(columns) else columns[:0]
         if first < 0 or end > columns.shape[1] or (listed.size and not 0 <= listed.min() <= listed.max() < count):
-            hint = "rows say where the columns of each begin, and columns are blocks"
+            hint = "rows are the offsets of their columns, and columns are indices of blocks"
             raise ModelError(f"{node.kind}: columns {first} to {end} of a row are invalid", node=node.name, hint=hint)
         table[layout, row, listed] = True
     if size < 1 or not table.size or len(columns) != layouts:
-        hint = "there are columns for each layout, and blocks of a key at least"
+        hint = "each layout has columns, and sparse_block_size is at least 1"
         raise ModelError(f"{node.kind}: {layouts} layouts of {count} blocks", node=node.name, hint=hint)
     return table

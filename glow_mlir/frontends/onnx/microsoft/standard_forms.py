@@ -1,4 +1,4 @@
-"""Operators that ONNX took over from onnxruntime, which has them in its own domain still, and forms of some others."""
+"""Operators of ONNX that onnxruntime also has in its own domain, and variants of some others."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ for _name, _importer in _SAME.items():
 
 @onnx_operator("GatherND", domain=ONNXRUNTIME)
 def gather_nd(node: Node) -> SSAValue:
-    """Slices at places; of all axes."""
+    """Gather slices, without batch axes."""
     return node.emit(GatherNDOp, node.input(0), node.input(1))
 
 
 @onnx_operator("Range", domain=ONNXRUNTIME)
 def range_by_one(node: Node) -> SSAValue:
-    """ONNX's operator, whose step may be absent: it is 1."""
+    """ONNX's Range, with a default step of 1."""
     if node.optional(2) is None:
         node.inputs = [*node.inputs[:2], node.constant(1, like=node.input(0))]
     return range_(node)
@@ -56,7 +56,7 @@ def range_by_one(node: Node) -> SSAValue:
 
 @onnx_operator("ExpandDims", domain=ONNXRUNTIME)
 def expand_dims(node: Node) -> SSAValue:
-    """With a new axis of size one."""
+    """Insert an axis of size one."""
     given = node.integers(1, "the axis")
     if len(given) != 1:
         raise ModelError(f"{node.kind}: {len(given)} axes are not one", node=node.name)
@@ -66,7 +66,7 @@ def expand_dims(node: Node) -> SSAValue:
 
 @onnx_operator("CDist", domain=ONNXRUNTIME)
 def cdist(node: Node) -> SSAValue:
-    """The distance of each row of one matrix from each of another."""
+    """The distances between all rows of two matrices."""
     metric = node.text("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise node.unsupported(f"the metric '{metric}' is not supported, only euclidean and sqeuclidean")
@@ -82,17 +82,17 @@ def cdist(node: Node) -> SSAValue:
 
 @onnx_operator("MatMulInteger16", domain=ONNXRUNTIME)
 def matmul_integer16(node: Node) -> SSAValue:
-    """The product of integers in 32 bits."""
+    """The i32 product of integers."""
     return numpy_product(node, node.cast(node.input(0), i32), node.cast(node.input(1), i32))
 
 
 @onnx_operator("UnfoldTensor", domain=ONNXRUNTIME)
 def unfold_tensor(node: Node) -> SSAValue:
-    """All slices along an axis, with the elements of each along a new last axis."""
+    """Sliding windows along an axis, whose elements are along a new last axis."""
     axis, size, step = normalize_axis(node.int("dim", -1), node.rank()), node.int("size"), node.int("step", 1)
     (length,) = static((node.sizes()[axis],))
     if not 0 < size <= length or step < 1:
-        hint = "a slice has an element at least, and no more than the axis"
+        hint = "size is at least 1, and at most the size of the axis"
         raise ModelError(f"{node.kind}: slices of {size} by {step} of {length}", node=node.name, hint=hint)
     starts = np.arange(0, length - size + 1, step)
     rows = node.emit(GatherOp, node.input(), node.constant(starts[:, None] + np.arange(size)), axis=axis)
@@ -100,7 +100,7 @@ def unfold_tensor(node: Node) -> SSAValue:
     return node.emit(TransposeOp, rows, permutation=order)
 
 
-# ---- weights of four bits with tables
+# ---- 4-bit weights with lookup tables
 
 _TABLES: Sequence[Sequence[float]] = (
     (0.0, 0.00520833, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25),
@@ -110,14 +110,12 @@ _TABLES: Sequence[Sequence[float]] = (
         *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
     ),
 )
-"""What quantized values stand for: floats of four bits, without the sign, and quantiles of the normal distribution."""
+"""The numbers of 4-bit quantized values: floats without the sign, and quantiles of the normal distribution."""
 
 
 @onnx_operator("MatMulBnb4", domain=ONNXRUNTIME)
 def matmul_bnb4(node: Node) -> SSAValue:
-    """
-    A product with weights [N, K] that are 4-bit quantized values, and the largest magnitude of each block of these.
-    """
+    """A product with weights [N, K] of 4-bit quantized values, scaled by the largest magnitude of each block."""
     columns, depth, block = (node.int(name) for name in ("N", "K", "block_size"))
     kind = node.int("quant_type")
     if kind not in (0, 1):
@@ -131,7 +129,7 @@ def matmul_bnb4(node: Node) -> SSAValue:
         raise ModelError(reason, node=node.name, hint="check N, K and block_size")
     table = np.array(_TABLES[kind], np.float32)
     table = table if kind else np.concatenate([table, -table])
-    # Of two quantized values in a byte, the first is the high one.
+    # The first of two quantized values in a byte is in the high bits.
     quantized = unpack_sub_bytes(packed.view(np.uint8), 4).reshape(-1, 2)[:, ::-1].reshape(-1)[:count]
     scales = np.repeat(largest.astype(np.float32), block)[:count]
     weights = (table[quantized] * scales).reshape(columns, depth).astype(largest.dtype)

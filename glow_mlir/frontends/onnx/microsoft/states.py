@@ -1,4 +1,4 @@
-"""onnxruntime's operators that hand a state from one call to the next: convolutions and linear attention."""
+"""onnxruntime's operators that pass a state from one call to the next: convolutions and linear attention."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from glow_mlir.support.symbols import product_of
 
 @onnx_operator("LinearAttention", domain=ONNXRUNTIME)
 def linear_attention(node: Node) -> Sequence[SSAValue]:
-    """ONNX's operator, of the last state only."""
+    """ONNX's LinearAttention; only the last state is kept."""
     _check_window(node)
     return standard_linear_attention(node)
 
 
 def _check_window(node: Node) -> None:
-    """Raise `UnsupportedError` where states of several tokens are kept."""
+    """Raise `UnsupportedError` if states of several tokens are kept."""
     if node.int("state_window", 0):
         raise node.unsupported("states of several tokens (state_window) are not supported")
 
@@ -35,9 +35,9 @@ def _check_window(node: Node) -> None:
 @onnx_operator("CausalConvWithState", domain=ONNXRUNTIME)
 def causal_conv_with_state(node: Node) -> Sequence[SSAValue]:
     """
-    A convolution of each channel with those positions alone that come before, and the last positions for a later call.
+    A causal depthwise convolution; the second result has the last positions, as state for a later call.
 
-    These are in front of the input; where there are none, zeros are.
+    The state is prepended to the input; without one, zeros are.
     """
     _check(node)
     is_last, dilation = node.flag("channels_last"), node.int("dilation", 1)
@@ -75,11 +75,11 @@ def causal_conv_with_state(node: Node) -> Sequence[SSAValue]:
 
 _EXTENDED = {"state_length": 0, "state_channels_last": -1, "state_update_capacity": 0, "input_channels": 0}
 _EXTENDED["input_channel_offset"] = 0
-"""Attributes of what onnxruntime has on GPUs only, and the values without it."""
+"""Attributes of features that onnxruntime has on GPUs only → their default values."""
 
 
 def _check(node: Node) -> None:
-    """Raise where operands do not fit, or where the node is of a kind that is not supported."""
+    """Raise an error if operands do not fit, or the form of the node is not supported."""
     _check_window(node)
     if any(node.int(name, plain) != plain for name, plain in _EXTENDED.items()):
         raise node.unsupported("states of other lengths and channels of slices are not supported")
@@ -103,12 +103,12 @@ def _check(node: Node) -> None:
 
 
 def _values(node: Node) -> tuple[SSAValue, SSAValue | None]:
-    """The input and the state before."""
+    """The input and the state."""
     return node.input(0), node.optional(3)
 
 
 def _as_channels_last(node: Node, value: SSAValue) -> SSAValue:
-    """A value as [batch, …, channels], with one axis of channels."""
+    """Convert a value to [batch, …, channels], with a single axis of channels."""
     if not node.flag("channels_last"):
         return to_channels_last(node, value)
     batch, length, *rest = sizes_of(value)
