@@ -286,6 +286,6 @@ def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str
     for data, target in zip(code, targets, strict=True):
         missing = undefined_symbols(data)
         if not all(map(is_arithmetic, missing)) or (target.is_x86 and set(missing) - {FLOATS_ARE_USED}):
-            raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
+            raise CompilerBugError(f"machine code calls undefined functions: {', '.join(missing)}")
         found.update(missing)
     return tuple(sorted(found))

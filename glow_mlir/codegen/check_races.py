@@ -127,7 +127,7 @@ class _Access:
         for step in self.steps:
             number, *others = step.rawConstantIndices.get_values()
             if others or isinstance(step.elem_type, LLVMArrayType | LLVMStructType):
-                raise _refusal(step, "an address in shared memory has one index, in numbers or vectors")
+                raise _refusal(step, "an address in shared memory needs a single index, in scalars or vectors")
             info = type_info(step.elem_type)
             size = info.lanes * info.bytes_in_memory
             index = b.index(Value(b, step.operands[1])) * size if number == GEP_USE_SSA_VAL else number * size
@@ -207,7 +207,7 @@ def _unit(buffer: AllocaOp) -> int:
     """The bytes of a unit of a buffer; the attribute is removed."""
     unit = buffer.attributes.pop(SHARED)
     if not isinstance(unit, IntegerAttr) or unit.value.data < 1:
-        raise _refusal(buffer, f"{SHARED} is a number of bytes, from 1 on")
+        raise _refusal(buffer, f"{SHARED} has to be a positive number of bytes")
     return unit.value.data
 
 
@@ -216,7 +216,7 @@ def _nbytes(buffer: AllocaOp) -> int:
     count, element, total = buffer.operands[0].owner, buffer.elem_type, 1
     number = count.properties.get("value") if isinstance(count, Operation) else None
     if not isinstance(number, IntegerAttr) or number.value.data < 1:
-        raise _refusal(buffer, "shared memory has a size that is a constant")
+        raise _refusal(buffer, "the size of shared memory has to be constant")
     if isinstance(element, LLVMArrayType):
         element, total = element.type, element.size.data
     info = type_info(element)
@@ -224,7 +224,7 @@ def _nbytes(buffer: AllocaOp) -> int:
 
 
 def _refusal(op: Operation, reason: str) -> ModelError:
-    return ModelError(reason, file=source_location(op), hint="docs/ir.md says what 'check-races' takes")
+    return ModelError(reason, file=source_location(op), hint="docs/ir.md describes the input of 'check-races'")
 
 
 def _accesses(pointer: SSAValue, steps: tuple[GEPOp, ...]) -> Generator[_Access]:
@@ -246,7 +246,7 @@ def _thread_of(op: Operation) -> SSAValue:
         if isinstance(around, ForOp) and THREADS in around.attributes:
             return around.body.block.args[0]
         around = around.parent_op()
-    raise _refusal(op, f"shared memory is read and written in loops with {THREADS} alone")
+    raise _refusal(op, f"shared memory is accessed only in loops with {THREADS}")
 
 
 def _define(module: ModuleBuilder, name: str, writes: bool) -> None:

@@ -176,6 +176,6 @@ def kernel_costs(target: Target) -> KernelCosts:
     """
     costs = costs_of(target)
     if not isinstance(costs, KernelCosts):
-        hint = "`measured` gives KernelCosts, such as those of the backend 'cpu'"
-        raise OptionError(f"the backend '{target.backend}' has measured nothing that kernels ask for", hint=hint)
+        hint = "`measured` has to return KernelCosts, as for the backend 'cpu'"
+        raise OptionError(f"the backend '{target.backend}' has no costs for kernels", hint=hint)
     return costs

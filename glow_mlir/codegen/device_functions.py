@@ -115,10 +115,10 @@ def refused(op: QualifiedOp) -> str:
     """Why no launch program can run an instruction, branch or loop; empty if one can."""
     if isinstance(op, LoopOp):
         if op.trip_count is not None or op.condition is not None or not isinstance(op.size_of_trips, int):
-            return "the number of its trips is known on the device alone"
+            return "the number of its trips is known only on the device"
         return ""
     if not isinstance(op, Instruction) or not op.NEEDS_KERNEL:
-        return "what runs next depends on numbers that are on the device"
+        return "the control flow depends on values on the device"
     return ""
 
 
@@ -156,7 +156,7 @@ class _DeviceEmission:
             check_cancellation()
             if reason := refused(op):
                 what = f"'{self.backend.name}' cannot run {op.name.partition('.')[2]}: {reason}"
-                hint = "backend='cpu', for the model or for the part of it that has this"
+                hint = "backend='cpu', for the model or for the part of it with this operation"
                 raise ModelError(what, file=source_location(op), node=location_name(op.location), hint=hint)
             if isinstance(op, LoopOp):
                 assert isinstance(op.size_of_trips, int)

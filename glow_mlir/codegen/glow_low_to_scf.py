@@ -118,12 +118,12 @@ def check_entry(function: FunctionOp) -> None:
     """Raise `ModelError` for a function that cannot become machine code, or whose name is taken."""
     name, location = function.sym_name.data, source_location(function)
     if not isinstance(function, FuncOp) or "activations" not in function.properties:
-        reason = "has no places in memory" if isinstance(function, FuncOp) else "has operators, not instructions"
+        reason = "is not allocated" if isinstance(function, FuncOp) else "has operators, not instructions"
         hint = "run all passes up to 'allocate' first, as --stop-after allocated does"
         raise ModelError(f"@{name} {reason}", file=location, hint=hint)
     if name in (PARALLEL_FOR, RUN, WORK, STOP):
         raise ModelError(
-            f"no entry is called '{name}'", file=location, hint="machine code has a function of that name itself"
+            f"no entry is called '{name}'", file=location, hint="machine code defines a function of that name"
         )
 
 
@@ -560,5 +560,5 @@ def executed(scope: Scope) -> list[QualifiedOp]:
 def offset_in_region(attribute: object) -> int:
     """The offset of an allocated buffer, or the number of a binding; raises `CompilerBugError` if there is none."""
     if not isinstance(attribute, IntegerAttr):
-        raise CompilerBugError("a buffer has no place", hint="run the pass 'allocate' first")
+        raise CompilerBugError("a buffer has no offset", hint="run the pass 'allocate' first")
     return attribute.value.data

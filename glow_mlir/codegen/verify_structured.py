@@ -76,7 +76,7 @@ def _check_while(op: Operation, given: Sequence[Attribute]) -> None:
     before, after = (region.block for region in op.regions)
     end = before.last_op
     if not isinstance(end, scf.ConditionOp):
-        raise CheckFailed(op, f"what is in front of 'do' ends with {scf.ConditionOp.name}")
+        raise CheckFailed(op, f"the region before 'do' has to end with {scf.ConditionOp.name}")
     passed = [value.type for value in end.args]
     _check_types(op, "its condition passes on", passed, after.arg_types)
     _check_types(op, "its condition passes on", passed, op.result_types)
@@ -91,7 +91,7 @@ def _check_if(op: Operation, given: Sequence[Attribute]) -> None:
             _check_types(op, "its branches yield", _yielded(op, block), op.result_types)
             _check_block(block, given)
     if op.results and not op.regions[1].blocks:
-        raise CheckFailed(op, "a branch with results has two regions")
+        raise CheckFailed(op, "a branch with results needs two regions")
 
 
 def _check_return(op: Operation, given: Sequence[Attribute]) -> None:

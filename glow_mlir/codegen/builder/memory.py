@@ -82,7 +82,7 @@ class Memory(Lanes):
         """As `Operators.store`; a Python number needs `type_`, and `nontemporal` bypasses the caches."""
         if not isinstance(value, Value):
             if type_ is None:
-                raise TypeError("storing a number of Python needs its type")
+                raise TypeError("storing a Python number needs its type")
             value = self.constant(value, type_)
         if value.info.bits == 1:
             value = self.cast(value, i8)

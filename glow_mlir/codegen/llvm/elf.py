@@ -46,7 +46,7 @@ def symbols(data: bytes) -> list[Symbol]:
     Raises `CompilerBugError` for a file of another width than 32 or 64 bits.
     """
     if data[4] not in _LAYOUTS:
-        raise CompilerBugError("the ELF file is of no width that is known")
+        raise CompilerBugError("the ELF file has an unknown width")
     layout, order = _LAYOUTS[data[4]], _order(data)
     headers = _headers(data, layout)
     kind, offset, length, link, entry = layout.section_fields

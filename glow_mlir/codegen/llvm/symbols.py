@@ -33,7 +33,7 @@ def symbols(data: bytes) -> list[Symbol]:
     for magic, read in _READERS.items():
         if data.startswith(magic):
             return read(data)
-    raise CompilerBugError("the format of the object file is not known, nor are its symbols")
+    raise CompilerBugError("the object file has an unknown format")
 
 
 def undefined_symbols(data: bytes) -> tuple[str, ...]:

@@ -106,13 +106,16 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
         if axis not in kernel.AXES:
             yield f"the kernel '{kernel.name}' has no axis '{axis}' for 'partitions'", f"it has {_listed(kernel.AXES)}"
     if target.policy.threads < 2:
-        yield "there are 'partitions' in a function for one thread", "its attribute 'threads' says for how many it is"
+        yield (
+            "there are 'partitions' in a function for one thread",
+            "its attribute 'threads' gives the number of threads",
+        )
     # Code for an axis that is missing would never run.
     steps = steps_of_axes(op, kernel, target)
     if set(counts) != set(steps):
         yield (
-            f"'partitions' has {_listed(counts)}, not what the kernel '{kernel.name}' cuts this {op.name} along",
-            f"for {target.policy.threads} threads it is {_listed(steps)}",
+            f"'partitions' has {_listed(counts)}, not the axes of the kernel '{kernel.name}' for this {op.name}",
+            f"for {target.policy.threads} threads they are {_listed(steps)}",
         )
     for axis, count in counts.items():
         # A single step runs only once.
