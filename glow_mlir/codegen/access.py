@@ -39,7 +39,7 @@ def computed(element: Attribute) -> Attribute:
 
 
 def is_computed_as_stored(op: Operation) -> bool:
-    """Whether kernels compute all operands of an instruction in the types in which memory holds them."""
+    """Whether kernels compute all operands of an instruction in the types that they have in memory."""
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 

@@ -9,7 +9,7 @@ Blocks of threads: operations of a device's threads together, with shared memory
 
 The same code has two meanings. On the device, every thread runs it, and a barrier is a barrier. On a processor that
 emulates the device, `each_thread` is a loop over the threads between barriers, private memory is an array, and the pass
-`check-races` replaces the barriers by checks of each access to shared memory.
+`check-races` removes the barriers and checks each access to shared memory.
 
 Code outside of `each_thread` is therefore the same for all threads, including loops that contain barriers. A value of
 a thread is passed on only in `private` memory, which becomes registers if its indices are constants.
@@ -94,7 +94,7 @@ class Block(ABC):
         """A context for code that every thread runs. Yields the number of the thread, an i32."""
 
     def barrier(self) -> None:
-        """Wait for all threads; then what they have written to shared memory is visible to all."""
+        """Wait for all threads; then all of them see the values that any has written to shared memory."""
         self.b.perform_intrinsic(BARRIER, [self.b.constant(0, i32)])
 
     @abstractmethod

@@ -99,7 +99,7 @@ class Epilogue(SharedBody):
         mask: Value | None = None,
     ) -> None:
         """
-        Store what the body yields for a vector of results; lanes outside `mask` are not stored.
+        Store the values that the body yields for a vector of results; lanes outside `mask` are not stored.
 
         `offsets` and `steps` hold the offset, and the stride from lane to lane, of the result and then of each extra
         operand.

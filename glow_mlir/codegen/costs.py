@@ -162,7 +162,7 @@ class KernelCosts(Costs):
     near_block: int
     """Elements of the longest block of a transposition whose target has several lines a page."""
     far_block: int
-    """The same for other targets, and for what exceeds all caches."""
+    """The same for other targets, and for transpositions that exceed all caches."""
     spread_block: int
     """The same for sources in many sets."""
 

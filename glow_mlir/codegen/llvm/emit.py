@@ -43,7 +43,7 @@ _GLOBAL_KNOWN = frozenset(
 
 
 class _Module:
-    """What the functions of one module share: types as text, attribute groups, metadata."""
+    """The state that the functions of a module share: types as text, attribute groups, metadata."""
 
     def __init__(self) -> None:
         self.types = TypeText()

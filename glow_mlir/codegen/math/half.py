@@ -38,7 +38,8 @@ def widen(b: Builder, x: Value) -> Value:
 
 def loaded_as(element: Attribute) -> Attribute:
     """
-    The type in which an element is loaded: for 16-bit floats an integer, because LLVM does not support them fully.
+    The type in which an element is loaded: an integer for 16-bit floats, since LLVM moves parts of its vectors as they
+    are.
     """
     return i16 if is_half(element) else signless(element)
 
