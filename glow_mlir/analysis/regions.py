@@ -187,15 +187,14 @@ class Relocation:
     offset: int
 
     @staticmethod
-    def between(whole: SSAValue, digit_value: SSAValue) -> Relocation | None:
+    def between(whole: SSAValue, target: SSAValue) -> Relocation | None:
         """
-        The relocation of the elements of `whole` to those of `digit_value`; `None` unless `whole` is its whole
-        allocation.
+        The relocation of the elements of `whole` to those of `target`; `None` unless `whole` is its whole allocation.
         """
         root, shape = root_of(whole), largest_shape(whole)
         if math.prod(shape) != extent_of(root) or offset_of(whole) or 0 in shape:
             return None
-        triples = zip(shape, strides_of(whole), strides_of(digit_value), strict=True)
+        triples = zip(shape, strides_of(whole), strides_of(target), strict=True)
         axes = sorted((axis for axis in triples if axis[0] > 1), key=lambda axis: -axis[1])
         merged: list[tuple[int, int, int]] = []
         expected = 1
@@ -209,7 +208,7 @@ class Relocation:
                     merged[-1] = (inner * size, inner_before, inner_after)
                     continue
             merged.append((size, before, after))
-        return Relocation(tuple(reversed(merged)), offset_of(digit_value))
+        return Relocation(tuple(reversed(merged)), offset_of(target))
 
     def strides_and_offset(self, value: SSAValue) -> tuple[Shape, int] | None:
         """Strides and offset of a view after the relocation; `None` if strides cannot express it."""

@@ -18,28 +18,28 @@ from glow_mlir.dialects.target import Target
 
 
 class Addressed(Protocol):
-    """What has an address: an operand, or a further one of a body."""
+    """Anything with an address: an operand of a kernel, or an extra operand of a body."""
 
     @property
     def pointer(self) -> Value:
-        """The first element."""
+        """The address of the first element."""
         ...
 
 
 def raw(element: Attribute) -> Attribute:
-    """The integer type whose bits an element is moved as; moving needs no other type."""
+    """The integer type in which elements are moved: types of equal width are moved alike."""
     return integer_of_width(8 * byte_width(element))
 
 
 def computed(element: Attribute) -> Attribute:
-    """The type that kernels compute an element in: f32 for f16 and bf16, a byte for a truth value, else its own."""
+    """The type in which kernels compute an element: f32 for f16 and bf16, i8 for a bool, else its own."""
     if is_half(element):
         return f32
     return i8 if is_bool(element) else signless(element)
 
 
 def is_computed_as_stored(op: Operation) -> bool:
-    """Whether memory holds the elements of an instruction in the type that they are computed in."""
+    """Whether kernels compute all operands of an instruction in the types that they have in memory."""
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 
@@ -47,9 +47,9 @@ def load_as(
     b: Builder, operand: Addressed, type_: Attribute, offset: Index, stride: int, lanes: int, mask: Value | None = None
 ) -> Value:
     """
-    `lanes` elements of `type_` from an element offset on; one element for all lanes where `stride` is 0.
+    Load `lanes` elements of `type_` from an element offset on; if `stride` is 0, one element is broadcast to all lanes.
 
-    Those outside `mask` are not read.
+    Lanes outside `mask` are not read.
     """
     address = operand.pointer.at(offset, type_)
     if stride == 0 and lanes > 1:
@@ -58,12 +58,12 @@ def load_as(
 
 
 def load_raw(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -> Value:
-    """`lanes` elements as bits, see `load_as`."""
+    """Load `lanes` elements as raw bits; see `load_as`."""
     return load_as(b, operand, raw(operand.element), offset, stride, lanes)
 
 
 def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int, mask: Value | None = None) -> Value:
-    """`lanes` elements in the type that kernels compute in, see `load_as`."""
+    """Load `lanes` elements in the type in which kernels compute; see `load_as`."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
     value = load_as(b, operand, in_memory, offset, stride, lanes, mask)
@@ -71,7 +71,7 @@ def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int, m
 
 
 def store(b: Builder, operand: Operand, offset: Index, value: Value, mask: Value | None = None) -> None:
-    """Write a value of the type that kernels compute in to neighbouring elements, those that are in `mask`."""
+    """Store a value, in the type in which kernels compute, to consecutive elements: those in `mask`."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
     stored, address = narrow(b, value, element) if is_half(element) else value, operand.pointer.at(offset, in_memory)
@@ -82,7 +82,7 @@ def store(b: Builder, operand: Operand, offset: Index, value: Value, mask: Value
 
 
 def read_index(b: Builder, operand: Operand, offset: Index) -> Value:
-    """One integer element as an i64."""
+    """Load one integer element as an i64."""
     element = signless(operand.element)
     value = operand.pointer.at(offset, element).load(element)
     return b.cast(value, integer_of_width(64), signed=not is_unsigned(operand.element))
@@ -90,9 +90,9 @@ def read_index(b: Builder, operand: Operand, offset: Index) -> Value:
 
 def lanes_for(target: Target, element: Attribute, steps: Sequence[int], vectors: int = 1) -> int:
     """
-    Lanes of a loop whose operands move by `steps` in its innermost dimension: 1 where one of them jumps.
+    The lanes of a loop whose operands move by `steps` in its innermost dimension: 1 unless each step is 0 or 1.
 
-    More than one of `vectors` gives independent work to hide latencies: LLVM splits wide vectors into registers.
+    `vectors` above 1 provides independent work that hides latencies: LLVM splits wide vectors into registers.
     """
     width = target.vector_width(element)
     return width * vectors if width > 1 and all(step in (0, 1) for step in steps) else 1

@@ -1,4 +1,6 @@
-"""How the arrays of a function's inputs and outputs are laid out, and which outputs may be in the memory of inputs."""
+"""
+How the arrays of a function's inputs and outputs are laid out, and which outputs may share the memory of an input.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
         op.storage_name: op.result for op in own_operations(function) if isinstance(op, WeightOp)
     }
     named = zip(placeholders_of(function), bindings_of(function), strict=True)
-    places = [(binding, weights.get(op.sym_name.data)) for op, binding in named]
+    pairs = [(binding, weights.get(op.sym_name.data)) for op, binding in named]
     inputs: dict[SSAValue, str] = {
-        weight: binding.name for binding, weight in places if binding.role == "input" and weight is not None
+        weight: binding.name for binding, weight in pairs if binding.role == "input" and weight is not None
     }
     known = set(symbols_of(size for weight in inputs for size in sizes_of(weight)))
     found: list[Binding] = []
-    for binding, weight in places:
+    for binding, weight in pairs:
         if weight is None or has_static_shape(weight):
             found.append(binding)
         elif binding.role == "input":
@@ -37,7 +39,7 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
         elif not known.issuperset(symbols_of(sizes_of(weight))):
             found.append(binding)
         else:
-            # One output alone can be in the memory of an input.
+            # At most one output can share the memory of an input.
             found.append(replace(binding, extends=_take(inputs, _begin_of(weight))))
     return tuple(found)
 
@@ -48,9 +50,9 @@ def _take(inputs: dict[SSAValue, str], begin: SSAValue | None) -> str:
 
 def _begin_of(output: SSAValue) -> SSAValue | None:
     """
-    The weight that an instruction copies to the first elements of an output, to places that are alike.
+    The weight that an instruction copies to the first elements of an output, with the same strides.
 
-    Nothing else writes to the output, so that these elements may be there before.
+    `None` if anything else writes to the output: otherwise these elements may be there already.
     """
     writers = [op for op in each_user(output) if _writes(op, output)]
     if len(writers) != 1 or not isinstance(op := writers[0], DerivedInstruction):
@@ -62,7 +64,7 @@ def _begin_of(output: SSAValue) -> SSAValue | None:
 
 
 def _writes(op: object, buffer: SSAValue) -> bool:
-    """Whether an op writes to a weight."""
+    """Whether an operation writes to a buffer."""
     return isinstance(op, QualifiedOp) and any(
         qualifier.writes and root_of(value) is buffer for qualifier, value in op.uses()
     )

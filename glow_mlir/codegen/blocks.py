@@ -1,5 +1,5 @@
 """
-Blocks of threads: what a device's threads do together, with shared memory, barriers and matrix instructions.
+Blocks of threads: operations of a device's threads together, with shared memory, barriers and matrix instructions.
 
     block = Block.of(b, threads=128)
     tile = block.shared(4096, unit=4)
@@ -7,12 +7,12 @@ Blocks of threads: what a device's threads do together, with shared memory, barr
         tile.store(thread, thread * 4, value)
     block.barrier()
 
-One source has two meanings. On the device every thread runs the code, and a barrier is one. On a processor that
-emulates it, `each_thread` is a loop over the threads between barriers, what threads keep is an array, and the pass
-`check-races` takes the barriers away, and lets each access of shared memory be checked.
+The same code has two meanings. On the device, every thread runs it, and a barrier is a barrier. On a processor that
+emulates the device, `each_thread` is a loop over the threads between barriers, private memory is an array, and the pass
+`check-races` removes the barriers and checks each access to shared memory.
 
-So what is outside of `each_thread` is the same for all threads, loops that have barriers inside among it, and a value
-of a thread is passed on through `private` memory alone. That becomes registers where its indices are numbers.
+Code outside of `each_thread` is therefore the same for all threads, including loops that contain barriers. A value of
+a thread is passed on only in `private` memory, which becomes registers if its indices are constants.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GLOBAL, SHARED = 1, 3
 """Address spaces of NVPTX: memory of the device, and memory of a block."""
 
 ALIGNED = 16
-"""What shared and private memory begins at multiples of."""
+"""The alignment of shared and private memory, in bytes."""
 
 
 class Private(ABC):
@@ -49,33 +49,33 @@ class Private(ABC):
         self.b, self.element, self.count = b, element, count
 
     @abstractmethod
-    def place(self, thread: Value, number: Index = 0) -> Value:
-        """The address of one of them."""
+    def address(self, thread: Value, number: Index = 0) -> Value:
+        """The address of an element."""
 
     def load(self, thread: Value, number: Index = 0) -> Value:
-        """One of them."""
-        return self.place(thread, number).load(self.element)
+        """Load an element."""
+        return self.address(thread, number).load(self.element)
 
     def store(self, thread: Value, value: Value | float, number: Index = 0) -> None:
-        """Write one of them."""
-        self.b.store(value, self.place(thread, number), type_=self.element)
+        """Store an element."""
+        self.b.store(value, self.address(thread, number), type_=self.element)
 
     def fill(self, thread: Value, value: float) -> None:
-        """Write all of them."""
+        """Store a value to all elements."""
         for number in range(self.count):
             self.store(thread, value, number)
 
 
 class Shared(ABC):
-    """Bytes that all threads of a block have together; offsets are in bytes, an i32."""
+    """Memory that all threads of a block share; offsets are in bytes, as i32."""
 
     @abstractmethod
     def load(self, thread: Value, offset: Index, type_: Attribute) -> Value:
-        """A number, or a vector that begins at a multiple of its size."""
+        """Load a scalar, or a vector whose offset is a multiple of its size."""
 
     @abstractmethod
     def store(self, thread: Value, offset: Index, value: Value) -> None:
-        """Write a number, or a vector likewise."""
+        """Store a scalar, or a vector whose offset is a multiple of its size."""
 
 
 class Block(ABC):
@@ -86,40 +86,43 @@ class Block(ABC):
 
     @staticmethod
     def of(b: Builder, threads: int) -> Block:
-        """The block that a function under construction is for."""
+        """The block for the function under construction."""
         return DeviceBlock(b, threads) if b.module.emulated_by is None else EmulatedBlock(b, threads)
 
     @abstractmethod
     def each_thread(self) -> AbstractContextManager[Value]:
-        """For `with`: what every thread does. Yields the number of the thread, an i32."""
+        """A context for code that every thread runs. Yields the number of the thread, an i32."""
 
     def barrier(self) -> None:
-        """Go on when all threads are here; what they have written to shared memory is there for all."""
+        """Wait for all threads; then all of them see the values that any has written to shared memory."""
         self.b.perform_intrinsic(BARRIER, [self.b.constant(0, i32)])
 
     @abstractmethod
     def shared(self, nbytes: int, unit: int) -> Shared:
-        """Shared memory, whose accesses are of multiples of a `unit` of bytes."""
+        """Allocate shared memory, whose accesses are multiples of `unit` bytes."""
 
     @abstractmethod
     def private(self, element: Attribute, count: int) -> Private:
-        """Memory of each thread."""
+        """Allocate memory of each thread."""
 
     @abstractmethod
-    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
+    def copy(self, thread: Value, target: tuple[Shared, Index], source: Value, exists: Value) -> None:
         """
-        Begin to copy 16 bytes from the device's memory to shared memory, or zeros where the source does not exist.
+        Start to copy 16 bytes from global to shared memory, or zeros if the source does not exist.
 
-        They are there behind `wait_for_copies` and a barrier.
+        They are visible after `wait_for_copies` and a barrier.
         """
 
     @abstractmethod
     def wait_for_copies(self) -> None:
-        """Wait for the copies that a thread has begun."""
+        """Wait for the copies that a thread has started."""
 
     @abstractmethod
     def exchange(self, source: Private, target: Private, distance: int) -> None:
-        """Give each thread the first element of `source` that the one has whose number in its warp differs in a bit."""
+        """
+        Give each thread the first element of `source` of the thread whose number in the warp differs in the bit
+        `distance`.
+        """
 
     @abstractmethod
     def multiply_add(
@@ -129,7 +132,7 @@ class Block(ABC):
         left: tuple[Private, int],
         right: tuple[Private, int],
     ) -> None:
-        """Add, in each warp, a product of matrices whose fragments begin at numbers of private memory."""
+        """In each warp, add a product of matrices; each fragment begins at an element of private memory."""
 
 
 class DevicePrivate(Private):
@@ -139,7 +142,7 @@ class DevicePrivate(Private):
         super().__init__(b, element, count)
         self._memory = b.stack(element, count, ALIGNED)
 
-    def place(self, thread: Value, number: Index = 0) -> Value:
+    def address(self, thread: Value, number: Index = 0) -> Value:
         return self._memory.at(number, self.element)
 
 
@@ -183,8 +186,8 @@ class DeviceBlock(Block):
     def private(self, element: Attribute, count: int) -> DevicePrivate:
         return DevicePrivate(self.b, element, count)
 
-    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
-        b, (shared, offset) = self.b, place
+    def copy(self, thread: Value, target: tuple[Shared, Index], source: Value, exists: Value) -> None:
+        b, (shared, offset) = self.b, target
         assert isinstance(shared, DeviceShared)
         known = b.emit(AddrSpaceCastOp, (source,), pointer_in(GLOBAL))
         size = b.select(exists, b.constant(ALIGNED, i32), 0)
@@ -221,8 +224,8 @@ class DeviceBlock(Block):
             struct = LLVMStructType.from_type_list([accumulators[0].element] * instruction.accumulators)
             found = b.intrinsic(instruction.name, operands, struct)
             for number in range(instruction.accumulators):
-                place = {"position": DenseArrayBase.from_list(index_of_field, [number])}
-                part = b.emit(ExtractValueOp, (found,), accumulators[0].element, place)
+                properties = {"position": DenseArrayBase.from_list(index_of_field, [number])}
+                part = b.emit(ExtractValueOp, (found,), accumulators[0].element, properties)
                 accumulators[0].store(thread, part, accumulators[1] + number)
 
 
@@ -233,13 +236,13 @@ class EmulatedPrivate(Private):
         super().__init__(b, element, count)
         self.memory = b.stack(element, count * threads, ALIGNED)
 
-    def place(self, thread: Value, number: Index = 0) -> Value:
+    def address(self, thread: Value, number: Index = 0) -> Value:
         return self.memory.at(thread * self.count + number, self.element)
 
 
 @dataclass(frozen=True)
 class EmulatedShared(Shared):
-    """A buffer of the emulation, whose accesses `check-races` finds."""
+    """A buffer of the emulation, whose accesses `check-races` checks."""
 
     memory: Value
 
@@ -251,7 +254,7 @@ class EmulatedShared(Shared):
 
 
 class EmulatedBlock(Block):
-    """Threads one after the other, from barrier to barrier."""
+    """Threads that run one after the other, from barrier to barrier."""
 
     @contextmanager
     def each_thread(self) -> Generator[Value]:
@@ -267,8 +270,8 @@ class EmulatedBlock(Block):
     def private(self, element: Attribute, count: int) -> EmulatedPrivate:
         return EmulatedPrivate(self.b, element, count, self.threads)
 
-    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
-        b, (shared, offset) = self.b, place
+    def copy(self, thread: Value, target: tuple[Shared, Index], source: Value, exists: Value) -> None:
+        b, (shared, offset) = self.b, target
         words = vector(i32, ALIGNED // 4)
 
         def read() -> Sequence[Value]:
@@ -278,7 +281,7 @@ class EmulatedBlock(Block):
         shared.store(thread, offset, value)
 
     def wait_for_copies(self) -> None:
-        """They are done as soon as they begin."""
+        """Do nothing: copies are done as soon as they start."""
 
     def exchange(self, source: Private, target: Private, distance: int) -> None:
         with self.each_thread() as thread:
@@ -293,8 +296,8 @@ class EmulatedBlock(Block):
     ) -> None:
         with self.b.loop(0, self.threads, WARP) as first:
             warp = self.b.cast(first, i32)
-            places = [(memory.place(warp, number), memory.count) for memory, number in (accumulators, left, right)]
-            multiply_add(self.b, instruction, *places)
+            fragments = [(memory.address(warp, number), memory.count) for memory, number in (accumulators, left, right)]
+            multiply_add(self.b, instruction, *fragments)
 
 
 def _size(type_: Attribute) -> int:

@@ -1,8 +1,8 @@
 """
-Epilogues and prologues as kernels see them: a body, and extra operands, its further operands.
+Epilogues and prologues as kernels see them: a body and its extra operands.
 
-A extra operand is an operand over the index space of the body: an address, and by how many elements each axis moves it.
-The last axis moves it by one element or not at all, so that a vector of columns is one load or one broadcast.
+An extra operand is indexed by the index space of the body: it has an address and, for each axis, a stride in elements.
+The stride of the last axis is 0 or 1, so that a vector of columns is one load or one broadcast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class ExtraOperand:
-    """A further operand of a body: its first element, and its strides over the axes of the index space."""
+    """
+    An extra operand of a body: the address of its first element, and its strides over the axes of the index space.
+    """
 
     pointer: Value
     element: Attribute
@@ -40,14 +42,14 @@ class ExtraOperand:
 
     @property
     def spread(self) -> bool:
-        """Whether all columns have the same element."""
+        """Whether all columns share one element."""
         return self.strides[-1] == 0
 
     def read(self, b: Builder, offset: Value | int, step: int, lanes: int, mask: Value | None = None) -> Value:
         """
-        `lanes` elements from an offset on, that follow each other (`step` 1) or are the same (0).
+        Load `lanes` elements from an offset on: consecutive ones (`step` 1) or one for all lanes (0).
 
-        Those outside `mask` do not exist.
+        Lanes outside `mask` are not read.
         """
         address = self.pointer.at(offset, self.element)
         if not step:
@@ -56,7 +58,7 @@ class ExtraOperand:
         return address.load(type_) if mask is None else b.load_masked(address, type_, mask)
 
     def moved(self, offset: Value | int) -> ExtraOperand:
-        """The extra operand from another element on."""
+        """The extra operand, starting at another element."""
         return ExtraOperand(self.pointer.at(offset, self.element), self.element, self.strides)
 
 
@@ -65,9 +67,8 @@ class Epilogue(SharedBody):
     """
     A body applied to each vector of results before it is stored.
 
-    It yields elements of the type `element`, as memory holds them, and those of `targets` extra operands. Epilogues
-    with equal
-    `key` share code.
+    It yields an element of the result, of the type `element` in memory, and one of each of the first `targets` extra
+    operands, which are written too. Epilogues with equal `key` share code.
     """
 
     key: Hashable
@@ -77,14 +78,14 @@ class Epilogue(SharedBody):
     is_light: bool = field(default=True, compare=False)
     """Whether the body is short enough to be repeated."""
     clips_at: float | None = field(default=None, compare=False)
-    """The number at which, as at 0, the body clips f32, if that is all it does; infinity where it is at 0 alone."""
+    """The upper bound if all that the body does is to clip f32 to it and to 0; infinity if it clips only at 0."""
 
     @property
     def takes_scalars(self) -> bool:
         return has_parameters(self.block)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
-        """What the body yields for a vector of results and the vectors of the sources."""
+        """The vectors that the body yields for a vector of results and the vectors of the sources."""
         return emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
 
     def store(
@@ -98,12 +99,13 @@ class Epilogue(SharedBody):
         mask: Value | None = None,
     ) -> None:
         """
-        Store what the body yields for a vector of results, of which the lanes outside `mask` do not exist.
+        Store the values that the body yields for a vector of results; lanes outside `mask` are not stored.
 
-        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each extra operand.
+        `offsets` and `steps` hold the offset, and the stride from lane to lane, of the result and then of each extra
+        operand.
         """
-        places = list(zip(extras, offsets[1:], steps[1:], strict=True))[self.targets :]
-        sources = [extra.read(b, offset, step, value.lanes, mask) for extra, offset, step in places]
+        reads = list(zip(extras, offsets[1:], steps[1:], strict=True))[self.targets :]
+        sources = [extra.read(b, offset, step, value.lanes, mask) for extra, offset, step in reads]
         results = self.apply(b, value, sources)
         targets = [result.at(offsets[0], self.element)]
         targets += [extra.pointer.at(o, extra.element) for extra, o in zip(extras[: self.targets], offsets[1:])]
@@ -112,7 +114,7 @@ class Epilogue(SharedBody):
 
 
 def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[ExtraOperand, ...]]:
-    """The epilogue of the instruction of a call, and its extra operands, targets first; `None` where it has none."""
+    """The epilogue of a call's instruction, `None` if it has none, and its extra operands, targets first."""
     op = call.op
     body = op.epilogue if isinstance(op, DerivedInstruction) else None
     if body is None:
@@ -129,7 +131,7 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[ExtraOperand, 
 
 @dataclass(frozen=True)
 class Sink:
-    """Where a kernel stores what it computes: the result, through the epilogue of the instruction if it has one."""
+    """Where a kernel stores its results: the result operand, through the instruction's epilogue if it has one."""
 
     operand: Operand
     epilogue: Epilogue | None
@@ -137,21 +139,22 @@ class Sink:
 
     @staticmethod
     def of(call: KernelCall) -> Sink:
-        """Where the kernel of a call stores."""
+        """The sink of a call."""
         return Sink(call.result, *epilogue_of(call))
 
     @property
     def strides(self) -> list[Shape]:
-        """By how many elements the axes of the result move it, and then each extra operand."""
+        """The strides of the result, then of each extra operand, along the axes of the result."""
         return [self.operand.strides, *(extra.strides for extra in self.extras)]
 
     def store(
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
     ) -> None:
         """
-        Store neighbouring elements, of which the lanes outside `mask` do not exist.
+        Store consecutive elements; lanes outside `mask` are not stored.
 
-        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each extra operand.
+        `offsets` and `steps` hold the offset, and the stride from lane to lane, of the result and then of each extra
+        operand.
         """
         if self.epilogue is None:
             store(b, self.operand, offsets[0], value, mask)
@@ -161,29 +164,29 @@ class Sink:
 
 @dataclass(frozen=True)
 class Source:
-    """What a kernel reads element by element: an operand, through the prologue of the instruction if it has one."""
+    """An operand that a kernel reads element by element, through the instruction's prologue if it has one."""
 
     operand: Operand
     prologue: Prologue | None
 
     @staticmethod
     def of(call: KernelCall, name: str) -> Source:
-        """The first operand of the instruction of a call, which has that name."""
+        """The source for the first operand of a call's instruction, which is called `name`."""
         return Source(call.one(name), prologue_of(call))
 
     @property
     def strides(self) -> list[Shape]:
-        """By how many elements the axes of the operand move it, and then each extra operand."""
+        """The strides of the operand, then of each extra operand, along the axes of the operand."""
         extras = () if self.prologue is None else self.prologue.extras
         return [self.operand.strides, *(extra.strides for extra in extras)]
 
     def load(self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], lanes: int) -> Value:
-        """Neighbouring elements in the type that kernels compute in; `offsets` and `steps` as for `Sink.store`."""
+        """Load consecutive elements in the type in which kernels compute; `offsets` and `steps` as for `Sink.store`."""
         x = load(b, self.operand, offsets[0], steps[0], lanes)
         if self.prologue is None:
             return x
-        places = zip(self.prologue.extras, offsets[1:], steps[1:], strict=True)
-        return self.prologue.apply(b, x, [extra.read(b, offset, step, lanes) for extra, offset, step in places])
+        reads = zip(self.prologue.extras, offsets[1:], steps[1:], strict=True)
+        return self.prologue.apply(b, x, [extra.read(b, offset, step, lanes) for extra, offset, step in reads])
 
 
 @dataclass(frozen=True)
@@ -203,13 +206,13 @@ class Prologue(SharedBody):
         return has_parameters(self.block)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> Value:
-        """What the body yields for a vector of the operand and the vectors of the extra operands."""
+        """The vector that the body yields for a vector of the operand and the vectors of the extra operands."""
         (result,) = emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
         return result
 
 
 def prologue_of(call: KernelCall) -> Prologue | None:
-    """The prologue of the instruction of a call; `None` where it has none."""
+    """The prologue of a call's instruction; `None` if it has none."""
     op = call.op
     body = op.prologue if isinstance(op, DerivedInstruction) else None
     if body is None:
@@ -218,7 +221,7 @@ def prologue_of(call: KernelCall) -> Prologue | None:
 
 
 def extras_of(operands: Sequence[Operand], body: Body) -> tuple[ExtraOperand, ...]:
-    """The further operands of a body."""
+    """The extra operands of a body."""
     return tuple(
         ExtraOperand(operand.pointer, in_memory(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
@@ -226,7 +229,7 @@ def extras_of(operands: Sequence[Operand], body: Body) -> tuple[ExtraOperand, ..
 
 
 def write_masked(b: Builder, value: Value, address: Value, mask: Value | None) -> None:
-    """Store a vector, of which the lanes outside `mask` do not exist."""
+    """Store a vector; lanes outside `mask` are not written."""
     if mask is None:
         b.store(value, address)
     else:

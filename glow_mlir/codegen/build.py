@@ -52,7 +52,11 @@ from glow_mlir.support.parallel_work import both
 
 
 def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToScfPass) -> Entry:
-    """How to call an allocated function, whose machine code `emission` leads to, in the object file of that number."""
+    """
+    How to call an allocated function.
+
+    `emission` is the pass that generates its machine code, and `code` the number of the object file.
+    """
     steps = [
         ProfiledStep(op.kernel_name, op.name.split(".")[1], location_name(op.location)) for op in executed(function)
     ]
@@ -79,7 +83,7 @@ def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToS
 
 
 def placed_layouts(function: FuncOp) -> tuple[Binding, ...]:
-    """Inputs, outputs and state of a function, with the places that some have among its activations."""
+    """Inputs, outputs and state of a function; some have an offset among its activations."""
     layouts = bound_layouts(function)
     if function.binding_offsets is None:
         return layouts
@@ -88,19 +92,19 @@ def placed_layouts(function: FuncOp) -> tuple[Binding, ...]:
 
 
 def _written_state(function: FuncOp) -> tuple[str, ...]:
-    """The state that a function writes, as callers call it."""
+    """The public names of the state that a function writes."""
     state = {op.sym_name.data: op.public_name for op in placeholders_of(function) if op.role == "state"}
     weights = (op for op in own_operations(function) if isinstance(op, WeightOp) and op.storage_name in state)
     return tuple(state[op.storage_name] for op in weights if is_written(op.result))
 
 
 def _threads(function: FuncOp) -> int:
-    """How many threads have work: those that the function is for, if an instruction is cut into parts."""
+    """The number of threads that have work: those of the target if an instruction is partitioned, else 1."""
     return function.target.policy.threads if _is_cut(function) else 1
 
 
 def _is_cut(function: FuncOp) -> bool:
-    """Whether an instruction of a function is cut into parts."""
+    """Whether an instruction of a function is partitioned."""
     return any("partitions" in op.properties for op in operations(function))
 
 
@@ -112,31 +116,31 @@ def _size(function: FuncOp, name: str) -> int:
 
 
 def zeroed(size: int) -> np.ndarray:
-    """`size` zero bytes in memory, aligned."""
+    """An aligned array of `size` zero bytes."""
     return aligned(size, np.zeros)
 
 
 @dataclass(frozen=True)
 class Content:
-    """What the constants region holds at an offset: a constant, or the initial value of state."""
+    """A constant, or the initial value of state, at its offset in the constants region."""
 
     offset: int
     value: Deferred
 
     @property
     def end(self) -> int:
-        """Where the next one may begin."""
+        """The offset at which the next one may begin."""
         return aligned_size(self.offset + self.value.nbytes)
 
     def write(self, region: np.ndarray) -> None:
-        """Write it to its place."""
+        """Write the value to the region."""
         value = self.value
         value.write(region[self.offset : self.offset + value.nbytes].view(value.dtype).reshape(value.shape))
         value.forget()
 
 
 def constants_of(functions: Iterable[FuncOp], storage: Storage) -> list[Content]:
-    """The constants that allocated functions read, each once, in the order of their places."""
+    """The constants that allocated functions read, each once, in the order of their offsets."""
     found: dict[str, int] = {}
     for function in functions:
         for op in own_operations(function):
@@ -156,7 +160,7 @@ def _content_op(storage: Storage, name: str) -> ContentOp:
 
 
 def build_state(functions: Iterable[FuncOp], begin: int) -> tuple[list[StateValue], list[Content]]:
-    """The state that functions share, and its initial values, placed from `begin` on."""
+    """The state that functions share, and its initial values, at offsets from `begin` on."""
     values: list[StateValue] = []
     contents: list[Content] = []
     for name, op in shared_state(functions).items():
@@ -170,24 +174,29 @@ def build_state(functions: Iterable[FuncOp], begin: int) -> tuple[list[StateValu
 
 
 class Interface(Protocol):
-    """What a caller that is no session has machine code say about itself, beside its entries."""
+    """Functions that describe machine code to callers that use no session, in addition to its entries."""
 
     SEAL_BYTES: int
-    """What it needs at the end of the constants."""
+    """The bytes that they need at the end of the constants region."""
 
     def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
-        """Add its functions to modules of the `llvm` dialect, by target, and fill its bytes in the constants."""
+        """
+        Add the functions to modules of the `llvm` dialect, one per target, and fill their bytes in the constants
+        region.
+        """
 
 
 def region_bytes(contents: Sequence[Content]) -> int:
-    """How many bytes the constants region has for those contents."""
+    """The size of a constants region with these contents, in bytes."""
     return max((content.end for content in contents), default=0)
 
 
 def build_manifest(module: ModuleOp, entries: Sequence[Entry], further: int = 0) -> tuple[Manifest, list[Content]]:
     """
-    How to call the entries of an allocated module, and what its constants region holds: constants, and behind them the
-    initial values of state. `further` bytes are behind those.
+    The manifest of an allocated module, and the contents of its constants region: constants, then the initial values of
+    state.
+
+    The region has `further` bytes after these.
     """
     functions, hidden = low_functions(module), packing_functions(module)
     contents = constants_of(functions, Storage(module))
@@ -204,10 +213,10 @@ def build_manifest(module: ModuleOp, entries: Sequence[Entry], further: int = 0)
 
 
 def build_region(
-    contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed, further: int = 0
+    contents: Sequence[Content], allocate: Callable[[int], np.ndarray] = zeroed, further: int = 0
 ) -> np.ndarray:
-    """The constants region with those contents, and `further` bytes, in the zero bytes that `room` gives."""
-    region = room(region_bytes(contents) + further)
+    """The constants region with those contents, and `further` bytes, in zero bytes from `allocate`."""
+    region = allocate(region_bytes(contents) + further)
     for content in contents:
         check_cancellation()
         content.write(region)
@@ -220,15 +229,16 @@ def build_artifact(
     context: Context,
     profile: bool = False,
     passes: Sequence[ModulePass] | None = None,
-    room: Callable[[int], np.ndarray] = zeroed,
+    allocate: Callable[[int], np.ndarray] = zeroed,
     interface: Interface | None = None,
 ) -> Artifact:
     """
-    Compile the functions of an allocated module, which share their constants; it is turned into the `llvm` dialect.
+    Compile the functions of an allocated module, which share their constants; the module is converted to the `llvm`
+    dialect.
 
-    `passes` do that where whoever calls has checked or made the module. Without them these are `glow-low-to-scf` and
-    `scf-to-llvm`, and an invalid module, or one with promises that do not hold, is a `GlowError`. `room` gives as many
-    zero bytes as the constants take. With an `interface`, the object has its functions as well.
+    `passes` convert it, where the caller has made the module or checked it. By default, these are `glow-low-to-scf` and
+    `scf-to-llvm`, and the module is checked: one that is invalid, or whose promises do not hold, is a `GlowError`.
+    `allocate` returns zero bytes for the constants. With an `interface`, the object files also have its functions.
     """
     if passes is None:
         passes = (GlowLowToScfPass(profile=profile), ScfToLlvmPass())
@@ -247,7 +257,7 @@ def build_artifact(
     modules = modules_of_targets(module, of_entry)
 
     def region() -> np.ndarray:
-        return build_region(contents, room, further)
+        return build_region(contents, allocate, further)
 
     if interface is None:
         code, constants = _code_and_constants(modules, targets, region)
@@ -261,21 +271,21 @@ def build_artifact(
 def _code_and_constants(
     modules: Mapping[Target, ModuleOp], targets: Sequence[Target], region: Callable[[], np.ndarray]
 ) -> tuple[tuple[bytes, ...], np.ndarray]:
-    """The object files of modules by target, and the constants, which are packed while LLVM makes those."""
+    """The object files by target, and the constants region, which is filled while LLVM compiles."""
     texts = [emit_module(modules[target]) for target in targets]
     return both(lambda: tuple(map(compile_text, texts, targets)), region)
 
 
 def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str, ...]:
     """
-    The functions of a compiler's library that object files call, for arithmetic that their processors lack.
+    The functions of a compiler's runtime library that object files call, for arithmetic that their processors lack.
 
-    Raises `CompilerBugError` for any other function that they do not have, and for code of this machine.
+    Raises `CompilerBugError` for any other undefined symbol, and for any on x86.
     """
     found: set[str] = set()
     for data, target in zip(code, targets, strict=True):
         missing = undefined_symbols(data)
         if not all(map(is_arithmetic, missing)) or (target.is_x86 and set(missing) - {FLOATS_ARE_USED}):
-            raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
+            raise CompilerBugError(f"machine code calls undefined functions: {', '.join(missing)}")
         found.update(missing)
     return tuple(sorted(found))

@@ -19,20 +19,20 @@ from glow_mlir.support.collector import without_collector
 from glow_mlir.support.parallel_work import both
 
 Emit = Callable[[Sequence[FuncOp], Target], tuple[str, list[LaunchProgram]]]
-"""Makes LLVM IR text of the device functions of functions for one target, and the launch program of each."""
+"""Emits the device functions of functions for one target as LLVM IR text, with the launch program of each function."""
 
 Translate = Callable[[str, Target], bytes]
-"""Makes what the device loads of LLVM IR text."""
+"""Translates LLVM IR text to code that the device loads."""
 
 
 @without_collector()
 def build_device_artifact(
-    module: ModuleOp, emit: Emit, translate: Translate, room: Callable[[int], np.ndarray] = zeroed
+    module: ModuleOp, emit: Emit, translate: Translate, allocate: Callable[[int], np.ndarray] = zeroed
 ) -> Artifact:
     """
     Compile the functions of an allocated module for their device; they share their constants.
 
-    `room` gives as many zero bytes as these take. Raises `ModelError` for what no launch program says.
+    `allocate` returns zero bytes for these. Raises `ModelError` for anything that a launch program cannot express.
     """
     functions = low_functions(module)
     targets = list(dict.fromkeys(function.target for function in functions))
@@ -50,6 +50,6 @@ def build_device_artifact(
     manifest, contents = build_manifest(module, list(entries.values()))
     code, constants = both(
         lambda: tuple(map(translate, texts, targets)),
-        lambda: build_region(contents, room),
+        lambda: build_region(contents, allocate),
     )
     return Artifact(code, constants, manifest)

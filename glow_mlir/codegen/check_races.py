@@ -1,4 +1,4 @@
-"""`check-races`: threads of emulated blocks at one place of shared memory without a barrier between them."""
+"""`check-races`: finds threads of emulated blocks that access the same shared memory without a barrier in between."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ from glow_mlir.ir.traversal import all_operations, own_operations
 from glow_mlir.support.dataclass import dataclass
 
 BLOCKS, THREADS = "glow.blocks", "glow.threads"
-"""Attributes of loops whose trips are blocks, and the threads of one between two barriers."""
+"""Attributes of loops over blocks, and of loops over the threads of a block between two barriers."""
 
 SHARED = "glow.shared"
-"""The attribute of a buffer that the threads of a block share: the bytes of a unit, of which accesses are multiples."""
+"""The attribute of a buffer that the threads of a block share: the bytes of a unit; accesses are multiples of it."""
 
 BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 """The intrinsic that lets threads wait for each other."""
 
 RACE = "race"
-"""The global that says whether there was a race, at which byte of shared memory, and between which threads."""
+"""The global that records whether there was a race, at which byte of shared memory, and between which threads."""
 
 RACE_WORDS = 4
 
 THREAD_BITS = 12
-"""A tag is the number of a phase, and in so many low bits that of a thread and one; all of them set for several."""
+"""
+A tag is the number of a phase, with the number of a thread plus one in this many low bits; all ones for several
+threads.
+"""
 
 SEVERAL = (1 << THREAD_BITS) - 1
 
@@ -57,12 +60,13 @@ SEVERAL = (1 << THREAD_BITS) - 1
 @dataclass(frozen=True)
 class CheckRacesPass(ModulePass):
     """
-    Let structured functions that emulate blocks of threads note races in the global `race`, whose address a function
-    `races` gives.
+    Make structured functions that emulate blocks of threads record races in the global `race`, whose address the
+    function `races` returns.
 
-    A race is two threads at one unit of a buffer with `glow.shared`, of which one writes, without a barrier between.
-    Each access of such a buffer calls a function that knows who was there, by tags of each unit; barriers, and the next
-    block, begin a new phase. Barriers go: the loops with `glow.threads` around accesses say which thread it is.
+    A race is two threads that access one unit of a buffer with `glow.shared` without a barrier in between, if one of
+    them writes. Each access of such a buffer calls a function that keeps the accessing threads as tags of each unit;
+    barriers, and the next block, begin a new phase. Barriers are removed: the loops with `glow.threads` around accesses
+    give the thread.
     """
 
     name = "check-races"
@@ -81,7 +85,7 @@ class CheckRacesPass(ModulePass):
 
 
 def _target_of(module: ModuleOp, functions: Sequence[FuncOp]) -> Target:
-    """For what machine the functions are, as far as it is said."""
+    """The machine of the functions, as far as it is given."""
     cpu = next((function.properties.get("target_cpu") for function in functions), None)
     return Target(DEFAULT_BACKEND, triple=_text(module.attributes.get(TRIPLE)), cpu=_text(cpu))
 
@@ -91,7 +95,7 @@ def _text(attribute: Attribute | None) -> str:
 
 
 def _add_race(module: ModuleBuilder) -> None:
-    """Add what is said of a race, and the function that gives the address of that."""
+    """Add the record of a race, and the function that returns its address."""
     zeros: TensorType[Any] = TensorType(i64, [RACE_WORDS])
     content = DenseIntOrFPElementsAttr.from_list(zeros, [0] * RACE_WORDS)
     module.module.body.block.add_op(GlobalOp(array(i64, RACE_WORDS), RACE, "internal", value=content, alignment=8))
@@ -101,7 +105,7 @@ def _add_race(module: ModuleBuilder) -> None:
 
 @dataclass
 class _Access:
-    """A load or store of shared memory, with what leads to its address from the begin of the buffer."""
+    """A load or store of shared memory, with the address computations from the beginning of the buffer."""
 
     op: Operation
     steps: tuple[GEPOp, ...]
@@ -113,17 +117,17 @@ class _Access:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it reads or writes."""
+        """The number of bytes that it reads or writes."""
         info = type_info((self.op.operands[0] if self.writes else self.op.results[0]).type)
         return info.lanes * info.bytes_in_memory
 
     def offset(self, b: Builder) -> Index:
-        """How many bytes behind the begin of the buffer it is."""
+        """The offset from the beginning of the buffer, in bytes."""
         total: Index = 0
         for step in self.steps:
             number, *others = step.rawConstantIndices.get_values()
             if others or isinstance(step.elem_type, LLVMArrayType | LLVMStructType):
-                raise _refusal(step, "an address in shared memory has one index, in numbers or vectors")
+                raise _refusal(step, "an address in shared memory needs a single index, in scalars or vectors")
             info = type_info(step.elem_type)
             size = info.lanes * info.bytes_in_memory
             index = b.index(Value(b, step.operands[1])) * size if number == GEP_USE_SSA_VAL else number * size
@@ -139,7 +143,7 @@ class _Checking:
         self._b = Builder(module, function.body.block)
 
     def run(self) -> None:
-        """Check all accesses of shared memory, and take barriers away."""
+        """Check all accesses of shared memory, and remove barriers."""
         buffers = [op for op in self._ops if isinstance(op, AllocaOp) and SHARED in op.attributes]
         phases = self._first_phase() if buffers else None
         for buffer in buffers:
@@ -157,7 +161,7 @@ class _Checking:
         self._b.finish()
 
     def _first_phase(self) -> Value:
-        """Where the number of the phase is, which is 1 at first: tags of 0 are of none."""
+        """The address of the number of the phase, which is 1 at first: a tag of 0 belongs to no phase."""
         b = self._b
         phases = b.stack(i64, 1)
         with b.into(b.at_top):
@@ -165,13 +169,13 @@ class _Checking:
         return phases
 
     def _next_phase(self, phases: Value, op: Operation) -> None:
-        """Begin a new phase in front of an operation."""
+        """Begin a new phase before an operation."""
         with self._before(op):
             phases.store(phases.load(i64) + 1)
 
     @contextmanager
     def _before(self, op: Operation) -> Generator[None]:
-        """Emit in front of an operation."""
+        """Emit before an operation."""
         inside, block = Block(), op.parent_block()
         assert block is not None
         with self._b.into(inside):
@@ -181,7 +185,7 @@ class _Checking:
             block.insert_op_before(new, op)
 
     def _check_all(self, buffer: AllocaOp, unit: int, phases: Value | None) -> None:
-        """Call a check in front of each access of a buffer."""
+        """Call a check before each access of a buffer."""
         assert phases is not None
         b, tags_of_none = self._b, 2 * -(-_nbytes(buffer) // unit)
         tags = b.stack(i64, tags_of_none)
@@ -200,19 +204,19 @@ class _Checking:
 
 
 def _unit(buffer: AllocaOp) -> int:
-    """The bytes of a unit of a buffer, which is no longer marked."""
+    """The bytes of a unit of a buffer; the attribute is removed."""
     unit = buffer.attributes.pop(SHARED)
     if not isinstance(unit, IntegerAttr) or unit.value.data < 1:
-        raise _refusal(buffer, f"{SHARED} is a number of bytes, from 1 on")
+        raise _refusal(buffer, f"{SHARED} has to be a positive number of bytes")
     return unit.value.data
 
 
 def _nbytes(buffer: AllocaOp) -> int:
-    """The size of a buffer, which is known."""
+    """The size of a buffer in bytes, which has to be constant."""
     count, element, total = buffer.operands[0].owner, buffer.elem_type, 1
     number = count.properties.get("value") if isinstance(count, Operation) else None
     if not isinstance(number, IntegerAttr) or number.value.data < 1:
-        raise _refusal(buffer, "shared memory has a size that is a constant")
+        raise _refusal(buffer, "the size of shared memory has to be constant")
     if isinstance(element, LLVMArrayType):
         element, total = element.type, element.size.data
     info = type_info(element)
@@ -220,11 +224,11 @@ def _nbytes(buffer: AllocaOp) -> int:
 
 
 def _refusal(op: Operation, reason: str) -> ModelError:
-    return ModelError(reason, file=source_location(op), hint="docs/ir.md says what 'check-races' takes")
+    return ModelError(reason, file=source_location(op), hint="docs/ir.md describes the input of 'check-races'")
 
 
 def _accesses(pointer: SSAValue, steps: tuple[GEPOp, ...]) -> Generator[_Access]:
-    """The loads and stores at a pointer, and at those computed from it; raises `ModelError` for other uses."""
+    """The loads and stores at a pointer, and at pointers computed from it; raises `ModelError` for other uses."""
     for use in list(pointer.uses):
         op = use.operation
         if isinstance(op, GEPOp):
@@ -236,17 +240,17 @@ def _accesses(pointer: SSAValue, steps: tuple[GEPOp, ...]) -> Generator[_Access]
 
 
 def _thread_of(op: Operation) -> SSAValue:
-    """The number of the thread that an operation is of; raises `ModelError` where no loop says it."""
+    """The number of the thread that runs an operation; raises `ModelError` if no loop gives it."""
     around = op.parent_op()
     while around is not None:
         if isinstance(around, ForOp) and THREADS in around.attributes:
             return around.body.block.args[0]
         around = around.parent_op()
-    raise _refusal(op, f"shared memory is read and written in loops with {THREADS} alone")
+    raise _refusal(op, f"shared memory is accessed only in loops with {THREADS}")
 
 
 def _define(module: ModuleBuilder, name: str, writes: bool) -> None:
-    """The function that checks an access of some units, and notes it."""
+    """Define the function that checks an access of some units, and records it."""
     parameters = [ptr, i64, i64, i64, i64, i64]
     names = ("tags", "first", "count", "phase", "thread", "unit")
     with define_function(module, name, parameters, internal=True, inline=False, names=names) as (c, given):
@@ -269,7 +273,7 @@ def _define(module: ModuleBuilder, name: str, writes: bool) -> None:
 
 
 def _note(b: Builder, offset: Value, first: Value, other: Value) -> None:
-    """Keep a race, if it is the first."""
+    """Record a race, if it is the first."""
     race = b.symbol(RACE)
     with b.when(race.load(i64).eq(0)):
         for word, value in enumerate((b.constant(1, i64), b.cast(offset, i64), first - 1, other - 1)):

@@ -1,4 +1,4 @@
-"""Constants of an object that point to each other: texts, tables and structs, for callers in C to read."""
+"""Constants of an object that point to each other: texts, tables and structs, which callers in C read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Constant = tuple[Attribute, Attribute]
 @dataclass
 class ConstantData:
     """
-    Makes private globals, which it gives to `add`, and the addresses of them.
+    Makes private globals, passes them to `add`, and returns their addresses.
 
-    Their names begin with `prefix`; texts that are equal share one.
+    Their names begin with `prefix`; equal texts share one.
     """
 
     target: Target
@@ -38,29 +38,29 @@ class ConstantData:
         return type_, IntegerAttr(value, type_)
 
     def text(self, text: str) -> Constant:
-        """The address of a text that ends with a zero."""
+        """The address of a text with a terminating zero."""
         return address(self.text_symbol(text))
 
     def text_symbol(self, text: str) -> str:
-        """The name of the global that is a text, which ends with a zero."""
+        """The name of the global of a text with a terminating zero."""
         if text not in self._texts:
             data = text.encode() + b"\0"
             self._texts[text] = self._global(array(i8, len(data)), BytesAttr(data), 1)
         return self._texts[text]
 
     def table(self, items: Sequence[Constant]) -> Constant:
-        """The address of an array of constants of one type; null for none."""
+        """The address of an array of constants of one type; null if there are none."""
         if not items:
             return ptr, UnitAttr()
         type_ = array(items[0][0], len(items))
         return address(self._global(type_, ArrayAttr([value for _, value in items]), 8))
 
     def single(self, constant: Constant) -> str:
-        """The name of a global that is one constant."""
+        """The name of a global that holds one constant."""
         return self._global(*constant, 8)
 
     def _global(self, type_: Attribute, value: Attribute, alignment: int) -> str:
-        """The name of a new global."""
+        """Add a global and return its name."""
         name = f"{self.prefix}.{self._count}"
         self._count += 1
         self.add(GlobalOp(type_, name, "private", constant=True, value=value, alignment=alignment))
@@ -68,12 +68,12 @@ class ConstantData:
 
 
 def address(symbol: str, is_there: bool = True) -> Constant:
-    """The address of a function or global; null where it is not there."""
+    """The address of a function or global; null if it does not exist."""
     return ptr, SymbolRefAttr(symbol) if is_there else UnitAttr()
 
 
 def word(value: int) -> Constant:
-    """A number of 32 bits without a sign: one with a sign that has its bits."""
+    """An unsigned number of 32 bits, as the signed number with the same bits."""
     return i32, IntegerAttr(value - (1 << 32) if value >> 31 else value, 32)
 
 

@@ -1,7 +1,7 @@
 """
-Copies and fills of boxes: what all movement of elements comes down to.
+Copies and fills of boxes, the basis of all data movement.
 
-A box is an index space in an operand. Copies between two boxes run in the order of the target; where the source runs
+A box is an index space in an operand. A copy between two boxes runs in the order of the target; where the source runs
 along another axis, squares of elements are transposed in registers.
 """
 
@@ -40,7 +40,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Box:
-    """Elements of an operand: the offset of the first, and by how much each axis of the box moves, in elements."""
+    """Elements of an operand: the offset of the first, and the stride of each axis of the box, in elements."""
 
     operand: Operand
     strides: Shape
@@ -51,17 +51,17 @@ class Box:
         """The whole operand."""
         return Box(operand, operand.strides)
 
-    def moved(self, place: Sequence[Index], strides: Shape) -> Box:
-        """The box moved by an index of other axes with those strides."""
-        return Box(self.operand, self.strides, self.offset + linear(place, strides))
+    def moved(self, indices: Sequence[Index], strides: Shape) -> Box:
+        """The box, moved by indices along other axes with those strides."""
+        return Box(self.operand, self.strides, self.offset + linear(indices, strides))
 
-    def offset_of(self, place: Sequence[Index]) -> Index:
-        """The offset of one element of the box."""
-        return self.offset + linear(place, self.strides)
+    def offset_of(self, indices: Sequence[Index]) -> Index:
+        """The offset of an element of the box."""
+        return self.offset + linear(indices, self.strides)
 
 
 def broadcast_strides(operand: Operand, rank: int) -> Shape:
-    """By how much an operand that broadcasts to so many axes moves along each of them."""
+    """The strides of an operand that is broadcast to `rank` axes."""
     missing = rank - len(operand.sizes)
     own = [0 if size == 1 else stride for size, stride in zip(operand.sizes, operand.strides, strict=True)]
     return (*(0,) * missing, *own)
@@ -84,12 +84,12 @@ def _dimensions(shape: Extents, target: Box, source: Box) -> list[_Dimension]:
 
 
 def box_steps(shape: Shape, target: Target) -> int:
-    """Into how many parts a copy or fill of a box may be cut, about."""
+    """Roughly the number of parts into which a copy or fill of a box may be partitioned."""
     return -(-math.prod(shape) // kernel_costs(target).part_elements)
 
 
 def copy_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partition = ALL) -> None:
-    """Copy the elements of `source` to `target`, boxes of one shape that do not overlap; or a share of them."""
+    """Copy the elements of `source`, or a slice of them, to `target`: boxes of one shape that do not overlap."""
     dimensions = _dimensions(shape, target, source)
     element = raw(target.operand.element)
     rows = _tile_rows(b, dimensions, element)
@@ -113,7 +113,7 @@ def copy_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partit
 
 
 def move_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partition = ALL) -> None:
-    """Copy elements as `copy_box` does; narrow floats become wide ones where the target has these."""
+    """Copy elements as `copy_box` does; narrow floats are converted if the target has wide ones."""
     element = target.operand.element
     if raw(source.operand.element) == raw(element):
         copy_box(b, shape, target, source, share)
@@ -128,17 +128,17 @@ def move_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partit
     vector_nest(b, shape, lanes, run, share)
 
 
-def _repeats_elements(dimensions: Sequence[_Dimension], most: int) -> bool:
-    """Whether neighbours in the source come a few times each, up to `most`, one behind the other, in the target."""
+def _repeats_elements(dimensions: Sequence[_Dimension], limit: int) -> bool:
+    """Whether the target repeats each of the neighbours in the source in succession, up to `limit` times."""
     if len(dimensions) < 2:
         return False
     line, times = dimensions[-2:]
-    is_short = isinstance(times.extent, int) and 1 < times.extent <= most
+    is_short = isinstance(times.extent, int) and 1 < times.extent <= limit
     return is_short and (times.into, times.out_of, line.into, line.out_of) == (1, 0, times.extent, 1)
 
 
 def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, source: Box, share: Partition) -> None:
-    """Copy vectors of the source, of which each lane becomes as many as the last dimension is long."""
+    """Copy vectors of the source, repeating each lane as often as the last dimension is long."""
     *over, times = dimensions
     element = raw(target.operand.element)
 
@@ -155,7 +155,7 @@ def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, 
 
 
 def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute) -> int | None:
-    """Rows of the squares to transpose, or `None` where the target does not run across the source."""
+    """Rows of the squares to transpose; `None` if the target does not run across the source."""
     last = dimensions[-1]
     if last.into != 1 or last.out_of in (0, 1):
         return None
@@ -176,16 +176,16 @@ def _copy_tiles(
     """
     Copy in squares, in the order of a `Walk`: the source runs along `across`, the target along the last dimension.
 
-    A share is one of the other dimensions, or of the squares along `across` where there are more of these.
+    `share` selects a slice of the other dimensions, or of the squares along `across` if there are more of these.
     """
     along = dimensions[-1]
     outer = [d for d in dimensions if d is not across and d is not along]
 
     def tile(indices: list[Index], i: Index, height: int, j: Index, width: int) -> None:
-        places = [*indices, i, j]
+        index = [*indices, i, j]
         dims = [*outer, across, along]
-        out_of = linear(places, [d.out_of for d in dims]) + source.offset
-        into = linear(places, [d.into for d in dims]) + target.offset
+        out_of = linear(index, [d.out_of for d in dims]) + source.offset
+        into = linear(index, [d.into for d in dims]) + target.offset
         _tile(b, rows, (height, width), target.operand, into, across.into, source.operand, out_of, along.out_of)
 
     squares = (across.extent + rows - 1) // rows
@@ -195,7 +195,7 @@ def _copy_tiles(
         by_lines = lines >= share.parts or (isinstance(squares, int) and lines >= squares)
     of_squares = ALL if by_lines else share
     size = type_info(raw(target.operand.element)).bits // 8
-    # Symbols are for what changes from call to call, which is taken to fit into a cache.
+    # Sizes that are symbols change from call to call, and are assumed to fit into a cache.
     moved = 2 * size * math.prod(d.extent for d in dimensions if isinstance(d.extent, int))
     walk = Walk.of(b.target, rows, size, across.into, along.out_of, moved)
 
@@ -206,7 +206,7 @@ def _copy_tiles(
                 for start, stop, height in _squares(across.extent, rows):
                     begin, end = start, stop
                     if not of_squares.is_all:
-                        # What is left where Python does not know how much is one square of single lines.
+                        # If Python does not know the rest, it is one square that is copied line by line.
                         side = height if isinstance(stop, int) else rows
                         begin, end = of_squares.within(squares, start // rows, steps_of(stop - start, side))
                         begin, end = begin * side + start, end * side + start
@@ -219,9 +219,7 @@ def _copy_tiles(
 
 
 def _squares(extent: Index, rows: int) -> list[tuple[Index, Index, int]]:
-    """
-    Start, stop and step of the whole squares along an axis, and of what remains: in one step where Python knows it.
-    """
+    """Start, stop and step of the whole squares along an axis, and of the rest: one step if Python knows its size."""
     whole = extent // rows * rows
     if not isinstance(extent, int) or not isinstance(whole, int):
         return [(0, whole, rows), (whole, extent, 1)]
@@ -251,7 +249,7 @@ def _tile(
 
 
 def resized(b: Builder, value: Value, lanes: int) -> Value:
-    """The first `lanes` lanes of a value; what it lacks is open."""
+    """The first `lanes` lanes of a value; missing ones are undefined."""
     if value.lanes == lanes:
         return value
     if lanes == 1:
@@ -262,7 +260,7 @@ def resized(b: Builder, value: Value, lanes: int) -> Value:
 
 
 def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
-    """The columns of a square of as many vectors as each has lanes, a power of two."""
+    """The columns of a square, which has as many vectors as each has lanes, a power of two."""
     result = list(rows)
     count = len(result)
     step = 1
@@ -278,7 +276,7 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
 
 
 def fill_box(b: Builder, shape: Extents, target: Box, value: Value, share: Partition = ALL) -> None:
-    """Store `value`, a scalar of bits, to all elements of a box, or to a share of them."""
+    """Store `value`, a scalar of raw bits, to all elements of a box, or to a slice of them."""
     dimensions = _dimensions(shape, target, Box(target.operand, (0,) * len(shape)))
     element, inner = value.info.element, dimensions[-1]
     lanes = lanes_for(b.target, element, ()) if inner.into == 1 else 1
@@ -291,7 +289,7 @@ def fill_box(b: Builder, shape: Extents, target: Box, value: Value, share: Parti
 
 
 def raw_constant(b: Builder, value: float, element: Attribute) -> Value:
-    """A number as the bits of an element."""
+    """A number as the raw bits of an element."""
     if is_narrow_float(element):
         return b.constant(int(np.array(value, numpy_dtype(element)).view(np.uint8)), raw(element))
     if is_float(element):

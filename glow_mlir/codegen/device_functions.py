@@ -1,9 +1,9 @@
 """
 From allocated instructions to device functions in the `llvm` dialect, and to the launch programs that run them.
 
-`glow-low-to-scf` makes host programs: an entry that calls. A device is told what to run by its host instead, so that
-here the entry is data (`runtime.launches`), and each distinct instruction, or each axis along which it is cut, is one
-function that gets all it needs as arguments and runs one part.
+`glow-low-to-scf` makes host programs: an entry that calls functions. On a device, the host controls what runs. The
+entry is therefore data (`runtime.launches`), and each distinct instruction, or each axis along which it is partitioned,
+is one function that gets all it needs as arguments and runs one part.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ its arguments, and the number of the part that it runs.
 def by_number(
     module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
 ) -> Generator[tuple[Builder, list[Value], Value]]:
-    """A function that gets the number of its part as its last argument, an i64."""
+    """A function whose last argument, an i64, is the number of its part."""
     with define_function(module, name, [*parameters, i64], passes=passes) as (b, arguments):
         yield b, arguments[:-1], b.index(arguments[-1])
 
@@ -85,11 +85,12 @@ def emit_device_functions(
     functions: Sequence[FuncOp], module: ModuleBuilder, frame: Frame = by_number
 ) -> list[LaunchProgram]:
     """
-    Emit what allocated functions run into a module, and give the launch program of each.
+    Emit the device functions of allocated functions into a module, and return the launch program of each.
 
-    The functions are for the target of the module. Each device function is external, and takes what `Launch` says;
-    `frame` decides how it gets the number of its part. Pointers are aligned as the offsets of all operands there are,
-    to `ALIGNED` bytes at most. Raises `ModelError` for what no launch program says (`refused`).
+    The functions are for the target of the module. Each device function is external, and takes the arguments that
+    `Launch` describes; `frame` decides how it gets the number of its part. Pointers have the alignment that the offsets
+    of all their operands share, at most `ALIGNED` bytes. Raises `ModelError` for anything that a launch program cannot
+    express (`refused`).
     """
     for function in functions:
         check_entry(function)
@@ -99,31 +100,31 @@ def emit_device_functions(
 
 
 ALIGNED = 16
-"""What one access reads or writes at most: pointers promise no more."""
+"""The maximum number of bytes of one access: pointers promise no more alignment."""
 
 
-def _alignment(place: Address) -> int:
-    """The largest power of two of whose multiples an address is one, `ALIGNED` at most; regions begin at those."""
+def _alignment(address: Address) -> int:
+    """The alignment of an address: a power of two, at most `ALIGNED`, to which regions are aligned."""
     found = ALIGNED
-    for number in (place.offset, *place.strides):
+    for number in (address.offset, *address.strides):
         found = math.gcd(found, number)
     return found
 
 
 def refused(op: QualifiedOp) -> str:
-    """Why no launch program can run an instruction, branch or loop, in words; empty where one can."""
+    """Why no launch program can run an instruction, branch or loop; empty if one can."""
     if isinstance(op, LoopOp):
         if op.trip_count is not None or op.condition is not None or not isinstance(op.size_of_trips, int):
-            return "the number of its trips is known on the device alone"
+            return "the number of its trips is known only on the device"
         return ""
     if not isinstance(op, Instruction) or not op.NEEDS_KERNEL:
-        return "what runs next depends on numbers that are on the device"
+        return "the control flow depends on values on the device"
     return ""
 
 
 @dataclass
 class _DeviceEmission:
-    """Emission of what one function runs."""
+    """Emission of the device functions of one function."""
 
     function: FuncOp
     module: ModuleBuilder
@@ -132,30 +133,30 @@ class _DeviceEmission:
     scalars: list[int] = field(default_factory=list[int])
     """The words of the scalar parameters so far."""
     loops: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The numbers of trips of the loops around, the outermost first."""
+    """The indices of the enclosing loops, the outermost first."""
 
     @cached_property
     def statuses(self) -> dict[Instruction, int]:
-        """Instruction that may fail → the number of its status."""
+        """Instruction that may fail → the index of its status."""
         return {op: number for number, op in enumerate(failing(self.function))}
 
     @property
     def target(self) -> Target:
-        """The device that is compiled for."""
+        """The target device."""
         return self.module.target
 
     def program(self) -> LaunchProgram:
-        """Emit the functions, and give the program."""
+        """Emit the functions, and return the program."""
         steps = tuple(self._steps(self.function))
         return LaunchProgram(self.function.sym_name.data, steps, len(self.statuses), tuple(self.scalars))
 
     def _steps(self, scope: Scope) -> Iterator[Launch | Repeat]:
-        """What a function or a body of a loop runs."""
+        """The launches of a function or of a loop's body."""
         for op in executed(scope):
             check_cancellation()
             if reason := refused(op):
                 what = f"'{self.backend.name}' cannot run {op.name.partition('.')[2]}: {reason}"
-                hint = "backend='cpu', for the model or for the part of it that has this"
+                hint = "backend='cpu', for the model or for the part of it with this operation"
                 raise ModelError(what, file=source_location(op), node=location_name(op.location), hint=hint)
             if isinstance(op, LoopOp):
                 assert isinstance(op.size_of_trips, int)
@@ -167,7 +168,10 @@ class _DeviceEmission:
                 yield from self._launches(op)
 
     def _launches(self, op: Instruction) -> Iterator[Launch | Repeat]:
-        """All parts of an instruction: of one axis, then of the next, in as many rounds as the kernel has there."""
+        """
+        The launches of all parts of an instruction: along one axis, then along the next, repeated for the kernel's
+        rounds.
+        """
         kernel, parts = kernel_of(op, self.backend), partitions_of(op)
         operands = tuple(self._operands(op))
         symbols = tuple(symbols_of(op))
@@ -203,7 +207,7 @@ class _DeviceEmission:
     def _function(
         self, kernel: Kernel, op: Instruction, axis: str, parts: int, takes_round: bool, alignments: Sequence[int]
     ) -> str:
-        """The function of one part of an instruction along an axis, or of all of it."""
+        """The name of the function of one part of an instruction along an axis, or of the whole instruction."""
         may_fail, with_scalars = bool(failure_of(op)), takes_scalars(op)
 
         def build(name: str) -> None:
@@ -230,7 +234,7 @@ class _DeviceEmission:
         return self.module.shared((axis, alignments, signature(kernel, op)), build, self.module.free_name(readable))
 
     def _operands(self, op: Instruction) -> Iterator[Address]:
-        """Where the operands of an instruction are, its status, and its scalar parameters."""
+        """The addresses of an instruction's operands, of its status, and of its scalar parameters."""
         for _, _, value in op.named_uses():
             yield self._address(value)
         if failure_of(op):
@@ -240,20 +244,20 @@ class _DeviceEmission:
             self.scalars += scalar_words(op)
 
     def _address(self, value: SSAValue) -> Address:
-        """The place of a buffer's first element."""
+        """The address of a buffer's first element."""
         root, offset = root_of(value).owner, offset_of(value) * byte_width(element_of(value))
         strides = self._strides(value)
         if isinstance(root, AllocOp):
             return Address(ACTIVATIONS, offset_in_region(root.offset) + offset, strides=strides)
         assert isinstance(root, WeightOp)
         assert root.region is not None
-        place = offset_in_region(root.offset)
+        begin = offset_in_region(root.offset)
         if root.region.data == CONSTANTS:
-            return Address(CONSTANTS, place + offset, strides=strides)
-        return Address(BINDINGS, offset, place, strides)
+            return Address(CONSTANTS, begin + offset, strides=strides)
+        return Address(BINDINGS, offset, begin, strides)
 
     def _strides(self, value: SSAValue) -> tuple[int, ...]:
-        """How many bytes further a buffer begins with each trip of the loops around."""
+        """The bytes by which each trip of the enclosing loops moves the beginning of a buffer."""
         if not isinstance(value.owner, WindowOp):
             return ()
         size = byte_width(element_of(value))

@@ -63,21 +63,21 @@ from glow_mlir.support.symbols import Quotient, Size
 @dataclass(frozen=True)
 class GlowLowToScfPass(ModulePass):
     """
-    Turn each allocated function into an entry `int32_t name(constants, bindings, activations, parallel)` of the `llvm`
-    dialect, and each distinct instruction into a function that the entry calls.
+    Convert each allocated function to an entry `int32_t name(constants, bindings, activations, parallel)` of the `llvm`
+    dialect, and each distinct instruction to a function that the entry calls.
 
-    An instruction that is cut into parts gives a function of one part for each axis along which it is cut; the entry
-    hands them to `parallel`, or runs all parts itself where that is null. The workers behind `parallel` are added to
-    the module (`codegen.parallel_pool`).
+    A partitioned instruction becomes one function for each axis along which it is partitioned; the function runs one
+    part. The entry passes these functions to `parallel`, or runs all parts itself if that is null. The workers behind
+    `parallel` are added to the module (`codegen.parallel_pool`).
 
-    Where functions have different targets, there is a module of its own inside for each of these.
+    If functions have different targets, the module contains one module for each target.
 
-    Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
-    entry stores the cycle counter around each instruction, to the binding behind the last. Without `pool`, whoever
-    calls an entry brings the workers. Unless `cancellable` is false, entries with loops, or with instructions that
-    take as long as values say, return `CANCELLED` before a trip of these, or behind one of those, once somebody has
-    written to the int32 that a binding behind those is. With `instrument` the entry calls, before and after each
-    instruction, what the `glow_observer` has that the binding behind all others is.
+    Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile`, the
+    entry stores the cycle counter around each instruction, to the binding after the last one. Without `pool`, callers
+    of an entry provide the workers. Unless `cancellable` is false, entries with loops, or with instructions whose time
+    depends on values, check a further binding: before each trip, and after each of these instructions, they return
+    `CANCELLED` if somebody has written to the int32 there. With `instrument`, the entry calls the functions of the
+    `glow_observer` in the last binding, before and after each instruction.
     """
 
     name = "glow-low-to-scf"
@@ -115,20 +115,20 @@ class GlowLowToScfPass(ModulePass):
 
 
 def check_entry(function: FunctionOp) -> None:
-    """Raise `ModelError` for a function that becomes no machine code, or under whose name there is some already."""
-    name, place = function.sym_name.data, source_location(function)
+    """Raise `ModelError` for a function that cannot become machine code, or whose name is taken."""
+    name, location = function.sym_name.data, source_location(function)
     if not isinstance(function, FuncOp) or "activations" not in function.properties:
-        reason = "has no places in memory" if isinstance(function, FuncOp) else "has operators, not instructions"
+        reason = "is not allocated" if isinstance(function, FuncOp) else "has operators, not instructions"
         hint = "run all passes up to 'allocate' first, as --stop-after allocated does"
-        raise ModelError(f"@{name} {reason}", file=place, hint=hint)
+        raise ModelError(f"@{name} {reason}", file=location, hint=hint)
     if name in (PARALLEL_FOR, RUN, WORK, STOP):
         raise ModelError(
-            f"no entry is called '{name}'", file=place, hint="machine code has a function of that name itself"
+            f"no entry is called '{name}'", file=location, hint="machine code defines a function of that name"
         )
 
 
 def modules_of_targets(module: ModuleOp, targets: Mapping[str, Target]) -> dict[Target, ModuleOp]:
-    """Target → the module of the `llvm` dialect that the pass made for it; `targets` are those of all entries."""
+    """Target → the module of the `llvm` dialect that the pass made for it; `targets` holds the target of each entry."""
     parts = [op for op in module.body.block.ops if isinstance(op, ModuleOp)] or [module]
     found: dict[Target, ModuleOp] = {}
     for part in parts:
@@ -141,19 +141,19 @@ ENTRY = [Param(ptr, noalias=False)] * 4
 """The parameters of an entry."""
 
 ENTRY_NAMES = ("constants", "bindings", "activations", "parallel")
-"""What text calls them."""
+"""The names of these parameters in text."""
 
 PARALLEL_FOR = "parallel_for"
-"""The function of the module through which entries run parts."""
+"""The function of the module through which entries run all parts of an instruction."""
 
 
 PART_NAMES = ("data", "part", "worker")
-"""What text calls the parameters of the function of a part."""
+"""The names of the parameters of the function of a part, in text."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function of one part, how many parts there are, and how often all run."""
+    """A function that runs one part, the number of parts, and how often all of them run."""
 
     function: str
     parts: int
@@ -171,22 +171,22 @@ class FunctionEmission:
     instrument: bool = False
     cancellable: bool = False
     cancelled: Value | None = None
-    """Where it stands whether the entry is to end, for those that may."""
+    """The address of the cancellation flag, for entries that can be cancelled."""
     instrumentation: Instrumentation | None = None
-    """What tells a caller of each instruction, where it asks for that."""
+    """Reports each instruction to a caller that asks for it."""
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
-    """Instruction → the function that executes it, or those of its parts."""
+    """Instruction → the function that executes it, or the tasks of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     slots: dict[str, Value] = field(default_factory=dict[str, Value])
-    """Where callers give and get what symbols are, by name."""
+    """The addresses through which callers pass and get the values of symbols, by name."""
     extents: dict[str, Value] = field(default_factory=dict[str, Value])
-    """What the symbols in sizes are, by name, that are known so far."""
+    """The values of the symbols in sizes that are known so far, by name."""
     indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
-    """Number of the trip of each loop around."""
+    """The trip number of each enclosing loop."""
     spans: int = 0
-    """Where the array that parts get has the address of their threads' spans, with `profile`."""
+    """The index, in the array that parts get, of the address of their threads' time spans, with `profile`."""
     status: Value | None = None
-    """Where the entry keeps its status: that of the first instruction that failed; `None` where none may."""
+    """The address of the entry's status: that of the first instruction that failed; `None` if none may fail."""
 
     @cached_property
     def statuses(self) -> dict[Instruction, int]:
@@ -204,15 +204,15 @@ class FunctionEmission:
                     else instruction_function(self.module, kernel_of(op, self.backend), op, self._looks(op))
                 )
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
-        most = max(map(self._values_of, cut), default=0)
+        value_count = max(map(self._values_of, cut), default=0)
         steps = executed(self.function)
         name, length = self.function.sym_name.data, vector_length(self.module.target)
         own = name if length is None else f"{name}.checked"
         internal = own != name
         with define_function(self.module, own, ENTRY, i32, internal=internal, names=ENTRY_NAMES) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
-            data = b.stack(ptr, most + 1 + self.profile) if most else b.null()
-            self.spans = most + 1
+            data = b.stack(ptr, value_count + 1 + self.profile) if value_count else b.null()
+            self.spans = value_count + 1
             self.slots = self._symbol_slots(b, arguments[1])
             if self.cancellable:
                 self.cancelled = arguments[1].at(self._behind_stamps, ptr).load(ptr)
@@ -226,7 +226,7 @@ class FunctionEmission:
                 self.status.store(b.constant(0, i32))
             for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
-                if self.profile and most:
+                if self.profile and value_count:
                     spans = len(steps) + 1 + position * self.function.target.policy.threads * 2
                     data.at(self.spans, ptr).store(self._stamps(b, arguments[1]).at(spans, i64))
                 self._execute(b, op, data, arguments[3])
@@ -254,25 +254,25 @@ class FunctionEmission:
             return
         assert isinstance(op, Instruction)
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
-        told = self.instrumentation
-        with nullcontext() if told is None else told.around(b, op, pointers):
+        observer = self.instrumentation
+        with nullcontext() if observer is None else observer.around(b, op, pointers):
             self._instruction(b, op, pointers, data, parallel)
         if self._looks(op):
             self._end_if_cancelled(b)
 
     def _looks(self, op: Instruction) -> bool:
-        """Whether an instruction looks whether the entry is to end."""
+        """Whether an instruction checks for cancellation."""
         return self.cancellable and op.NEEDS_KERNEL and kernel_of(op, self.backend).TIME_BY_VALUES
 
     def _end_if_cancelled(self, b: Builder) -> None:
-        """Return where somebody wrote that the entry is to end, if it is one that may."""
+        """Return from an entry that can be cancelled, if it has been."""
         if self.cancelled is not None:
             b.return_if(b.atomic_load(self.cancelled, i32, "monotonic").ne(0), b.constant(CANCELLED, i32))
 
     def _instruction(
         self, b: Builder, op: Instruction, pointers: Sequence[Value], data: Value, parallel: Value
     ) -> None:
-        """Run an instruction on operands at those addresses."""
+        """Run an instruction on operands at these addresses."""
         callee = self.callees[op]
         b.scalars = b.symbol(scalar_table(self.module, op)) if takes_scalars(op) else None
         extents = [self.extents[name] for name in symbols_of(op)]
@@ -290,9 +290,9 @@ class FunctionEmission:
 
     def _bind_symbol(self, b: Builder, op: BindSymbolOp) -> None:
         """
-        Make a number that is computed that of a symbol, for callers too where they ask for it.
+        Assign a computed number to a symbol, and pass it to callers that ask for it.
 
-        It is cut to the range of the symbol: what a failed instruction leaves may be any number.
+        It is clamped to the range of the symbol, since a failed instruction may leave any number.
         """
         symbol = op.bound
         number = b.max(b.min(self._pointer(b, op.count).load(i64), symbol.most), symbol.least)
@@ -301,7 +301,7 @@ class FunctionEmission:
         self.extents[symbol.name] = b.index(number)
 
     def _keep_status(self, b: Builder, failed: Value, status: int) -> None:
-        """Keep the status of an instruction that has failed, if it is the first."""
+        """Keep the status of a failed instruction, if it is the first."""
         assert self.status is not None
         with b.when(failed.ne(0) & self.status.load(i32).eq(0)):
             self.status.store(b.constant(status, i32))
@@ -312,11 +312,11 @@ class FunctionEmission:
         return self.status.load(i32).eq(0)
 
     def _loop(self, b: Builder, op: LoopOp, run: Callable[[Block], Sequence[Value]]) -> None:
-        """Run the body of a loop as often as it says."""
+        """Run the body of a loop for each of its trips."""
         trips = None if op.size_of_trips is None else extents_at((op.size_of_trips,), self.extents)[0]
         if op.trip_count is not None:
             trips = self._pointer(b, op.trip_count).load(i64)
-            if self.status is not None:  # What a failed instruction leaves may be any number.
+            if self.status is not None:  # A failed instruction may leave any number.
                 trips = b.select(self._has_succeeded(b), trips, 0)
         if op.condition is None:
             assert trips is not None
@@ -338,23 +338,23 @@ class FunctionEmission:
         b.repeat([b.index(0)], trip, again)
 
     def _trip(self, b: Builder, op: LoopOp, index: Value, run: Callable[[Block], Sequence[Value]]) -> None:
-        """One trip of a loop, unless the entry is to end."""
+        """Run one trip of a loop, unless the entry is cancelled."""
         self._end_if_cancelled(b)
         self.indices[op.index] = index
         run(op.block)
 
     def _holds(self, b: Builder, condition: SSAValue) -> Value:
-        """The only element of a buffer of i1, which is a byte."""
+        """Whether the only element of a buffer of i1, a byte, is true."""
         return self._pointer(b, condition).load(i8).ne(0)
 
     def _run_tasks(
         self, b: Builder, tasks: Sequence[Task], values: Sequence[Value], data: Value, parallel: Value
     ) -> None:
         """
-        Run the parts of an instruction: all of one axis, then all of the next.
+        Run the parts of an instruction: all along one axis, then all along the next.
 
-        They find `values` in `data`: addresses, symbols, where to note a failure, where scalar parameters are, where it
-        stands whether the call is to end; and the number of the round behind them.
+        They read `values` from `data`: addresses of operands, symbols, the addresses of the failure flag, of scalar
+        parameters and of the cancellation flag, then the number of the round.
         """
         for position, value in enumerate(values):
             data.at(position, ptr).store(value)
@@ -373,7 +373,10 @@ class FunctionEmission:
                         b.call(PARALLEL_FOR, [parallel, b.symbol(name), data, task.parts])
 
     def _timed(self, task: Task) -> str:
-        """The function of a part, which keeps when its thread began the first of an instruction and ended the last."""
+        """
+        The function of a part that also records when its thread began its first part of an instruction and ended its
+        last.
+        """
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
@@ -390,7 +393,7 @@ class FunctionEmission:
         return self.module.shared(("timed", task.function, self.spans), build, f"{task.function}.timed")
 
     def _emit_pointers(self, b: Builder, constants: Value, bindings: Value, activations: Value) -> None:
-        """Addresses of all allocations and weights, in front of the first call."""
+        """Compute the addresses of all allocations and weights, before the first call."""
         for op in operations(self.function):
             if isinstance(op, AllocOp):
                 self.pointers[op.result] = activations.at(offset_in_region(op.offset), i8)
@@ -402,7 +405,7 @@ class FunctionEmission:
                     self.pointers[op.result] = bindings.at(offset_in_region(op.offset), ptr).load(ptr)
 
     def _symbol_slots(self, b: Builder, bindings: Value) -> dict[str, Value]:
-        """Where the symbols in sizes of bindings are: an i64 each, by name, in the array behind the bindings."""
+        """The addresses of the symbols in sizes of bindings: an i64 each, by name, in the array after the bindings."""
         names = [symbol.name for symbol in symbols_in(self.function)]
         if not names:
             return {}
@@ -422,11 +425,11 @@ class FunctionEmission:
         return pointer.at(offset, i8)
 
     def _instrumentation(self, b: Builder, bindings: Value) -> Instrumentation:
-        """What calls the observer that is behind all other bindings."""
-        told = [op for op in operations(self.function) if isinstance(op, Instruction)]
-        operands = max((len(list(op.named_uses())) for op in told), default=1)
+        """The calls of the observer, which is the last binding."""
+        observed = [op for op in operations(self.function) if isinstance(op, Instruction)]
+        operands = max((len(list(op.named_uses())) for op in observed), default=1)
         addresses = b.stack(ptr, operands, self.module.target.pointer_bits // 8)
-        axes = max((sum(rank_of(value) for _, _, value in op.named_uses()) for op in told), default=1)
+        axes = max((sum(rank_of(value) for _, _, value in op.named_uses()) for op in observed), default=1)
         extents = b.stack(i64, axes) if self.slots else b.null()
         name = self.function.sym_name.data
         data = ConstantData(self.module.target, f"{name}.data", self.module.module.body.block.add_op)
@@ -435,7 +438,7 @@ class FunctionEmission:
 
     @property
     def _behind_stamps(self) -> int:
-        """How many pointers are in the bindings for those of storage, sizes and times."""
+        """The number of pointers in the bindings for storage, sizes and times."""
         return len(self.function.binding_names) + bool(self.slots) + self.profile
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
@@ -445,13 +448,13 @@ class FunctionEmission:
 
     def _stamps(self, b: Builder, bindings: Value) -> Value:
         """
-        Where the cycle counter is kept: before each step and behind the last, and then, for each step and thread, when
-        it began its first part and ended its last.
+        The address of the recorded cycle counters: before each step and after the last, then, for each step and thread,
+        when it began its first part and ended its last.
         """
         return bindings.at(len(self.function.binding_names) + bool(self.slots), ptr).load(ptr)
 
     def _tasks(self, op: Instruction) -> list[Task]:
-        """The functions of one part of an instruction, in the order in which they run."""
+        """The tasks of an instruction, in the order in which they run."""
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
         kernel, parts = kernel_of(op, self.backend), partitions_of(op)
         return [
@@ -461,7 +464,7 @@ class FunctionEmission:
         ]
 
     def _task_function(self, op: Instruction, axis: str, parts: int) -> str:
-        """The function of one part along an axis: it finds the addresses of the operands in an array."""
+        """The function of one part along an axis, which reads the addresses of the operands from an array."""
         kernel, may_fail = kernel_of(op, self.backend), bool(failure_of(op))
 
         def build(name: str) -> None:
@@ -495,13 +498,13 @@ class FunctionEmission:
         return self.module.shared((axis, self._looks(op), signature(kernel, op)), build, readable)
 
     def _values_of(self, op: Instruction) -> int:
-        """How many values the parts of an instruction get: as `_run_tasks` says."""
+        """The number of values that the parts of an instruction get, as described in `_run_tasks`."""
         flags = bool(failure_of(op)) + takes_scalars(op) + self._looks(op)
         return len(list(op.named_uses())) + len(symbols_of(op)) + flags
 
 
 def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLength) -> None:
-    """An entry that calls another where vectors are as long as its code expects, and else returns `WRONG_VECTORS`."""
+    """Emit an entry that calls another one if vectors are as long as its code expects, else returns `WRONG_VECTORS`."""
     with define_function(module, name, ENTRY, result=i32, names=ENTRY_NAMES) as (b, arguments):
         units = b.intrinsic("llvm.vscale.i32", [], i32)
         is_right = units.eq(length.units) if length.exactly else units >= length.units
@@ -521,7 +524,7 @@ def failing(function: FuncOp) -> list[Instruction]:
 
 def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
     """
-    The function that runs all parts of a task, through the caller's `glow_parallel {run, context}` or alone.
+    Emit the function that runs all parts of a task, through the caller's `glow_parallel {run, context}` or alone.
 
     `run` is `void (void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data, int64_t parts)`.
     """
@@ -538,24 +541,24 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
 
 
 def has_loops(function: FuncOp) -> bool:
-    """Whether there are loops in a function, at whose trips it may end."""
+    """Whether a function has loops, at whose trips it can be cancelled."""
     return any(isinstance(op, LoopOp) for op in operations(function))
 
 
 def may_take_long(function: FuncOp) -> bool:
-    """Whether a function has loops, or instructions that take as long as values say, at which it may end."""
+    """Whether a function has loops, or instructions whose time depends on values, so that it can be cancelled."""
     backend = backend_of(function)
     instructions = (op for op in operations(function) if isinstance(op, Instruction) and op.NEEDS_KERNEL)
     return has_loops(function) or any(kernel_of(op, backend).TIME_BY_VALUES for op in instructions)
 
 
 def executed(scope: Scope) -> list[QualifiedOp]:
-    """What a function or block does, in order: its instructions, branches and loops."""
+    """The operations that a function or block executes, in order: instructions, branches and loops."""
     return [op for op in own_operations(scope) if isinstance(op, QualifiedOp) and not isinstance(op, DeallocOp)]
 
 
 def offset_in_region(attribute: object) -> int:
-    """The offset of an allocated buffer, or the number of a binding; raises `CompilerBugError` where there is none."""
+    """The offset of an allocated buffer, or the number of a binding; raises `CompilerBugError` if there is none."""
     if not isinstance(attribute, IntegerAttr):
-        raise CompilerBugError("a buffer has no place", hint="run the pass 'allocate' first")
+        raise CompilerBugError("a buffer has no offset", hint="run the pass 'allocate' first")
     return attribute.value.data

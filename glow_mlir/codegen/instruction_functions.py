@@ -1,4 +1,4 @@
-"""The function of one instruction, which equal instructions share."""
+"""The function of one instruction, shared by equal instructions."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from glow_mlir.support.symbols import Quotient, Sizes
 
 def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction, cancellable: bool = False) -> str:
     """
-    The function of one instruction, which returns 1 if that fails; instructions that are equal but for their
-    buffers share it.
+    The name of the function of one instruction, which returns 1 if the instruction fails; instructions that differ only
+    in their buffers share it.
 
-    It takes the addresses of the operands, then the numbers of the symbols in `symbols_of`, and if it is `cancellable`
-    where it stands whether the call is to end.
+    It takes the addresses of the operands, the values of the symbols in `symbols_of` and, if it is `cancellable`, the
+    address of the cancellation flag.
     """
     may_fail = bool(failure_of(op))
 
@@ -81,7 +81,7 @@ def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction,
 
 
 def takes_scalars(op: Instruction) -> bool:
-    """Whether the function of an instruction gets numbers of its bodies when it runs."""
+    """Whether the function of an instruction gets scalar parameters of its bodies at run time."""
     return any(map(has_parameters, blocks_of(op.regions)))
 
 
@@ -96,7 +96,7 @@ def scalar_words(op: Instruction) -> list[int]:
 
 
 def _words(value: Attribute) -> tuple[int, int]:
-    """The bits of a scalar parameter, and the whole number that it is, if it is one."""
+    """The bits of a scalar parameter, and the whole number that it is; 0 if it is none."""
     found = scalar(value)
     assert found is not None
     type_, number = found
@@ -106,42 +106,42 @@ def _words(value: Attribute) -> tuple[int, int]:
 
 
 def not_failed(b: Builder) -> Value:
-    """Where an instruction notes that it fails: it has not so far."""
-    place = b.stack(i32, 1)
-    place.store(b.constant(0, i32))
-    return place
+    """The address of an instruction's failure flag, which is not set yet."""
+    flag = b.stack(i32, 1)
+    flag.store(b.constant(0, i32))
+    return flag
 
 
 def operands_of(
     op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value], quotients: dict[Quotient, Index]
 ) -> dict[str, list[Operand]]:
     """
-    The operands of an instruction by name, at these addresses, where symbols have these values.
+    The operands of an instruction by name, at these addresses, for these values of symbols.
 
-    The `quotients` in their sizes come to those that are computed.
+    The quotients in their sizes are computed once, and kept in `quotients`.
     """
     operands: dict[str, list[Operand]] = {}
     for (name, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
         operand = Operand(pointer, value, symbols=symbols, quotients=quotients)
         if symbols:
-            _ = operand.extents  # Computed in front of all branches.
+            _ = operand.extents  # Computed before all branches.
         operands.setdefault(name, []).append(operand)
     return operands
 
 
 def private_to(worker: Value, kernel: Kernel, op: Instruction, operands: Mapping[str, list[Operand]]) -> None:
-    """Let the @scratch that each worker has for itself be that of one."""
+    """Replace each @scratch that workers have for themselves by that of one worker."""
     for number in kernel.private(op):
         operands["scratch"][number] = operands["scratch"][number].of_worker(worker)
 
 
 def symbols_of(op: Instruction) -> list[str]:
-    """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
+    """The names of the symbols in sizes that an instruction uses, in operands or properties, in order."""
     return sorted(symbol.name for symbol in used_symbols(op))
 
 
 def kernel_of(op: Instruction, backend: Backend) -> Kernel:
-    """The kernel of a selected instruction; raises `CompilerBugError` where there is none."""
+    """The kernel of a selected instruction; raises `CompilerBugError` if there is none."""
     kernel = backend.kernels.get(op.kernel_name)
     if kernel is None:
         raise CompilerBugError(f"{op.name} has no kernel '{op.kernel_name}'", hint="run 'select' first")
@@ -149,7 +149,7 @@ def kernel_of(op: Instruction, backend: Backend) -> Kernel:
 
 
 def readable_name(kernel: Kernel, op: Instruction) -> str:
-    """What the function of an instruction is called."""
+    """The readable name of an instruction's function."""
     written = largest_shape(op.outputs()[0]) if op.outputs() else ()
     name = op.name.partition(".")[2] if kernel.NAMED_BY_INSTRUCTION else kernel.name
     return ".".join((name, "x".join(map(str, written)) or "scalar"))
@@ -157,18 +157,18 @@ def readable_name(kernel: Kernel, op: Instruction) -> str:
 
 def signature(kernel: Kernel, op: Instruction) -> Hashable:
     """
-    What two instructions that may share a function have in common: kernel, operands, properties and bodies, and whether
-    they may fail.
+    The key of instructions that may share a function: kernel, operands, properties and bodies, and whether they may
+    fail.
 
-    Offsets are in the addresses of operands, and no step goes along an axis of size 1.
+    Offsets are left out, since they are in the addresses of operands; so are strides along axes of size 1.
     """
     operands = tuple((name, *_read_of(value, kernel.READS_ZERO_POINTS)) for name, _, value in op.named_uses())
-    said = tuple(sorted(op.properties.items(), key=itemgetter(0)))
-    return kernel.name, op.name, operands, said, bool(failure_of(op)), shared_structure(blocks_of(op.regions))
+    properties = tuple(sorted(op.properties.items(), key=itemgetter(0)))
+    return kernel.name, op.name, operands, properties, bool(failure_of(op)), shared_structure(blocks_of(op.regions))
 
 
 def _read_of(value: SSAValue, zero_points: bool) -> tuple[Sizes, Shape, Attribute]:
-    """What code for an operand depends on."""
+    """The properties of an operand on which code depends."""
     sizes, element = sizes_of(value), element_of(value)
     strides = tuple(0 if size == 1 else stride for size, stride in zip(sizes, strides_of(value), strict=True))
     return sizes, strides, element if zero_points else storage_of(element)

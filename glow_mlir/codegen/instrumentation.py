@@ -1,4 +1,4 @@
-"""Calls of what a caller registers, before and after each instruction of an entry (Glow's IRInstrument)."""
+"""Calls of a caller's observer, before and after each instruction of an entry (Glow's IRInstrument)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes, are_numbers
 
 QUALIFIERS = (Qualifier.IN, Qualifier.OUT, Qualifier.INOUT, Qualifier.SCRATCH)
-"""How an instruction uses a buffer, by its number."""
+"""The ways in which an instruction uses a buffer, by number."""
 
 BEFORE, AFTER, CONTEXT = range(3)
 """The fields of a `glow_observer`."""
@@ -34,11 +34,11 @@ _COUNTERS = {
     "aarch64": "llvm.readsteadycounter",
     "riscv64": "llvm.readsteadycounter",
 }
-"""Architecture → what counts cycles, or steps of a clock where programs may not read those."""
+"""Architecture → the intrinsic that counts cycles, or clock ticks where programs may not read cycles."""
 
 _WITH_CYCLE_REGISTER = ("thumbv7m", "thumbv7em", "thumbv8.1m.main", "thumbv8m.main")
 _CYCLE_REGISTER = 0xE0001004
-"""Where Cortex-M of these architectures have DWT->CYCCNT, which counts once a program has switched it on."""
+"""The address of DWT->CYCCNT on Cortex-M of these architectures; it counts once a program has enabled it."""
 
 _OBSERVE = "observe"
 
@@ -46,9 +46,9 @@ _OBSERVE = "observe"
 @dataclass
 class Instrumentation:
     """
-    What an entry needs to call its observer, whose address is given.
+    Calls of the observer of an entry.
 
-    `addresses` has room for those of buffers, `extents` for the sizes of all their axes.
+    `addresses` has space for the addresses of buffers, `extents` for the sizes of all their axes.
     """
 
     module: ModuleBuilder
@@ -57,16 +57,16 @@ class Instrumentation:
     addresses: Value
     extents: Value
     symbols: Mapping[str, Value]
-    """What the symbols in sizes are, by name, as far as they are known."""
+    """The values of the symbols in sizes that are known so far, by name."""
     count: int = 0
 
     @contextmanager
     def around(self, b: Builder, op: Instruction, pointers: Sequence[Value]) -> Generator[None]:
-        """Tell of an instruction, which works on those addresses, before and after the code that is built inside."""
+        """Report an instruction on these addresses, before and after the code that is built inside."""
         record = self._record(op)
         sizes = tuple(size for _, _, value in op.named_uses() for size in sizes_of(value))
         for when in (BEFORE, AFTER):
-            # A callback may keep what it likes in the arrays; a kernel has its addresses in registers.
+            # A callback may overwrite the arrays; a kernel has its addresses in registers.
             for position, pointer in enumerate(pointers):
                 self.addresses.at(position, ptr).store(pointer)
             known = [b.symbol(record), self.addresses, self._extents(b, sizes), b.index(when)]
@@ -75,7 +75,7 @@ class Instrumentation:
                 yield
 
     def _extents(self, b: Builder, sizes: Sizes) -> Value:
-        """The address of the sizes of all axes; null where the record has them."""
+        """The address of the sizes of all axes; null if the record has them."""
         if are_numbers(sizes):
             return b.null()
         for position, extent in enumerate(extents_at(sizes, self.symbols)):
@@ -83,7 +83,7 @@ class Instrumentation:
         return self.extents
 
     def _record(self, op: Instruction) -> str:
-        """The name of the `glow_instruction` that is an instruction."""
+        """The name of the `glow_instruction` that describes an instruction."""
         fields = [
             self.data.text(location_name(op.location)),
             self.data.text(op.name.split(".")[1]),
@@ -109,7 +109,7 @@ class Instrumentation:
 
 
 def _observe(module: ModuleBuilder) -> str:
-    """The function that calls what is registered, if there is something."""
+    """The function that calls a registered callback, if there is one."""
     if _OBSERVE not in module.signatures:
         parameters = [ptr, ptr, ptr, ptr, index_type]
         with define_function(module, _OBSERVE, parameters, internal=True, inline=False) as (b, arguments):
@@ -123,7 +123,7 @@ def _observe(module: ModuleBuilder) -> str:
 
 
 def cycles(b: Builder) -> Value:
-    """The counter of cycles, or of steps of a clock, as 64 bits; 0 where the target has none."""
+    """The counter of cycles, or of clock ticks, as 64 bits; 0 if the target has none."""
     architecture = b.target.architecture
     if architecture in _COUNTERS:
         return b.intrinsic(_COUNTERS[architecture], [], i64)

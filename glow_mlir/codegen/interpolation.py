@@ -1,8 +1,9 @@
 """
-Elements of an image that lie between others: which elements count for a place, with what weights, and their sum.
+Elements of an image at points between others: which elements contribute to a point, their weights, and their sum.
 
-Places are taken in blocks. The elements that count along each axis are found for a block at once, in vectors; offsets
-and weights of all their combinations go to the stack, from where each place reads its own, once for all its channels.
+Points are processed in blocks. The contributing elements along each axis are found for a whole block, in vectors. The
+offsets and weights of all their combinations go to the stack, where each point reads its own, once for all its
+channels.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, raw, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, most, vector_loop
+from glow_mlir.codegen.builder.nests import Index, larger, vector_loop
 from glow_mlir.codegen.builder.types import i32, i64, integer_of_width, type_info
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
@@ -24,52 +25,55 @@ from glow_mlir.interpreter.sampling import WEIGHTS
 from glow_mlir.support.dataclass import dataclass
 
 MAX_UNROLLED = 8
-"""Elements that one of the result is made of, whose products are unrolled; more are a loop."""
+"""The maximum number of elements per element of the result whose products are unrolled; more are a loop."""
 
 _BEYOND = 8
-"""How far beyond an axis elements are counted: further than any that counts for a place within."""
+"""How far beyond an axis elements are numbered: further than any that contributes to a point inside."""
 
 
 @dataclass(frozen=True)
 class Tap:
-    """One element that counts along an axis, for each place of a block."""
+    """One element that contributes along an axis, for each point of a block."""
 
     index: Value
-    """Which element, in range: i32."""
+    """The index of the element, in range: i32."""
     weight: Value | None = None
     """Its weight, unless that is 1."""
     inside: Value | None = None
-    """Whether there is such an element, where what lies outside is zero."""
+    """Whether that element exists, if elements outside are zero."""
 
 
-def size_as(b: Builder, size: Index, beside: Value) -> Number:
-    """A size as a number of the type of the lanes of a value, beside which it stands."""
+def size_as(b: Builder, size: Index, like: Value) -> Number:
+    """A size as a number of the same element type as `like`."""
     if isinstance(size, int):
-        return float(size) if beside.info.is_float else size
-    return b.cast(size, beside.info.element)
+        return float(size) if like.info.is_float else size
+    return b.cast(size, like.info.element)
 
 
 def elements_before(b: Builder, x: Value, size: Index) -> Value:
-    """The elements in front of places as i32, some steps beyond the axis at most; for NaN as well."""
+    """The elements before points as i32, at most some steps beyond the axis; for NaN as well."""
     return b.cast(b.min(b.max(b.floor(x), float(-_BEYOND)), size_as(b, size + _BEYOND, x)), i32)
 
 
 def clamped(b: Builder, index: Value, size: Index) -> Value:
-    """The nearest element that there is."""
+    """The nearest element that exists."""
     return b.max(b.min(index, size_as(b, size - 1, index)), 0)
 
 
 def mirrored(b: Builder, index: Value, size: Index, aligned: bool) -> Value:
-    """The element that an index means where the axis is mirrored: at its last elements, or at their outer borders."""
+    """
+    The element that an index stands for on a mirrored axis: at its last elements if `aligned`, else at their outer
+    borders.
+    """
     length = 2 * (size - 1) if aligned else 2 * size
-    period = size_as(b, most(b, length, 1), index)
+    period = size_as(b, larger(b, length, 1), index)
     index = (index + _BEYOND * period) % period
     back = (period if aligned else period - 1) - index
     return clamped(b, b.select(index < size_as(b, size, index), index, back), size)
 
 
 def zero_outside(b: Builder, index: Value, size: Index) -> tuple[Value, Value]:
-    """An element that there is, and whether it is the one that was meant."""
+    """The nearest element that exists, and whether it is the requested one."""
     return clamped(b, index, size), b.compare("ult", index, size_as(b, size, index))
 
 
@@ -77,9 +81,9 @@ def weighted_taps(
     b: Builder, x: Value, size: Index, mode: str, type_: Attribute, tap: Callable[[Value, Value | None], Tap]
 ) -> list[Tap]:
     """
-    The taps of places `x` along an axis, with weights of a type.
+    The taps of points `x` along an axis, with weights of a type.
 
-    `tap` makes them of an index, perhaps beyond the axis, and a weight.
+    `tap` makes them from an index, maybe beyond the axis, and a weight.
     """
     before = elements_before(b, x, size)
     if mode == "nearest":
@@ -90,7 +94,7 @@ def weighted_taps(
 
 
 class TapBlock:
-    """The combinations of taps of all axes, for each place of a block: offsets, weights and masks on the stack."""
+    """The combinations of taps of all axes, for each point of a block: offsets, weights and masks on the stack."""
 
     def __init__(self, b: Builder, axes: Sequence[Sequence[Tap]], source: Operand, strides: Sequence[int]) -> None:
         self.b, self.source = b, source
@@ -113,21 +117,21 @@ class TapBlock:
         return self.b.stack(element, self.taps * self.lanes)
 
     def _put(self, number: int, taps: Sequence[Tap], strides: Sequence[int]) -> None:
-        """Write one combination, for all places."""
+        """Store one combination, for all points."""
         b = self.b
-        place = number * self.lanes
+        entry = number * self.lanes
         moves = [b.cast(tap.index, self.offset_type) * stride for tap, stride in zip(taps, strides, strict=True)]
         weights = [tap.weight for tap in taps if tap.weight is not None]
         inside = [tap.inside for tap in taps if tap.inside is not None]
-        self.offsets.at(place, self.offset_type).store(_combined(moves, lambda x, y: x + y))
+        self.offsets.at(entry, self.offset_type).store(_combined(moves, lambda x, y: x + y))
         if self.weights is not None:
-            self.weights.at(place, self.type).store(_combined(weights, lambda x, y: x * y))
+            self.weights.at(entry, self.type).store(_combined(weights, lambda x, y: x * y))
         if self.masks is not None:
             mask = b.cast(_combined(inside, lambda x, y: x & y), self.mask_type)
-            self.masks.at(place, self.mask_type).store(-mask)
+            self.masks.at(entry, self.mask_type).store(-mask)
 
     def element(self, number: Index, lane: Index, start: Index, lanes: int) -> Value:
-        """`lanes` channels of the element that one tap of a place is, zeros where it lies outside."""
+        """`lanes` channels of the element of a point's tap; zeros if it lies outside."""
         b, entry = self.b, number * self.lanes + lane
         offset = b.index(self.offsets.at(entry, self.offset_type).load(self.offset_type)) + start
         step = self.source.strides[-1]
@@ -141,12 +145,12 @@ class TapBlock:
         return x & mask if self.moves_bits else b.bitcast(b.bits_of(x) & mask, self.type)
 
     def weight(self, number: Index, lane: Index) -> Value:
-        """The weight of one tap of a place."""
+        """The weight of one tap of a point."""
         assert self.weights is not None
         return self.weights.at(number * self.lanes + lane, self.type).load(self.type)
 
     def total(self, lane: Index, start: Index, lanes: int) -> Value:
-        """The sum over all taps of a place, of `lanes` channels; the only one as bits."""
+        """The sum over all taps of a point, for `lanes` channels; a single tap is moved as raw bits."""
         if self.moves_bits:
             return self.element(0, lane, start, lanes)
         first = self.element(0, lane, start, lanes) * self.weight(0, lane)
@@ -168,7 +172,7 @@ def _combined(values: Sequence[Value], combine: Callable[[Value, Value], Value])
 
 
 def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index, channels: Index) -> None:
-    """Write so many channels of one place: those of the image from `start` on, to `target` in the result."""
+    """Store `channels` channels of one point: those of the image from `start` on, to `target` in the result."""
     b, source, result = call.b, block.source, call.result
     moves = source.strides[-1], result.strides[-1]
 

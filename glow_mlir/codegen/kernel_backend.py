@@ -1,4 +1,4 @@
-"""A backend whose code the kernels make: it executes what they accept."""
+"""A backend whose code is made by kernels: it executes the operators that they accept."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from glow_mlir.ir.run_time_sizes import require_numbers
 
 
 def is_allowed(kernel: Kernel, target: Target, by_lines: bool) -> bool:
-    """Whether a kernel may be taken as a target wants it, and where some lines of images are computed."""
+    """Whether a target's policy allows a kernel, which computes some lines of images if `by_lines`."""
     if (target.is_strict and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
         return False
     return kernel.LEAN or target.policy.optimize != "size"
 
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
-"""Operators that are views, or that the pass `decompose-data-movement` makes copies between views."""
+"""Operators that are views, or that the pass `decompose-data-movement` turns into copies between views."""
 
 
 class KernelBackend(Backend):
-    """Executes every operator for which a kernel is registered that accepts it, and those that need none."""
+    """Executes every operator that a registered kernel accepts, and those that need no kernel."""
 
     KEEPS_MODULE = False
     TABLES = (TABLES,)
@@ -65,12 +65,12 @@ class KernelBackend(Backend):
         tile = guess.tile_of(op)
         if tile is None or not tile.staged:
             return True
-        # The kernel has to be the one that the instruction gets without what are stacks of tiles.
+        # The kernel has to be the one that the instruction gets without the bodies that are stacks of tiles.
         alone = self._without_stacks(tile, storage, target)
         return alone in (None, guess.inner, guess) and guess.is_worth(tile, target)
 
     def _without_stacks(self, tile: Tile, storage: Storage, target: Target) -> Kernel | None:
-        """The kernel that an instruction gets without what are stacks of its tiles."""
+        """The kernel that an instruction gets without the bodies that are stacks of its tiles."""
         return self._guess(tile.whole(), storage, target)
 
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
@@ -104,7 +104,7 @@ class KernelBackend(Backend):
     def measured_best(
         self, op: Instruction, storage: Storage, target: Target, ways: Iterator[Candidate]
     ) -> Candidate | None:
-        """The fastest of some ways to execute an instruction; raises `OptionError` where nothing can be measured."""
+        """The fastest of some ways to execute an instruction; raises `OptionError` if the backend cannot measure."""
         raise OptionError(f"the backend '{self.name}' measures no kernels", hint="tune=False")
 
     def check_selected(self, op: Operation, target: Target) -> None:
@@ -112,16 +112,16 @@ class KernelBackend(Backend):
         fault = self._faults.once(op, lambda: fault_of(op, self.kernels, target), target=target)
         if fault is not None:
             reason, hint = fault
-            place = source_location(op)
-            raise ModelError(reason, file=place, node=location_name(op.location), hint=hint)
+            location = source_location(op)
+            raise ModelError(reason, file=location, node=location_name(op.location), hint=hint)
 
     def candidates(
         self, op: Operation, storage: Storage, target: Target, by_lines: bool = False
     ) -> Iterator[Candidate]:
         """
-        Ways to execute an instruction: those of the first profitable kernel, the best guess first; then others.
+        Ways to execute an instruction: first those of the first profitable kernel, the best guess first; then others.
 
-        One that computes some lines of an image, or will do so, `by_lines`, has the ways alone that can.
+        An instruction that computes some lines of an image, or will do so, `by_lines`, has only the ways that can.
         """
         rest: list[Candidate] = []
         by_lines = by_lines or "image_lines" in op.properties
@@ -144,7 +144,7 @@ class KernelBackend(Backend):
             yield from self._tiled(op, allowed, storage, target)
 
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
-        """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
+        """Ways to execute an instruction tile by tile, with the first of some kernels that can."""
         all_tiles = tiles_for(op)
         for tile in all_tiles:
             alone = self._without_stacks(tile, storage, target) if tile.staged else None
@@ -164,7 +164,7 @@ class KernelBackend(Backend):
         return {**whole, **{by_tiles.name: by_tiles for by_tiles in map(tiled, whole.values())}}
 
     def _kernels_for(self, op: Operation) -> Sequence[Kernel]:
-        """The kernels that are asked about an operator, or a whole instruction."""
+        """The kernels that are candidates for an operator, or a whole instruction."""
         kind = kind_of(op)
         if kind not in self._by_kind:
             whole = [kernel for kernel in self.kernels.values() if not isinstance(kernel, TiledKernel)]
@@ -173,11 +173,11 @@ class KernelBackend(Backend):
 
     @cached_property
     def _by_kind(self) -> dict[type[Operation], Sequence[Kernel]]:
-        """Operator → the kernels that are asked about it."""
+        """Operator → the kernels that are candidates for it."""
         return {}
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
-        """The kernel that an instruction gets, as it is now, where nothing is measured."""
+        """The kernel that an instruction, as it is now, gets without measurements."""
         found = self._first(op, storage, target)
         return None if found is None else found.kernel
 
@@ -186,7 +186,7 @@ class KernelBackend(Backend):
         ways = self._by_lines if by_lines else self._ways
         return ways.once(op, lambda: next(self.candidates(op, storage, target, by_lines), None), storage, target)
 
-    # What is known of operators and instructions that were met before.
+    # Results for operators and instructions, cached by their form.
 
     @cached_property
     def _supported(self) -> ByForm[bool]:

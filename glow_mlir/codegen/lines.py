@@ -1,12 +1,12 @@
 """
 Lines of elements: the frame of every kernel that combines the elements along some axes.
 
-A line runs along those axes, and there is one for each index of the others. Where neighbours in memory belong to one
-line, vectors run along it and their lanes are combined at the end; where they belong to different lines, each lane has
-a line of its own, so that nothing has to be combined.
+A line runs along those axes, and there is one for each index of the others. If neighbours in memory belong to one line,
+vectors run along it, and their lanes are combined at the end. If they belong to different lines, each lane is a line,
+and nothing has to be combined.
 
-Lines that vectors run along can be taken several side by side, for their work hides each other's latencies: a value
-then holds as many lanes of each of them, one line after the other, and what a line is folded into is one lane.
+Several lines with vectors along them can be processed together, so that their work hides latencies: a value then holds
+equally many lanes of each, one line after the other, and each line is folded into one lane.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import numbers_in
 
 BLOCK = 128
-"""How many steps are accumulated one by one where sums are to be exact."""
+"""The number of steps that are accumulated one by one where sums have to be exact."""
 
 MIN_BLOCK = 16
-"""Of how many steps at least a block is made."""
+"""The minimum number of steps of a block."""
 
 Initial = Sequence[tuple[float, Attribute]]
-"""What a fold starts from: numbers and their element types."""
+"""The initial values of a fold: numbers and their element types."""
 Step = Callable[[Index, list[Index], int, list[Value]], list[Value]]
 """Position along the line, element offset of each operand, lanes, values so far → values with that element."""
 Combine = Callable[[list[Value], list[Value]], list[Value]]
-"""The values of two parts of a line → those of both together."""
+"""The values of two pieces of a line → those of both together."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of an index space: extents, and for each operand the strides, of the loops over and along them."""
+    """The lines of an index space: extents and, for each operand, strides of the loops over lines and along them."""
 
     outer: Extents
     outer_steps: list[Shape]
     along: Extents
     along_steps: list[Shape]
     across: bool
-    """Whether lanes are lines, else they are neighbours in a line."""
+    """Whether each lane is a line; otherwise lanes are neighbours in a line."""
 
     @staticmethod
     def of(extents: Extents, axes: Sequence[int], strides: Sequence[Shape]) -> Lines:
-        """Lines along `axes` of an index space over which operands move by `strides`, one tuple an operand."""
-        # The marker keeps axes along lines from merging with others; no other axis merges with an outer one of a size
-        # that Python does not know, so that any number takes its place.
+        """The lines along `axes` of an index space, over which operands move by `strides`, one tuple per operand."""
+        # The marker keeps axes along lines from merging with others. An axis whose size Python does not know merges
+        # with no outer one, so that any number can take its place.
         sizes = tuple(size if isinstance(size, int) else 2 for axis, size in enumerate(extents) if axis not in axes)
         kept = iter(contiguous_strides(sizes))
         marker = tuple(0 if axis in axes else next(kept) for axis in range(len(extents)))
@@ -82,19 +82,19 @@ class Lines:
         )
 
     def innermost(self, operand: int) -> int:
-        """By how much an operand moves from lane to lane."""
+        """The stride of an operand from lane to lane."""
         return (self.outer_steps if self.across else self.along_steps)[operand][-1]
 
     @property
     def width_limit(self) -> int | None:
-        """1 where lanes would not be neighbours in memory, else `None`."""
+        """1 if lanes would not be neighbours in memory, else `None`."""
         return None if all(self.innermost(o) in (0, 1) for o in range(len(self.along_steps))) else 1
 
     def side_by_side(self, limit: int) -> int:
         """
-        How many lines, a power of two up to `limit`, can be taken together where vectors run along them.
+        The number of lines, a power of two up to `limit`, that are processed together if vectors run along them.
 
-        Always, where Python knows how many there are; else some remain at the end.
+        If Python knows the number of lines, it is a multiple of that; otherwise, some lines remain at the end.
         """
         if self.across or not self.outer or self.width_limit is not None:
             return 1
@@ -111,9 +111,9 @@ class Lines:
         starts: Sequence[Index] = (),
     ) -> None:
         """
-        Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side.
+        Loop over all lines, or a slice of them, in vectors of at most `width` lanes, `count` lines together.
 
-        `starts` has the offset of the first element of each operand, where it is not 0.
+        `starts` has the offset of the first element of each operand, if it is not 0.
         """
         width = self.width_limit or width
 
@@ -138,18 +138,18 @@ class Lines:
 
 @dataclass(frozen=True)
 class Line:
-    """One line or, where lanes are lines, `lanes` of them; or `count` lines that vectors run along."""
+    """One line; or `lanes` of them if each lane is a line; or `count` lines with vectors along them."""
 
     b: Builder
     lines: Lines
     starts: list[Index]
-    """Offset of the first element, for each operand; of the first line."""
+    """The offset of the first line's first element, for each operand."""
     lanes: int
     width: int
     count: int = 1
 
     def load(self, number: int, operand: Operand, offsets: Sequence[Index], lanes: int) -> Value:
-        """Elements of the operand of this number, `lanes` of each line, in the type that kernels compute in."""
+        """Load elements of the operand `number`, `lanes` of each line, in the type in which kernels compute."""
         step = self.lines.innermost(number)
         if self.count == 1:
             return load(self.b, operand, offsets[number], step, lanes)
@@ -162,22 +162,22 @@ class Line:
         return concatenated(self.b, [first, *others])
 
     def store(self, numbers: Sequence[int], sink: Sink, offsets: Sequence[Index], value: Value) -> None:
-        """Store neighbouring elements of each line; the result and its planes are the operands of these numbers."""
+        """Store consecutive elements of each line; `numbers` are those of the result and of the extra operands."""
         steps = [self.lines.innermost(number) for number in numbers]
         for line, part in enumerate(self.parts(value)):
             moves = (self.lines.outer_steps[number][-1] if line else 0 for number in numbers)
-            places = [moved_by(offsets[number], line, move) for number, move in zip(numbers, moves, strict=True)]
-            sink.store(self.b, places, steps, part)
+            moved = [moved_by(offsets[number], line, move) for number, move in zip(numbers, moves, strict=True)]
+            sink.store(self.b, moved, steps, part)
 
     def parts(self, value: Value) -> list[Value]:
-        """What each line has of a value."""
+        """The lanes of a value that belong to each line."""
         if self.count == 1:
             return [value]
         lanes = value.lanes // self.count
         return [lane_range(self.b, value, line * lanes, lanes) for line in range(self.count)]
 
     def spread(self, value: Value, lanes: int) -> Value:
-        """What `fold` gave, for `lanes` elements of each line; a scalar is the same in all of them."""
+        """A result of `fold`, for `lanes` elements of each line; a scalar is the same in all of them."""
         if self.count == 1 or lanes == 1 or not value.info.is_vector:
             return value
         return self.b.shuffle(value, value, [line for line in range(self.count) for _ in range(lanes)])
@@ -191,10 +191,10 @@ class Line:
 
     def fold(self, initial: Initial, step: Step, combine: Combine, in_blocks: bool = False) -> list[Value]:
         """
-        Values that `step` accumulates over the whole line: where vectors run along it, one lane for each line.
+        The values that `step` accumulates over the whole line; if vectors run along it, one lane for each line.
 
-        The position that `step` gets is that along the innermost axis. With `in_blocks`, values of `BLOCK` steps are
-        accumulated apart and then combined: sums of floats lose less the fewer are added one by one (blocked
+        `step` gets the position along the innermost axis. With `in_blocks`, the values of `BLOCK` steps are accumulated
+        separately and then combined: sums of floats lose less accuracy if fewer are added one by one (blocked
         summation, Higham 1993).
         """
         pieces = self._pieces()
@@ -211,7 +211,7 @@ class Line:
         return parts[0] if self.lines.across else self._joined(parts, combine)
 
     def each(self, body: Callable[[Index, list[Index], int], None]) -> None:
-        """Loops over the line; `body` gets position, offset of each operand, and lanes."""
+        """Loop over the line; `body` gets the position, the offset of each operand, and the lanes."""
 
         def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
             body(position, offsets, lanes)
@@ -229,7 +229,7 @@ class Line:
         step: Step,
         blocks: _Blocks | None = None,
     ) -> list[list[Value]]:
-        """The loops from the axis `level` of the line inwards; `values` are carried, those of each piece apart."""
+        """Emit the loops from the axis `level` of the line inwards; `values` are carried, separately for each piece."""
         steps = [operand[level] for operand in self.lines.along_steps]
         if level == len(self.lines.along) - 1:
             results: list[list[Value]] = []
@@ -257,7 +257,7 @@ class Line:
         return _grouped(loop.results, count, len(values))
 
     def _joined(self, parts: list[list[Value]], combine: Combine) -> list[Value]:
-        """All lanes of a line, of all pieces, combined into one: by halves, meeting shorter pieces on the way."""
+        """Combine all lanes of a line, of all pieces, into one: by halves, including shorter pieces on the way."""
         waiting = {part[0].lanes // self.count: part for part in parts}
         lanes = max(waiting)
         values = waiting.pop(lanes)
@@ -270,7 +270,7 @@ class Line:
         return values
 
     def _half(self, value: Value, lanes: int, first: int) -> Value:
-        """`lanes` lanes of each line from `first` on, where a value holds twice as many."""
+        """`lanes` lanes of each line from `first` on, of a value that holds twice as many."""
         if self.count == 1:
             return lane_range(self.b, value, first, lanes)
         starts = range(first, self.count * 2 * lanes, 2 * lanes)
@@ -278,7 +278,7 @@ class Line:
 
 
 class _Blocks:
-    """Combines what blocks of steps accumulate, each from the beginning."""
+    """Combines the values of blocks of steps, each of which starts from the initial values."""
 
     def __init__(self, start: list[list[Value]], combine: Combine) -> None:
         self._start = start
@@ -292,11 +292,11 @@ class _Blocks:
         carried: list[Value],
         run: Callable[[Index, Index, list[Value]], list[Value]],
     ) -> list[Value]:
-        """The carried values of a piece behind its steps, which `run` does from one to another."""
+        """The carried values of a piece after its steps; `run` emits those from one to another."""
         (first, last, stride), begin = steps, self._start[number]
         trips = (last - first) // stride if isinstance(first, int) and isinstance(last, int) else 0
         if trips <= BLOCK:
-            # What an outer loop carries is combined with where that is little beside the steps.
+            # Values that an outer loop carries are combined separately if that costs little compared with the steps.
             is_apart = carried is not begin and trips >= MIN_BLOCK
             return self._combine(carried, run(first, last, begin)) if is_apart else run(first, last, carried)
         assert isinstance(first, int)
@@ -313,12 +313,12 @@ def moved_by(offset: Index, index: Index, stride: int) -> Index:
 
 
 def lane_range(b: Builder, value: Value, first: int, count: int) -> Value:
-    """`count` lanes of a vector from `first` on; a scalar for one."""
+    """`count` lanes of a vector from `first` on; a scalar if `count` is 1."""
     return b.extract(value, first) if count == 1 else b.shuffle(value, value, range(first, first + count))
 
 
 def concatenated(b: Builder, parts: Sequence[Value]) -> Value:
-    """A power of two of values of one type as one vector."""
+    """Concatenate values of one type, a power of two of them, into one vector."""
     if len(parts) == 1:
         return parts[0]
     if not parts[0].info.is_vector:
@@ -336,5 +336,5 @@ def _grouped(values: list[Value], size: int, groups: int) -> list[list[Value]]:
 
 
 def line_steps(shape: Shape, axes: Sequence[int]) -> int:
-    """How many lines along `axes` an index space has: into as many parts at most they can be cut."""
+    """The number of lines along `axes` in an index space, which is the maximum number of parts."""
     return math.prod(size for axis, size in enumerate(shape) if axis not in axes)

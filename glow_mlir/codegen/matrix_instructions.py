@@ -1,8 +1,8 @@
 """
-The matrix instructions of NVIDIA's tensor cores (`mma`), and what they compute, for the emulation.
+The matrix instructions of NVIDIA's tensor cores (`mma`), and their semantics for the emulation.
 
-A warp multiplies a matrix of some rows with one of 8 columns, along some words of 32 bits of the depth. Thread
-`4 g + t` has the words `t` and `t + 4` of the left rows `g` and `g + 8`, those of the right column `g`, and the sums of
+A warp multiplies a matrix of some rows with one of 8 columns, along some 32-bit words of the depth. Thread `4 g + t`
+has the words `t` and `t + 4` of the left rows `g` and `g + 8` and of the right column `g`, and the accumulators of
 these rows and the columns `2 t` and `2 t + 1` (PTX ISA, matrix fragments of `mma`).
 """
 
@@ -33,9 +33,10 @@ WORD_BITS = 32
 @dataclass(frozen=True)
 class MatrixInstruction:
     """
-    One instruction: elements of both sides, with their signs, the type of accumulators, rows, and words of the depth.
+    One instruction: the elements of both sides, with their signs, the type of accumulators, rows, and words of the
+    depth.
 
-    It is there from a `generation` on.
+    It exists from a `generation` on.
     """
 
     name: str
@@ -50,27 +51,27 @@ class MatrixInstruction:
 
     @property
     def elements(self) -> int:
-        """How many elements a word has."""
+        """The number of elements in a word."""
         return max(1, WORD_BITS // bit_width(self.left))
 
     @property
     def left_words(self) -> int:
-        """How many words of the left matrix a thread has."""
+        """The number of words of the left matrix in each thread."""
         return self.rows // 8 * (self.words // 4)
 
     @property
     def right_words(self) -> int:
-        """How many words of the right one."""
+        """The number of words of the right matrix in each thread."""
         return self.words // 4
 
     @property
     def accumulators(self) -> int:
-        """How many accumulators."""
+        """The number of accumulators in each thread."""
         return self.rows // 8 * 2
 
 
-def _codes(left: Attribute, right: Attribute) -> Sequence[MatrixInstruction]:
-    """Those of bytes, of each sign."""
+def _of_bytes(left: Attribute, right: Attribute) -> Sequence[MatrixInstruction]:
+    """The instructions for bytes, with and without signs."""
     words = ["u8" if is_unsigned(side) else "s8" for side in (left, right)]
     types = words[0] if words[0] == words[1] else ".".join(words)
     return (
@@ -86,7 +87,7 @@ FLOATS: Sequence[MatrixInstruction] = (
 )
 
 TF32 = MatrixInstruction("llvm.nvvm.mma.m16n8k8.row.col.tf32", f32, f32, f32, 16, 8, 80)
-"""That of f32 of which the products see 10 bits behind the point."""
+"""The instruction for f32 whose products use 10 bits of each mantissa."""
 
 
 def generation_of(target: Target) -> int:
@@ -95,9 +96,9 @@ def generation_of(target: Target) -> int:
 
 
 def matrix_instruction(left: Attribute, right: Attribute, generation: int) -> MatrixInstruction | None:
-    """The widest instruction of a generation for products of elements of these types; `None` where there is none."""
-    codes = _codes(left, right) if signless(left) == i8 == signless(right) else ()
-    found = (item for item in (*FLOATS, *codes) if (item.left, item.right) == (left, right))
+    """The widest instruction of a generation for products of elements of these types; `None` if there is none."""
+    of_bytes = _of_bytes(left, right) if signless(left) == i8 == signless(right) else ()
+    found = (item for item in (*FLOATS, *of_bytes) if (item.left, item.right) == (left, right))
     return next((item for item in found if item.generation <= generation), None)
 
 
@@ -109,8 +110,8 @@ def multiply_add(
     right: tuple[Value, int],
 ) -> None:
     """
-    What an instruction does, on a processor: each fragment is at an address, with as many elements from thread to
-    thread.
+    Emulate an instruction on a processor: for each fragment there are an address and the number of elements from thread
+    to thread.
     """
 
     def define(name: str) -> None:
@@ -128,8 +129,8 @@ def _emit_reference(b: Builder, instruction: MatrixInstruction, given: Sequence[
     with b.loop(0, instruction.rows) as row, b.loop(0, COLUMNS) as column:
         group, half = row % 8, row // 8
         thread = group * 4 + column // 2
-        place = accumulators.at(thread * b.index(accumulator_step) + half * 2 + column % 2, instruction.total)
-        total = place.load(instruction.total)
+        address = accumulators.at(thread * b.index(accumulator_step) + half * 2 + column % 2, instruction.total)
+        total = address.load(instruction.total)
         for word in range(instruction.words):
             part, at = word // 4, word % 4
             first = left.at((group * 4 + at) * b.index(left_step) + half + part * rows, i32)
@@ -137,11 +138,11 @@ def _emit_reference(b: Builder, instruction: MatrixInstruction, given: Sequence[
             factors = _elements(b, first.load(i32), instruction.left), _elements(b, other.load(i32), instruction.right)
             for x, y in zip(*factors, strict=True):
                 total = b.fma(x, y, total) if instruction.total == f32 else total + x * y
-        place.store(total)
+        address.store(total)
 
 
 def _elements(b: Builder, word: Value, element: Attribute) -> list[Value]:
-    """The elements of a word in the type of accumulators."""
+    """The elements of a word, in the type of accumulators."""
     if element == f32:
         return [b.bitcast(word & TF32_BITS, f32)]
     parts = b.bitcast(word, loaded_as(element))
@@ -150,4 +151,4 @@ def _elements(b: Builder, word: Value, element: Attribute) -> list[Value]:
 
 
 TF32_BITS = -1 << 13
-"""Those of an f32 that its products see, where it is tf32."""
+"""The bits of an f32 that products of tf32 use."""

@@ -1,4 +1,4 @@
-"""Device functions as PTX has them: entries that are launched over a grid of blocks of threads."""
+"""Device functions in PTX: entries that are launched over a grid of blocks of threads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.check_races import BLOCKS
 
 BLOCK = 128
-"""How many threads are one block where each runs a part of its own."""
+"""The number of threads of a block in which each thread runs a separate part."""
 
 RESIDENT = 512
-"""Threads that a multiprocessor has room for at least, a quarter of all: from that follows what registers each has."""
+"""The minimum number of threads on a multiprocessor, a quarter of all; it determines the registers of each thread."""
 
 PASSES = "device"
 """The LLVM passes that device functions need: memory that only they see becomes registers."""
@@ -29,8 +29,8 @@ def by_grid(
     module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
 ) -> Generator[tuple[Builder, list[Value], Value]]:
     """
-    An entry of PTX. Where one thread runs a part, the grid has a thread for each, in blocks of `BLOCK`; where several
-    do, each block is a part.
+    An entry of PTX. If one thread runs a part, the grid has a thread for each part, in blocks of `BLOCK`; if several
+    threads do, each block is a part.
     """
     size = threads if threads > 1 else BLOCK
     bounds = {"nvvm.maxntid": str(size), "nvvm.minctasm": str(RESIDENT // size)}
@@ -49,8 +49,8 @@ def by_emulated_grid(
     module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
 ) -> Generator[tuple[Builder, list[Value], Value]]:
     """
-    The same for a processor that does what blocks do, one after the other: behind all it takes the number of the first
-    block, how many there are, and the step from one to the next, an i64 each.
+    The same for a processor that runs blocks one after the other: the last arguments are the number of the first block,
+    the number of blocks, and the step from one to the next, an i64 each.
     """
     with define_function(module, name, [*parameters, i64, i64, i64], passes=passes) as (b, arguments):
         *given, first, count, step = arguments

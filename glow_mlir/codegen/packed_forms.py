@@ -1,7 +1,7 @@
 """
-The forms in which kernels have operands, by the name that `packing` of an instruction says.
+The packed forms of kernels' operands, by the name in the property `packing` of an instruction.
 
-Those of Winograd and Strassen give their operand back up to rounding.
+Unpacking those of Winograd and Strassen restores the operand up to rounding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from glow_mlir.ir.registry import Numbers
 
 
 def _panels(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
-    """A matrix [K, N], or one that is stored as [N, K]."""
+    """A matrix [K, N], or one stored as [N, K]."""
     return layouts.matrix_panels(shape, numbers["panel"], Interleave.of(numbers), transposed=transposed)
 
 
@@ -27,7 +27,7 @@ packed_form("panels_transposed")(partial(_panels, transposed=True))
 
 
 def _grouped(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
-    """Matrices [E, K, N], or ones that are stored as [E, N, K]."""
+    """Matrices [E, K, N], or ones stored as [E, N, K]."""
     return layouts.grouped_panels(shape, numbers["panel"], Interleave.of(numbers), transposed=transposed)
 
 
@@ -36,7 +36,7 @@ packed_form("grouped_panels_transposed")(partial(_grouped, transposed=True))
 
 
 def _filters(shape: Shape, numbers: Numbers, by_channel: bool) -> PackedLayout:
-    """Filters of a convolution, whose input may have its channels apart."""
+    """Filters of a convolution, for inputs whose channels may lie apart."""
     panel, groups = numbers["panel"], numbers["groups"]
     return layouts.filter_panels(shape, panel, groups, Interleave.of(numbers), by_channel=by_channel)
 
@@ -46,7 +46,7 @@ packed_form("filters_by_channel")(partial(_filters, by_channel=True))
 
 
 def _strassen(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
-    """A matrix [K, N] of a product by Strassen's algorithm, or one that is stored as [N, K], as filters are."""
+    """A matrix [K, N] of a product by Strassen's algorithm, or one stored as [N, K], like filters."""
     return layouts.strassen_panels(shape, numbers["panel"], transposed=transposed)
 
 
@@ -63,7 +63,7 @@ def winograd(shape: Shape, numbers: Numbers) -> PackedLayout:
 
 @packed_form("depthwise")
 def depthwise(shape: Shape, numbers: Numbers) -> PackedLayout:
-    """Filters of a convolution with one for each channel."""
+    """Filters of a convolution with one filter per channel."""
     return layouts.depthwise_filters(shape)
 
 
@@ -75,5 +75,5 @@ def gates(shape: Shape, numbers: Numbers) -> PackedLayout:
 
 @packed_form("cells")
 def cells(shape: Shape, numbers: Numbers) -> PackedLayout:
-    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in."""
+    """Blocks of quantized weights [N, K], side by side in bytes."""
     return CodeCells(shape, numbers["panel"], numbers["bits"])

@@ -1,19 +1,19 @@
 """
-The pool of workers, as machine code: a parallel-for that costs about a microsecond where its workers are awake.
+The pool of workers, as machine code: a parallel-for that costs about a microsecond if its workers are awake.
 
-    run(pool, task, data, parts)   what the caller does, the `run` of `glow_parallel`: it returns when all is done
-    work(pool, worker)             what a worker does until it is stopped
+    run(pool, task, data, parts)   for the caller, the `run` of `glow_parallel`: it returns when all is done
+    work(pool, worker)             for a worker: it runs until it is stopped
     stop(pool)                     ends all workers
 
-Every thread has a share of the parts, which it takes from one by one, so that it meets the same part of each tensor
-again and again and finds it in its cache; then it takes from the others' shares. The caller works too, and waits for
-parts, not for workers: it can finish alone. Each share is one word, `number of the job, end, next part`, changed by
-compare-and-exchange: a worker that comes late finds another number and changes nothing, and one that gets a part
-knows that its job is not finished, hence that the fields that describe it still hold.
+Every thread has a share of the parts and takes them one by one, so that it meets the same part of each tensor again and
+finds it in its cache. Then it takes parts from the shares of others. The caller works too, and waits for parts, not for
+workers, so that it can finish alone. Each share is one word, `number of the job, end, next part`, which is changed by
+compare-and-exchange. A late worker finds another number and changes nothing. A worker that gets a part knows that its
+job is not finished, so that the fields that describe the job are still valid.
 
-Who waits looks at one word in a tight loop for a while. Then a worker sleeps in a futex on the number of the job, and
-the caller gives way to other threads of the system. `syscall` of libc comes as a pointer: the code has no symbols that
-it does not define. Without it, the worker returns and its thread finds another way to sleep.
+Waiting threads first poll one word in a tight loop. Then a worker sleeps in a futex on the number of the job, and the
+caller yields to other threads of the system. `syscall` of libc is passed as a pointer, since the code has no undefined
+symbols. Without it, the worker returns, and its thread has to sleep in another way.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Pool:
         return self.field(position).load(i64)
 
     def share(self, worker: Value) -> Value:
-        """The address of the word of a worker's share."""
+        """The address of the word with a worker's share."""
         return self.pool.at(worker * layout.LINE + layout.NEXT, i64)
 
     def run(self, task: Value, data: Value, parts: Value) -> None:
@@ -89,7 +89,7 @@ class _Pool:
         self._wait_for(parts)
 
     def _wait_for(self, parts: Value) -> None:
-        """Wait until so many parts are done."""
+        """Wait until that many parts are done."""
         b, done = self.b, self.field(layout.DONE)
 
         def look(_: Value, left: Value) -> list[Value]:
@@ -104,7 +104,7 @@ class _Pool:
         b.repeat([b.atomic_load(done, i64), self.setting(layout.SPINS)], look, is_missing)
 
     def claim(self, worker: Value, job: Value) -> None:
-        """Do parts of a job as long as there are any, first those of the worker's own share."""
+        """Run parts of a job as long as there are any, first those of the worker's own share."""
         b, workers = self.b, self.setting(layout.WORKERS)
         task = b.atomic_load(self.field(layout.TASK), ptr, "monotonic")
         data = b.atomic_load(self.field(layout.DATA), ptr, "monotonic")
@@ -124,7 +124,7 @@ class _Pool:
             b.repeat([b.atomic_load(share, i64)], take, is_open)
 
     def work(self, worker: Value) -> Value:
-        """Wait for jobs and take part in them; says why it ended."""
+        """Wait for jobs and take part in them; returns why it ended."""
         b = self.b
 
         def step(seen: Value, _: Value) -> list[Value]:
@@ -143,7 +143,7 @@ class _Pool:
         return b.select(self._stopped().eq(0), b.constant(layout.IDLE, i32), b.constant(layout.STOPPED, i32))
 
     def _awaited(self, seen: Value) -> Value:
-        """The number of the job, once it differs from `seen` or the worker has looked often enough."""
+        """The number of the job, once it differs from `seen` or the worker has polled often enough."""
         b = self.b
 
         def look(_: Value, left: Value) -> list[Value]:
@@ -156,7 +156,7 @@ class _Pool:
         return b.repeat([self._epoch(), self.setting(layout.SPINS)], look, waits)[0]
 
     def _sleep(self, seen: Value) -> None:
-        """Sleep until the number of the job is not `seen` any more."""
+        """Sleep until the number of the job differs from `seen`."""
         b, sleepers = self.b, self.field(layout.SLEEPERS)
         b.atomic("add", sleepers, 1, i64)
         with b.when(self._epoch("seq_cst").eq(seen)):
@@ -171,7 +171,7 @@ class _Pool:
             self._system(layout.FUTEX, [self.b.address(self.field(layout.EPOCH)), _FUTEX_WAKE, every, 0])
 
     def stop(self) -> None:
-        """Let the workers end."""
+        """Make the workers end."""
         self.b.atomic_store(1, self.field(layout.STOP), i64)
         self.b.atomic("add", self.field(layout.EPOCH), 1, i32)
         self.b.call(_WAKE, [self.pool])
@@ -183,11 +183,11 @@ class _Pool:
         return self.b.atomic_load(self.field(layout.STOP), i64)
 
     def _sleeps(self) -> Value:
-        """Whether there is a system call to sleep with."""
+        """Whether a system call for sleeping is available."""
         return self.setting(layout.SYSCALL).ne(0)
 
     def _system(self, number: int, arguments: list[Value | int]) -> None:
-        """Call the system; its answer does not matter."""
+        """Call the system, and ignore its answer."""
         function = self.field(layout.SYSCALL).load(ptr)
         values = [self.b.index(argument) for argument in (self.setting(number), *arguments)]
         self.b.call_pointer(function, values, i64)

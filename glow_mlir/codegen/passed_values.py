@@ -1,4 +1,4 @@
-"""Which values a structured function gives to the arguments of regions and to the results of loops and branches."""
+"""The values that a structured function passes to the arguments of regions and to the results of loops and branches."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 Passed = Iterator[tuple[SSAValue, SSAValue]]
-"""An argument of a region or a result, and a value that it may be."""
+"""An argument of a region or a result, and one of its possible values."""
 
 
 def passed_values(op: Operation) -> Passed:
     """
-    What a loop or branch passes on, in pairs, each argument and result with every value that it may be.
+    The values that a loop or branch passes on: pairs of each argument and result with each of its possible values.
 
-    The number of a trip of `scf.for` is none of these: it is computed. Other operations pass nothing on.
+    The index of a `scf.for` is not among them, since it is computed. Other operations pass nothing on.
     """
     rule = _RULES.get(type(op))
     if rule is not None:
@@ -52,7 +52,7 @@ _RULES: Mapping[type[Operation], Callable[[Operation], Passed]] = {
 
 
 def _last_operands(block: Block) -> Sequence[SSAValue]:
-    """What the terminator of a block passes on."""
+    """The operands of a block's terminator."""
     end = block.last_op
     assert end is not None
     return end.operands

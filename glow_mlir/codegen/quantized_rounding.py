@@ -1,4 +1,4 @@
-"""Numbers of scalar bodies that become codes: rounded, shifted by a zero point, limited and converted in few steps."""
+"""Quantization in scalar bodies: numbers are rounded, shifted by a zero point, clamped and converted in few steps."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from glow_mlir.support.dataclass import dataclass
 _BYTE = 8
 
 _FAR = 2.0**30
-"""A number beyond all codes, which i32 holds."""
+"""A number beyond all quantized values that still fits i32."""
 
-_WIDEST_CODE = 16
-"""Bits of codes that f32 and i32 hold with any zero point of theirs."""
+_MAX_BITS = 16
+"""The maximum bits of quantized values, which f32 and i32 hold with any zero point."""
 
 
 @dataclass(frozen=True)
-class RoundedCode:
+class RoundedValue:
     """
-    What a conversion to integers gives: `number` rounded, ties to even, plus a zero point, limited, and 0 for NaN.
+    A conversion to quantized values: `number` rounded, ties to even, plus a zero point, clamped, and 0 for NaN.
 
-    `steps` are the operations between the number and the conversion, which nothing else needs. The zero point may be
+    `steps` are the operations between the number and the conversion, which have no other users. The zero point may be
     the scalar parameter of the number `parameter`, which is not 0.
     """
 
@@ -42,12 +42,12 @@ class RoundedCode:
     parameter: int | None = None
 
     @staticmethod
-    def of(op: Operation) -> RoundedCode | None:
-        """The code that an operation converts to; `None` for any other operation."""
+    def of(op: Operation) -> RoundedValue | None:
+        """The quantized value that an operation converts to; `None` for any other operation."""
         if not isinstance(op, arith.FPToSIOp | arith.FPToUIOp) or op.operands[0].type != f32:
             return None
         bits = type_info(op.results[0].type).bits
-        if bits > _WIDEST_CODE:
+        if bits > _MAX_BITS:
             return None
         signed = isinstance(op, arith.FPToSIOp)
         low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
@@ -56,7 +56,7 @@ class RoundedCode:
         while isinstance(step := value.owner, Operation) and value.has_one_use():
             steps.append(step)
             if isinstance(step, math.RoundEvenOp):
-                return RoundedCode(step.operands[0], zero_point, low, high, tuple(steps), parameter)
+                return RoundedValue(step.operands[0], zero_point, low, high, tuple(steps), parameter)
             known = _whole_number(step.operands[-1]) if len(step.operands) == 2 else None
             if known is None or zero_point:
                 return None
@@ -72,11 +72,14 @@ class RoundedCode:
         return None
 
     def emit(self, b: Builder, number: Value, op: Operation) -> Value:
-        """The code of `number`, as `op` converts it; bytes that are stored are packed some registers at once."""
+        """
+        The quantized value of `number`, as `op` converts it; bytes that are stored are packed, several registers at
+        once.
+        """
         if rounds_and_saturates(b.target, number.lanes):
             return b.cast(self._saturated(b, number), op.results[0].type)
         if self.low:
-            # What is no number has the code 0; where that is the least one, so has the least number.
+            # NaN becomes 0; if 0 is the lower bound, clamping does that.
             number = b.select(b.compare("uno", number, number), self._above(b, 0), number)
         is_near = abs(self.zero_point) <= NEAREST_CODES
         if is_near and _is_byte(op) and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
@@ -84,42 +87,42 @@ class RoundedCode:
         whole = b.round_to_i32(b.min(b.max(number, self._above(b, self.low)), self._above(b, self.high)))
         return b.cast(whole + self._added(b), op.results[0].type)
 
-    def _above(self, b: Builder, code: int) -> float | Value:
-        """How far a code is above the zero point, as f32."""
+    def _above(self, b: Builder, value: int) -> float | Value:
+        """The difference between a quantized value and the zero point, as f32."""
         if (number := self.parameter) is None:
-            return float(code - self.zero_point)
-        return b.once(("above", code, number), lambda: b.constant(float(code), f32) - b.scalar(number, f32))
+            return float(value - self.zero_point)
+        return b.once(("above", value, number), lambda: b.constant(float(value), f32) - b.scalar(number, f32))
 
     def _added(self, b: Builder) -> int | Value:
         """The zero point, as i32."""
         return self.zero_point if self.parameter is None else b.scalar(self.parameter, i32)
 
     def _saturated(self, b: Builder, number: Value) -> Value:
-        """The code of `number` as i32, rounded and limited by instructions of the core."""
+        """The quantized value of `number` as i32, rounded and clamped by instructions of the core."""
         if self.zero_point:
-            # They give 0 for what is no number, to which the zero point would be added.
-            least = self._above(b, 0)
-            number = b.select(b.compare("uno", number, number), least, number) if self.low else b.max(number, least)
+            # These instructions give 0 for NaN, and would then add the zero point.
+            zero = self._above(b, 0)
+            number = b.select(b.compare("uno", number, number), zero, number) if self.low else b.max(number, zero)
         return limit(b, round_saturating(b, number), self._added(b), self.low, self.high)
 
     def _packed(self, b: Builder, number: Value, signed: bool) -> Value:
-        """The code of `number` in bytes, of which that of no number is the least one."""
-        # A conversion to i32 gives the least integer for what is beyond.
+        """The quantized values of `number` as bytes; NaN gives the smallest one."""
+        # A conversion to i32 gives the smallest integer for numbers out of range.
         near = b.min(b.constant(_FAR, number.type), number)
         added = self.zero_point
         if (parameter := self.parameter) is not None:
             added = b.once(("half", parameter), lambda: b.cast(b.scalar(parameter, i32), i16))
-        codes = pack_to_bytes(b, b.round_to_i32(near), added, signed)
-        least, most = (-(1 << (_BYTE - 1)), (1 << (_BYTE - 1)) - 1) if signed else (0, (1 << _BYTE) - 1)
+        packed = pack_to_bytes(b, b.round_to_i32(near), added, signed)
+        lower, upper = (-(1 << (_BYTE - 1)), (1 << (_BYTE - 1)) - 1) if signed else (0, (1 << _BYTE) - 1)
         largest, smallest = (b.max, b.min) if signed else (b.umax, b.umin)
-        if self.low > least:
-            codes = largest(codes, self.low)
-        return smallest(codes, self.high) if self.high < most else codes
+        if self.low > lower:
+            packed = largest(packed, self.low)
+        return smallest(packed, self.high) if self.high < upper else packed
 
 
 def stores_bytes(block: Block) -> bool:
     """Whether a body rounds numbers to bytes that are stored and not read."""
-    return any(RoundedCode.of(op) is not None and _is_byte(op) and _is_stored(op) for op in own_operations(block))
+    return any(RoundedValue.of(op) is not None and _is_byte(op) and _is_stored(op) for op in own_operations(block))
 
 
 def _is_byte(op: Operation) -> bool:
@@ -127,11 +130,11 @@ def _is_byte(op: Operation) -> bool:
 
 
 def _is_stored(op: Operation) -> bool:
-    """Whether nothing in a body reads what an operation gives."""
+    """Whether a body only yields the result of an operation."""
     return all(isinstance(use.operation, YieldOp) for use in op.results[0].uses)
 
 
 def _whole_number(value: SSAValue) -> int | None:
-    """A constant of f32 that is a whole number as codes are; `None` for any other value."""
+    """The number of an f32 constant that is whole and in the range of quantized values; `None` for any other value."""
     owner = value.owner
     return whole_number(owner.value) if isinstance(owner, arith.ConstantOp) else None

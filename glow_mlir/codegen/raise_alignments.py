@@ -1,8 +1,8 @@
 """
-`raise-alignments`: alignments of accesses that follow from those of parameters; LLVM's own pass is not in llvmlite.
+`raise-alignments`: derives alignments of accesses from those of parameters; llvmlite lacks LLVM's own pass.
 
-Kernels say of an access that it is aligned to one element, which any array is. A device reads a vector at once only
-where it knows more.
+Kernels declare each access as aligned to one element, as any array is. A device reads a vector at once only if it knows
+more.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp, SelectOp
 from glow_mlir.ir.traversal import all_operations, own_operations
 from glow_mlir.support.dataclass import dataclass
 
-MOST = 16
-"""Bytes of the largest access: no larger alignment is asked about."""
+MAX_ALIGNMENT = 16
+"""Bytes of the largest access, and so the largest alignment that matters."""
 
 Factors = dict[SSAValue, int]
-"""Value → a power of two of which it is a multiple, `MOST` at most."""
+"""Value → a power of two that divides it, at most `MAX_ALIGNMENT`."""
 
 
 @dataclass(frozen=True)
 class RaiseAlignmentsPass(ModulePass):
     """
-    Let loads and stores of vectors in structured functions say how their addresses are aligned, as far as that follows
-    from what is promised of the parameters.
+    Raise the alignments of vector loads and stores in structured functions, as far as they follow from promises about
+    the parameters.
     """
 
     name = "raise-alignments"
@@ -67,7 +67,8 @@ class RaiseAlignmentsPass(ModulePass):
 
 def _raise(function: FuncOp) -> None:
     """
-    The largest fixed point: all values count as multiples of `MOST` at first, and as of less where they are of less.
+    Compute the largest fixed point: all values start as multiples of `MAX_ALIGNMENT`, and are lowered where they are
+    not.
     """
     factors = _of_parameters(function)
     ops = all_operations(function.body.block)
@@ -75,35 +76,35 @@ def _raise(function: FuncOp) -> None:
         pass
     for op in ops:
         if isinstance(op, LoadOp):
-            _say(op, op.operands[0], op.results[0].type, factors)
+            _raise_access(op, op.operands[0], op.results[0].type, factors)
         elif isinstance(op, StoreOp):
-            _say(op, op.operands[1], op.operands[0].type, factors)
+            _raise_access(op, op.operands[1], op.operands[0].type, factors)
 
 
-def _say(op: Operation, address: SSAValue, type_: Attribute, factors: Mapping[SSAValue, int]) -> None:
+def _raise_access(op: Operation, address: SSAValue, type_: Attribute, factors: Mapping[SSAValue, int]) -> None:
     info = type_info(type_)
     found = min(factors[address], info.lanes * info.bytes_in_memory)
-    said = op.properties.get("alignment")
-    if not isinstance(said, IntegerAttr):
+    declared = op.properties.get("alignment")
+    if not isinstance(declared, IntegerAttr):
         return  # LLVM then takes the alignment of the type.
-    if found.bit_count() == 1 and found > said.value.data:
+    if found.bit_count() == 1 and found > declared.value.data:
         op.properties["alignment"] = ALIGNMENTS[found]
 
 
 def _of_parameters(function: FuncOp) -> Factors:
-    """What is promised of the parameters."""
+    """The factors that are promised for the parameters."""
     attributes = function.properties.get("arg_attrs")
     promises = cast("ArrayAttr[Attribute]", attributes).data if isinstance(attributes, ArrayAttr) else ()
     found: Factors = {}
     for number, argument in enumerate(function.body.block.args):
         promise = promises[number] if number < len(promises) else None
         aligned = promise.data.get("llvm.align") if isinstance(promise, DictionaryAttr) else None
-        found[argument] = min(aligned.value.data, MOST) if isinstance(aligned, IntegerAttr) else 1
+        found[argument] = min(aligned.value.data, MAX_ALIGNMENT) if isinstance(aligned, IntegerAttr) else 1
     return found
 
 
 def _lower(ops: Sequence[Operation], factors: Factors) -> bool:
-    """Lower what is too large where all else is as it is said; whether anything was."""
+    """Lower factors that are too large if all others are right; returns whether any was."""
     is_lowered = False
     for op in ops:
         if not op.regions:
@@ -118,8 +119,8 @@ def _lower(ops: Sequence[Operation], factors: Factors) -> bool:
 
 
 def _set(factors: Factors, value: SSAValue, found: int) -> bool:
-    """Lower one value."""
-    if found >= factors.get(value, MOST + 1):
+    """Lower the factor of one value."""
+    if found >= factors.get(value, MAX_ALIGNMENT + 1):
         return False
     factors[value] = found
     return True
@@ -127,11 +128,11 @@ def _set(factors: Factors, value: SSAValue, found: int) -> bool:
 
 def _factor(op: Operation, factors: Mapping[SSAValue, int]) -> int:
     rule = _RULES.get(type(op))
-    return 1 if rule is None else min(MOST, rule(op, factors))
+    return 1 if rule is None else min(MAX_ALIGNMENT, rule(op, factors))
 
 
 def _at(factors: Mapping[SSAValue, int], value: SSAValue) -> int:
-    return factors.get(value, MOST)
+    return factors.get(value, MAX_ALIGNMENT)
 
 
 def _of_constant(op: Operation, factors: Mapping[SSAValue, int]) -> int:
@@ -141,10 +142,10 @@ def _of_constant(op: Operation, factors: Mapping[SSAValue, int]) -> int:
 
 def _power(number: int) -> int:
     """The largest power of two that divides a number."""
-    return number & -number if number else MOST
+    return number & -number if number else MAX_ALIGNMENT
 
 
-def _least(op: Operation, factors: Mapping[SSAValue, int]) -> int:
+def _smallest(op: Operation, factors: Mapping[SSAValue, int]) -> int:
     return min(_at(factors, value) for value in op.operands)
 
 
@@ -159,8 +160,8 @@ def _largest(op: Operation, factors: Mapping[SSAValue, int]) -> int:
 def _shifted(op: Operation, factors: Mapping[SSAValue, int]) -> int:
     by = op.operands[1].owner
     number = by.properties.get("value") if isinstance(by, ConstantOp) else None
-    places = number.value.data if isinstance(number, IntegerAttr) else 0
-    return _at(factors, op.operands[0]) << max(0, min(places, MOST.bit_length()))
+    bits = number.value.data if isinstance(number, IntegerAttr) else 0
+    return _at(factors, op.operands[0]) << max(0, min(bits, MAX_ALIGNMENT.bit_length()))
 
 
 def _chosen(op: Operation, factors: Mapping[SSAValue, int]) -> int:
@@ -180,19 +181,19 @@ def _address(op: Operation, factors: Mapping[SSAValue, int]) -> int:
 
 _RULES: Mapping[type[Operation], Callable[[Operation, Mapping[SSAValue, int]], int]] = {
     ConstantOp: _of_constant,
-    AddOp: _least,
-    SubOp: _least,
-    OrOp: _least,
-    XOrOp: _least,
-    URemOp: _least,
-    SExtOp: _least,
-    ZExtOp: _least,
-    TruncOp: _least,
-    AddrSpaceCastOp: _least,
+    AddOp: _smallest,
+    SubOp: _smallest,
+    OrOp: _smallest,
+    XOrOp: _smallest,
+    URemOp: _smallest,
+    SExtOp: _smallest,
+    ZExtOp: _smallest,
+    TruncOp: _smallest,
+    AddrSpaceCastOp: _smallest,
     MulOp: _product,
     AndOp: _largest,
     ShlOp: _shifted,
     SelectOp: _chosen,
     GEPOp: _address,
 }
-"""Operation → the factor of its result; that of all others is 1."""
+"""Operation → the factor of its result; it is 1 for all others."""

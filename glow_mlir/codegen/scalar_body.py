@@ -21,7 +21,7 @@ from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_m
 from glow_mlir.codegen.math.quotients import corrects_quotients, quotient_by_number, quotient_of_halves
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
-from glow_mlir.codegen.quantized_rounding import RoundedCode
+from glow_mlir.codegen.quantized_rounding import RoundedValue
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
 from glow_mlir.dialects.scalar_builder import FALLING
@@ -32,7 +32,7 @@ Emit = Callable[[Builder, Operation, list[Value]], Value]
 
 
 def _divide_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
-    """Division that neither traps on 0, which gives 0, nor on the smallest integer by -1, which wraps."""
+    """Division that does not trap: by 0 it gives 0, and the smallest integer by -1 wraps."""
     x, y = v
     special = b.compare("ule", y + 1, 1)
     quotient = signed_quotient(b, x, b.select(special, 1, y))
@@ -66,14 +66,14 @@ def _is_number(value: SSAValue) -> bool:
 
 
 def _number(value: SSAValue) -> float:
-    """The number that a constant is."""
+    """The number of a constant."""
     assert isinstance(value.owner, arith.ConstantOp)
     assert isinstance(value.owner.value, FloatAttr)
     return value.owner.value.value.data
 
 
 def _divisor(op: Operation) -> float | None:
-    """The number that an operation divides by; `None` where the code does not know it."""
+    """The number by which an operation divides; `None` if it is not known at compile time."""
     if not isinstance(op, arith.DivfOp) or not _is_number(op.rhs) or parameter_number(op.rhs) is not None:
         return None
     return float(numpy_dtype(op.rhs.type).type(_number(op.rhs)))
@@ -86,7 +86,7 @@ def _quotient(b: Builder, op: Operation, v: list[Value]) -> Value:
 
 
 def _maximum(b: Builder, op: Operation, v: list[Value]) -> Value:
-    # One instruction where the other operand cannot be NaN; the order keeps a NaN of the first.
+    # One instruction if the second operand cannot be NaN; the order keeps a NaN of the first.
     if _is_number(op.operands[1]):
         return b.select(b.compare("olt", v[0], v[1]), v[1], v[0])
     return b.maximum(v[0], v[1])
@@ -110,7 +110,7 @@ def _convert(signed: bool) -> Emit:
     def convert(b: Builder, op: Operation, v: list[Value]) -> Value:
         value, target = v[0], op.results[0].type
         if isinstance(target, BFloat16Type) and not value.info.is_float and value.info.bits > 16:
-            # All its digits, or what tells of them: those that f32 has would be rounded twice.
+            # Convert by way of f64, or of f32 rounded to odd: a rounded f32 would be rounded twice.
             if not (b.target.doubles and b.target.wide_integers):
                 return to_odd_f32(b, value, signed)
             value = b.cast(value, f64, signed=signed)
@@ -132,12 +132,12 @@ def _to_integer(signed: bool) -> Emit:
 
 
 def _bitcast(b: Builder, op: Operation, v: list[Value]) -> Value:
-    """Values of floats that are held as f32 become their bits or come from them."""
+    """Reinterpret bits; floats that are held as f32 are converted to their bits or from them."""
     return _of_bits(b, to_memory(b, v[0], op.operands[0].type), op.results[0].type)
 
 
 def _of_bits(b: Builder, stored: Value, element: Attribute) -> Value:
-    """What a body has of an element with the bits of another one, as memory has that."""
+    """An element as bodies hold it, from the bits of another element in memory."""
     return from_memory(b, b.bitcast(stored, in_memory(element)), element)
 
 
@@ -164,7 +164,7 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
 
 
 def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
-    """x to an integer power by squaring; a negative power gives 0 but for x = ±1."""
+    """x to an integer power, by squaring; a negative power gives 0 unless x = ±1."""
     x, y = v
     bits = v[0].info.bits
     one = x * 0 + 1
@@ -225,12 +225,12 @@ EMITTERS: dict[type[Operation], Emit] = {
     math.ExpOp: _exponential,
     math.IPowIOp: _integer_power,
 }
-"""Op → how it is emitted. Other ops of `math` on floats are in `scalar_math.MATH`."""
+"""Op → its emitter. Other ops of `math` on floats are in `scalar_math.MATH`."""
 
 
 def clipping_of(block: Block) -> float | None:
     """
-    The positive number at which, as at 0, a body clips its only argument, an f32; infinity where it clips at 0 alone.
+    The upper bound if a body only clips its only argument, an f32, to it and to 0; infinity if it clips only at 0.
 
     `None` for a body that does anything else.
     """
@@ -267,17 +267,17 @@ def _math_name(op: Operation) -> str:
 
 
 def count_chains(block: Block) -> int:
-    """How many mathematical functions a body has whose operations wait for each other."""
+    """The number of mathematical functions in a body whose operations depend on each other."""
     return sum(_math_name(op) in CHAINS for op in block.ops)
 
 
 def has_angles(block: Block) -> bool:
-    """Whether a body has functions of angles, whose vectors branch where an angle is large."""
+    """Whether a body has functions of angles, whose vectors branch if an angle is large."""
     return any(_math_name(op) in ("sin", "cos", "tan") for op in block.ops)
 
 
 def has_quotients(block: Block, target: Target) -> bool:
-    """Whether a body divides by a number, and vectors on a machine branch where a quotient is odd."""
+    """Whether a body divides by a number, and vectors on the target branch if a quotient is unusual."""
     return any(
         _divisor(op) is not None
         and not is_held_as_f32(op.results[0].type)
@@ -296,11 +296,11 @@ def emit_scalar_body(
     may_branch: bool = False,
 ) -> list[Value]:
     """
-    Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
+    Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; return the values of `outputs`.
 
-    Values of floats of 16 bits and less come and go as such, but are held as f32 that is rounded after each op; those
-    that the body uses from `around` it are held already. A body that `may_branch`, as in loops over elements, divides
-    by a number in fewer instructions.
+    Floats of at most 16 bits are passed and returned in their own types, but are held as f32 that is rounded after each
+    op; values from `around` the body are held that way already. A body that `may_branch`, as in loops over elements,
+    divides by a number in fewer instructions.
     """
     loaded: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     values = {**around, **{argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}}
@@ -318,16 +318,16 @@ def emit_scalar_ops(
     may_branch: bool = False,
 ) -> None:
     """
-    Emit scalar ops on `values`, as bodies hold them, and add their results there.
+    Emit scalar ops on `values`, as bodies hold them, and add their results to `values`.
 
-    `outputs` are what is stored, `loaded` has values as memory has them.
+    `outputs` are the values that are stored; `loaded` has values in their types in memory.
     """
     ops, stored = list(ops), set(outputs)
-    codes = {op: code for op in ops if (code := RoundedCode.of(op)) is not None}
-    skipped = {step for code in codes.values() for step in code.steps}
+    rounded = {op: value for op in ops if (value := RoundedValue.of(op)) is not None}
+    skipped = {step for value in rounded.values() for step in value.steps}
     for op in ops:
-        if (code := codes.get(op)) is not None:
-            values[op.results[0]] = code.emit(b, values[code.number], op)
+        if (conversion := rounded.get(op)) is not None:
+            values[op.results[0]] = conversion.emit(b, values[conversion.number], op)
         elif op.results and op not in skipped:
             result = op.results[0]
             if isinstance(op, arith.BitcastOp) and op.input in loaded:
@@ -336,7 +336,7 @@ def emit_scalar_ops(
                 value = quotient_by_number(b, values[op.operands[0]], divisor)
             else:
                 value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
-            # What is stored and not read is rounded when it is stored.
+            # A result that is only stored is rounded when it is stored.
             is_read = result not in stored or not result.has_one_use()
             if is_read and is_held_as_f32(result.type):
                 value = from_memory(b, to_memory(b, value, result.type), result.type)
@@ -352,6 +352,6 @@ def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Va
 
 
 def widest(block: Block, elements: Sequence[Attribute]) -> int:
-    """Bits of the widest value that a body or its operands hold; it fixes how many lanes fit a register."""
+    """Bits of the widest value that a body or its operands hold; it determines how many lanes fit a register."""
     types = [*elements, *(result.type for op in block.ops for result in op.results)]
     return max((8 * byte_width(held(type_)) for type_ in types if not is_bool(type_)), default=8)

@@ -1,4 +1,4 @@
-"""`scf-to-llvm`: from loops and branches of functions of the `llvm` dialect to blocks."""
+"""`scf-to-llvm`: converts loops and branches of functions of the `llvm` dialect to blocks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class ScfToLlvmPass(ModulePass):
     """
     Replace `scf.for`, `scf.while`, `scf.if` and `glow.return_if` by blocks and jumps of the `llvm` dialect.
 
-    Each loop is tested where its trips end, and in front of the first one unless constants say that it runs: what
-    computes the condition of a `scf.while` is there twice.
+    Each loop is tested at the end of its trips, and before the first one unless constants show that it runs. The
+    operations that compute the condition of a `scf.while` are therefore duplicated.
     """
 
     name = "scf-to-llvm"
@@ -39,7 +39,7 @@ class ScfToLlvmPass(ModulePass):
 
 
 def flattened(module: ModuleOp) -> ModuleOp:
-    """The module, whose functions, and those of modules in it, have blocks and jumps in the place of regions."""
+    """The module, after blocks and jumps have replaced the regions in its functions, and in those of modules in it."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp):
             flattened(op)
@@ -57,7 +57,7 @@ class _Flattening:
         self._body = body
 
     def append(self, ops: Iterable[Operation], block: Block) -> Block:
-        """Put operations at the end of a block, which some are at already; the block where they end."""
+        """Append operations to a block, which may contain some of them already; return the block where they end."""
         for op in ops:
             rule = _RULES.get(type(op))
             if rule is not None:
@@ -68,7 +68,7 @@ class _Flattening:
         return block
 
     def _behind(self, op: Operation, after: Block) -> Block:
-        """Remove an operation that blocks do the work of; `after` comes behind them, and has its results."""
+        """Remove an operation that blocks replace; `after` follows these, and its arguments are the results."""
         for result, argument in zip(op.results, after.args, strict=True):
             result.replace_all_uses_with(argument)
         op.detach()
@@ -77,7 +77,7 @@ class _Flattening:
         return after
 
     def _moved(self, region: Region) -> tuple[Block, Sequence[SSAValue]]:
-        """Move the block of a region into the function; the block where it ends, and what it yields."""
+        """Move the block of a region into the function; return the block where it ends, and the yielded values."""
         first = region.block
         region.detach_block(first)
         self._body.add_block(first)
@@ -85,7 +85,7 @@ class _Flattening:
         return last, _without_end(last)
 
     def for_loop(self, op: Operation, block: Block) -> Block:
-        """A loop that counts: in front of its first trip it is tested only where constants do not say that it runs."""
+        """Convert a counting loop; it is tested before its first trip only if constants do not show that it runs."""
         first, limit, step, *carried = op.operands
         (region,) = op.regions
         body, after = region.block, _after(op)
@@ -101,7 +101,7 @@ class _Flattening:
         return after
 
     def while_loop(self, op: Operation, block: Block) -> Block:
-        """A loop with a condition, which is tested in front of the first trip and at the end of each."""
+        """Convert a loop with a condition, which is tested before the first trip and at the end of each."""
         before, region = op.regions
         body, after = region.block, _after(op)
         self._test(before.block, tuple(op.operands), block, body, after)
@@ -110,7 +110,7 @@ class _Flattening:
         return after
 
     def _test(self, before: Block, values: Sequence[SSAValue], block: Block, body: Block, after: Block) -> None:
-        """Compute the condition of a loop for values, at the end of a block, and go on by it."""
+        """Compute the condition of a loop for `values`, at the end of a block, and branch by it."""
         known: dict[SSAValue, SSAValue] = dict(zip(before.args, values, strict=True))
         copies = Block([op.clone(known) for op in own_operations(before)])
         last = self.append(tuple(own_operations(copies)), block)
@@ -118,7 +118,7 @@ class _Flattening:
         _branch(last, condition, body, passed, after, passed)
 
     def branch(self, op: Operation, block: Block) -> Block:
-        """One of two pieces of code, or one that is left out."""
+        """Convert a branch of two regions, or of one."""
         ways, after = [region for region in op.regions if region.blocks], _after(op)
         yes, no = ways[0].block, ways[1].block if len(ways) > 1 else after
         _branch(block, op.operands[0], yes, (), no, ())
@@ -128,7 +128,7 @@ class _Flattening:
         return after
 
     def early_return(self, op: Operation, block: Block) -> Block:
-        """A block that returns, and one for what comes behind."""
+        """Convert a conditional return to a block that returns, and one for the operations that follow."""
         condition, *values = op.operands
         leave, after = Block([created(ReturnOp, values)]), _after(op)
         self._body.add_block(leave)
@@ -142,7 +142,9 @@ _RULES: Mapping[type[Operation], Callable[[_Flattening, Operation, Block], Block
     scf.IfOp: _Flattening.branch,
     ReturnIfOp: _Flattening.early_return,
 }
-"""Operation → what makes blocks of it at the end of a block; the block that is to come behind them."""
+"""
+Operation → the method that converts it at the end of a block, and returns the block for the operations that follow.
+"""
 
 
 def _after(op: Operation) -> Block:
@@ -151,7 +153,7 @@ def _after(op: Operation) -> Block:
 
 
 def _without_end(block: Block) -> Sequence[SSAValue]:
-    """Remove the terminator of a block; the operands that it had."""
+    """Remove the terminator of a block, and return its operands."""
     end = block.last_op
     assert end is not None
     operands = tuple(end.operands)
@@ -161,13 +163,13 @@ def _without_end(block: Block) -> Sequence[SSAValue]:
 
 
 def _runs(first: SSAValue, limit: SSAValue) -> bool:
-    """Whether constants say that a loop runs at least once."""
+    """Whether constants show that a loop runs at least once."""
     begin, behind = _number(first), _number(limit)
     return begin is not None and behind is not None and begin < behind
 
 
 def _number(value: SSAValue) -> int | None:
-    """The number that a constant is."""
+    """The number of a constant; `None` for any other value."""
     op = value.owner
     attribute = op.properties["value"] if isinstance(op, ConstantOp) else None
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None

@@ -1,9 +1,9 @@
 """
-A tile of an instruction: some indices of its parallel axes, computed by an instruction for itself.
+A tile of an instruction: some indices of its parallel axes, computed by a separate instruction.
 
-Where a kernel lacks an ability, tiles have it. A prologue is a stack that fills a scratch tile in front of the
-instruction, an epilogue one behind it; sizes that are known at run time only are the number of tiles, of which threads
-have shares. Bodies that the kernel applies itself stay with the instruction of the tile.
+Tiles add abilities that a kernel lacks. A prologue is a stack that fills a scratch tile before the instruction, an
+epilogue is one after it. Sizes that are known only at run time become the number of tiles, of which each thread has a
+share. Bodies that the kernel applies itself stay with the instruction of the tile.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CHOSEN = ("kernel", "partitions", "tiles", "operandSegmentSizes")
 @dataclass(frozen=True)
 class Tile:
     """
-    The instruction of `rows` indices of the last parallel axis, and of one of each other; the whole one where there is
-    no parallel axis.
+    The instruction for `rows` indices of the last parallel axis, and for one of each other axis; the whole instruction
+    if there is no parallel axis.
 
     Each body that is not `kept` by the instruction of the tile is a stack.
     """
@@ -47,7 +47,8 @@ class Tile:
         """
         The parallel axes of the instruction.
 
-        Those that move the first operand alone where a stack makes that: no element of it is made twice.
+        If a stack makes the first operand, these are only the axes that move it, so that none of its elements is made
+        twice.
         """
         found = self.op.unpacked().parallel_axes()
         if not self.is_staged("prologue"):
@@ -65,7 +66,7 @@ class Tile:
 
     @cached_property
     def operand_axes(self) -> dict[str, Sequence[Sequence[int | None]]]:
-        """For each operand of the whole, by name: which of its axes the parallel axes are."""
+        """For each operand of the whole instruction, by name: its axes that correspond to the parallel axes."""
         found: dict[str, list[Sequence[int | None]]] = {}
         whole: Sequence[int | None] = [None] * self.axes.count
         results = range(self.axes.count)
@@ -87,12 +88,12 @@ class Tile:
         return dict(found)
 
     def steps(self, name: str, number: int, value: SSAValue) -> Shape:
-        """By how many elements an index of each parallel axis moves an operand, which is that `number` of its name."""
+        """The strides of operand `number` of a name along the parallel axes."""
         strides = strides_of(value)
         return tuple(0 if axis is None else strides[axis] for axis in self._walked(name, number, value))
 
     def part(self, name: str, number: int, value: SSAValue) -> Buffer:
-        """The type of what the tile has of an operand."""
+        """The type of the tile's part of an operand."""
         sizes = list(sizes_of(value))
         for position, axis in enumerate(self._walked(name, number, value), 1):
             if axis is not None:
@@ -100,14 +101,16 @@ class Tile:
         return buffer_type(tuple(sizes), element_of(value), strides_of(value))
 
     def _walked(self, name: str, number: int, value: SSAValue) -> Iterator[int | None]:
-        """For each parallel axis, the axis of an operand that it is; `None` where the operand broadcasts along it."""
+        """
+        For each parallel axis, the corresponding axis of an operand; `None` where the operand broadcasts along it.
+        """
         sizes = sizes_of(value)
         for axis, extent in zip(self.operand_axes[name][number], self.extents, strict=True):
             yield None if axis is None or (sizes[axis] == 1 and extent != 1) else axis
 
     @cached_property
     def parts(self) -> dict[str, list[Buffer]]:
-        """What the tile has of each operand of the whole but of scratch, by name."""
+        """The tile's part of each operand of the whole instruction except scratch, by name."""
         found: dict[str, list[Buffer]] = {}
         for name, _, value in self.op.named_uses():
             if name != "scratch":
@@ -116,26 +119,26 @@ class Tile:
         return found
 
     def moved(self) -> list[Buffer]:
-        """What the tile has of each operand of which others have other parts."""
+        """The tile's parts of the operands that differ between tiles."""
         return [part for name, number, part in self._all_parts() if self.is_moved(name, number)]
 
     def unmoved(self) -> list[Buffer]:
-        """Each operand that all tiles read whole."""
+        """The operands that all tiles read whole."""
         return [part for name, number, part in self._all_parts() if not self.is_moved(name, number)]
 
     def _all_parts(self) -> Iterator[tuple[str, int, Buffer]]:
-        """Name, number and type of what the tile has of each operand."""
+        """Name, number and type of the tile's part of each operand."""
         for name, group in self.parts.items():
             for number, part in enumerate(group):
                 yield name, number, part
 
     def is_moved(self, name: str, number: int) -> bool:
-        """Whether other tiles have other parts of an operand."""
+        """Whether the parts of an operand differ between tiles."""
         return any(axis is not None for axis in self.operand_axes[name][number])
 
     @cached_property
     def staged(self) -> dict[str, Buffer]:
-        """The scratch tiles, by body: what holds the elements between its stack and the instruction."""
+        """The scratch tiles, by body: the buffers between its stack and the instruction."""
         found: dict[str, Buffer] = {}
         if self.is_staged("prologue"):
             first = self.parts[self.op.FIRST_INPUT][0]
@@ -146,7 +149,7 @@ class Tile:
         return found
 
     def is_staged(self, body: str) -> bool:
-        """Whether there is this body, and not as one of the instruction of the tile."""
+        """Whether the instruction has this body, and that of the tile does not."""
         return body in self.op.present_bodies and body not in self.kept
 
     def scratch(self) -> list[tuple[Shape, Attribute]]:
@@ -159,7 +162,7 @@ class Tile:
         return self.inner({})
 
     def inner(self, properties: Mapping[str, Attribute], scratch: Sequence[Buffer] = ()) -> DerivedInstruction:
-        """The instruction of the tile, with these properties and scratch of its own; constants are known as such."""
+        """The instruction of the tile, with these properties and this scratch; constants can still be recognized."""
         groups: dict[str, list[SSAValue]] = {}
         for name, _, value in self.op.named_uses():
             if name == "scratch":
@@ -171,7 +174,7 @@ class Tile:
         return self._without_staged({**groups, **scratch_groups}, properties, not self.axes.count)
 
     def whole(self) -> DerivedInstruction:
-        """The whole instruction for itself, without the bodies that are stacks of tiles."""
+        """The whole instruction as a separate one, without the bodies that are stacks of tiles."""
         groups: dict[str, list[SSAValue]] = {}
         for name, _, value in self.op.named_uses():
             groups.setdefault(name, []).append(_alike(value))
@@ -180,7 +183,9 @@ class Tile:
     def _without_staged(
         self, groups: Mapping[str, Sequence[SSAValue]], properties: Mapping[str, Attribute], is_whole: bool
     ) -> DerivedInstruction:
-        """The instruction on these operands, but for those of bodies that are stacks, with buffers in their place."""
+        """
+        The instruction on these operands; buffers replace bodies that are stacks, and the operands of these bodies.
+        """
         groups = dict(groups)
         for body, name in (("prologue", self.op.FIRST_INPUT), ("epilogue", self.op.FIRST_RESULT)):
             if self.is_staged(body):
@@ -205,10 +210,10 @@ class Tile:
 
     def stack(self, body: str) -> StackOp:
         """
-        The stack that is a body: from the operand, or what the instruction computes, to scratch, or what is stored.
+        The stack for a body: from the operand, or the instruction's result, to scratch, or the stored result.
 
-        Its operands are, of the prologue: the scratch tile, the first operand, further sources; of the epilogue: the
-        result, further targets, the scratch tile, further sources.
+        The operands of a prologue are the scratch tile, the first operand and further sources; those of an epilogue are
+        the result, further targets, the scratch tile and further sources.
         """
         found = self.op.prologue if body == "prologue" else self.op.epilogue
         assert found is not None
@@ -224,7 +229,7 @@ class Tile:
 
 
 def _alike(value: SSAValue) -> SSAValue:
-    """A value like a buffer, without uses: storage, or a view of it, tells as much, and others their type."""
+    """A value like a buffer, without uses: storage and views of it are cloned, of others only the type is kept."""
     owner = value.owner
     if isinstance(owner, WeightOp):
         return cloned_operation(owner).results[0]
@@ -234,7 +239,10 @@ def _alike(value: SSAValue) -> SSAValue:
 
 
 def _mapped(affine: AffineMap, axes: Sequence[int | None]) -> list[int | None]:
-    """Which axes of an operand of a body the parallel axes are, which are these of the body's index space."""
+    """
+    The axes of a body's operand that correspond to the parallel axes, which are given as axes of the body's index
+    space.
+    """
     positions = {
         expression.position: axis
         for axis, expression in enumerate(affine.results)

@@ -1,4 +1,6 @@
-"""`verify-structured`: functions of the `llvm` dialect have loops and branches, and no blocks to jump to."""
+"""
+`verify-structured`: checks that functions of the `llvm` dialect have loops and branches, and no blocks to jump to.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class VerifyStructuredPass(ModulePass):
     """
-    Check that a module has functions and globals of the `llvm` dialect alone, and that each function is one block,
-    which returns at its end, with `scf.for`, `scf.while`, `scf.if` and `glow.return_if` inside.
+    Check that a module has only functions and globals of the `llvm` dialect, and that each function is one block that
+    returns at its end, with `scf.for`, `scf.while`, `scf.if` and `glow.return_if` inside.
 
-    Loops count with integers; what regions yield fits what comes next.
+    Loops count with integers; values that regions yield have the types that are expected.
     """
 
     name = "verify-structured"
@@ -54,7 +56,7 @@ def _check_function(function: FuncOp) -> None:
 
 
 def _check_block(block: Block, given: Sequence[Attribute]) -> None:
-    """Check the operations of a block of a function that gives values of those types."""
+    """Check the operations of a block, in a function that returns values of those types."""
     for op in own_operations(block):
         rule = _RULES.get(type(op))
         if rule is not None:
@@ -74,7 +76,7 @@ def _check_while(op: Operation, given: Sequence[Attribute]) -> None:
     before, after = (region.block for region in op.regions)
     end = before.last_op
     if not isinstance(end, scf.ConditionOp):
-        raise CheckFailed(op, f"what is in front of 'do' ends with {scf.ConditionOp.name}")
+        raise CheckFailed(op, f"the region before 'do' has to end with {scf.ConditionOp.name}")
     passed = [value.type for value in end.args]
     _check_types(op, "its condition passes on", passed, after.arg_types)
     _check_types(op, "its condition passes on", passed, op.result_types)
@@ -89,7 +91,7 @@ def _check_if(op: Operation, given: Sequence[Attribute]) -> None:
             _check_types(op, "its branches yield", _yielded(op, block), op.result_types)
             _check_block(block, given)
     if op.results and not op.regions[1].blocks:
-        raise CheckFailed(op, "a branch with results has two regions")
+        raise CheckFailed(op, "a branch with results needs two regions")
 
 
 def _check_return(op: Operation, given: Sequence[Attribute]) -> None:
@@ -109,7 +111,7 @@ _RULES: Mapping[type[Operation], Callable[[Operation, Sequence[Attribute]], None
     ReturnOp: _check_return,
     ReturnIfOp: _check_return_if,
 }
-"""Operation → what is checked of it besides what its verifier does, in a function that gives values of those types."""
+"""Operation → its check beyond that of its verifier, in a function that returns values of those types."""
 
 
 def _yielded(op: Operation, block: Block) -> Sequence[Attribute]:

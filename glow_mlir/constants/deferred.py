@@ -410,9 +410,7 @@ class Packed(Deferred):
             return source.part(axis, begin, end)
         size = source.shape[axis] // sections
         offsets = (section * size for section in range(sections))
-        return np.concatenate(
-            [source.part(axis, normal_path + begin, normal_path + end) for normal_path in offsets], axis=axis
-        )
+        return np.concatenate([source.part(axis, offset + begin, offset + end) for offset in offsets], axis=axis)
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)
@@ -422,5 +420,5 @@ class Packed(Deferred):
         # Arrays that cannot be computed in parts are computed once, beforehand.
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
         for begin, end in source.spans(axis, unit, self.blocks.sections):
-            normal_path = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
-            self.layout.write(self._part_of(source, begin, end), target[normal_path])
+            packed = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
+            self.layout.write(self._part_of(source, begin, end), target[packed])

@@ -1,5 +1,5 @@
 """
-The weight store: constants by digest, process-wide, and the weight file beside a textual module.
+The weight store: constants by digest, process-wide, and the weight file next to a textual module.
 
 An array stays in the store as long as something refers to it, such as a module by its digests.
 

@@ -59,14 +59,14 @@ from glow_mlir.xdsl_patches.operations import cloned_region
 @dataclass(frozen=True)
 class GlowHighToGlowLowPass(ModulePass):
     """
-        Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
-        operator, a branch or loop for each.
+    Convert each function of `glow_high` to one of `glow_low`: a buffer for each tensor, an instruction for each
+    operator, a branch or loop for each.
 
     Weights are declared first; allocations live until the end of the function. A reshape or storage cast is a view,
-    but for reshapes that merge or split sizes that are known at run time only. A save is a copy; so is a read of state
-    whose value is still used when the state has changed. Instructions whose algorithms may combine rows say which of
-    them are of one sample (`samples`), unless sizes are known at run time only: each may then be of another one.
-    Of the functions of a module for several devices, those that call the others become host programs.
+    except for reshapes that merge or split sizes that are known only at run time. A save is a copy; so is a read of
+    state whose value is still used after the state has changed. Instructions whose algorithms may combine rows record
+    which rows belong to one sample (`samples`), unless sizes are known only at run time: each row may then belong to
+    another one. In a module for several devices, functions that call others become host programs.
     """
 
     name = "glow-high-to-glow-low"
@@ -83,7 +83,7 @@ class GlowHighToGlowLowPass(ModulePass):
 
 @dataclass
 class FunctionConversion:
-    """The conversion of one function: which buffer each tensor became."""
+    """The conversion of one function, with the buffer of each tensor."""
 
     source: FuncOp
     storage: Storage
@@ -93,10 +93,10 @@ class FunctionConversion:
     program: list[Operation] = field(default_factory=list[Operation])
     samples: Mapping[SSAValue, Samples] = field(default_factory=dict[SSAValue, Samples])
     strides: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
-    """Strides of inputs that are laid out as outputs."""
+    """Strides of inputs that are laid out like outputs."""
 
     def run(self) -> LowFuncOp:
-        """The converted function."""
+        """Convert the function."""
         source = self.source
         if has_static_sizes(source, self.storage):
             self.samples = samples_of(source, self.storage)
@@ -108,7 +108,7 @@ class FunctionConversion:
         return target
 
     def _converted(self, block: Block, finish: Callable[[], None] = lambda: None) -> list[Operation]:
-        """What a block becomes; `finish` adds to it, before it frees what it has allocated."""
+        """Convert a block; `finish` appends to it, before its allocations are freed."""
         around, self.program = self.program, []
         for op in own_operations(block):
             try:
@@ -163,7 +163,7 @@ class FunctionConversion:
 
     def _save(self, op: SaveOp) -> None:
         target, source = self.weight(op.storage_name, op), self.buffers[op.input]
-        if root_of(source) is not target:  # State that is saved as it was read is where it belongs.
+        if root_of(source) is not target:  # State that is saved unchanged is there already.
             self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _view(self, op: HighOp) -> None:
@@ -172,7 +172,7 @@ class FunctionConversion:
         if not splits_alike(sizes_of(source), sizes):
             self._instruction(op)
             return
-        # All that moves, and all that it moves in, is dense.
+        # Buffers that move are dense, and so are those in which they move.
         dense = contiguous_strides(tuple(map(largest, sizes)))
         strides, offset = (dense, offset_of(source)) if moves_of(source) else (None, 0)
         view = part_of(source, buffer_type(sizes, element, strides, offset), op.location)
@@ -192,7 +192,9 @@ class FunctionConversion:
         self.program.append(instruction)
 
     def _call(self, op: CallOp) -> None:
-        """What a partition writes is in the memory of its device, but for outputs, which it writes where they are."""
+        """
+        Convert a call: results are in the memory of the callee's device, except outputs, which it writes directly.
+        """
         callee = op.function(self.storage.module)
         assert callee is not None
         device = "" if callee.device is None else callee.device.data
@@ -208,7 +210,7 @@ class FunctionConversion:
         self.program.append(LowCallOp.to(op.callee_name, targets, sources, device, op.location))
 
     def _branch(self, op: IfOp) -> None:
-        """Both regions write what they yield to the buffers of the results."""
+        """Convert a branch: both regions write the values that they yield to the buffers of the results."""
         results = [self._allocate(result, op.location) for result in op.results]
         branch = LowIfOp.of(self.buffers[op.condition], op.location)
         for region, target in zip(op.regions, branch.regions, strict=True):
@@ -217,10 +219,11 @@ class FunctionConversion:
 
     def _loop(self, op: LoopOp) -> None:
         """
-        A buffer for each value that the loop carries, which begins with the initial one and ends as the result.
+        Convert a loop, with a buffer for each carried value, which starts with the initial value and ends as the
+        result.
 
-        Each trip copies what it yields there at its end. So it is with the condition, and with the number of the trip
-        where that is used. Windows move over the tensors of which each trip reads or writes a row.
+        At its end, each trip copies the values that it yields to these buffers, and to that of the condition; it also
+        counts trips if their number is used. Windows move over the tensors of which each trip reads or writes a row.
         """
         carried = [
             self._initialized(value, argument, op) for value, argument in zip(op.initial, op.carried, strict=True)
@@ -251,7 +254,7 @@ class FunctionConversion:
             self._keep(result, buffer)
 
     def _window(self, buffer: SSAValue, rows: Rows, loop: LowLoopOp) -> WindowOp:
-        """The row that each trip of a loop has of a dense buffer, which may move with loops around."""
+        """The row of a dense buffer that each trip of a loop uses; the buffer may move with enclosing loops."""
         trips, *sizes = sizes_of(buffer)
         shape = tuple(map(largest, sizes))
         step = math.prod(shape)
@@ -261,13 +264,13 @@ class FunctionConversion:
         return WindowOp.of(root_of(buffer), moves, type_, loop.location)
 
     def _initialized(self, initial: SSAValue, argument: SSAValue | None, op: LoopOp) -> SSAValue:
-        """A buffer for what a loop carries, with what it begins with."""
+        """A buffer for a carried value, which starts with the initial value."""
         buffer = self._allocate(initial if argument is None else argument, op.location, keep=argument is not None)
         self.program.append(CopyOp.of(buffer, self.buffers[initial], location=op.location))
         return buffer
 
     def _counter(self, op: LoopOp) -> SSAValue:
-        """A buffer that counts trips, with the number 0."""
+        """A buffer that counts trips, initialized with 0."""
         counter = self._allocate(op.index, op.location)
         self._zero(counter, op.location)
         return counter
@@ -280,9 +283,9 @@ class FunctionConversion:
 
     def _carry(self, yielded: Sequence[SSAValue], targets: Sequence[SSAValue], op: Operation) -> None:
         """
-        Copy what a region yields to buffers around it, as if at once.
+        Copy the values that a region yields to buffers outside, as if all at once.
 
-        What is read is copied before it is overwritten; where that goes in circles, by way of another buffer.
+        Each source is copied before it is overwritten; cycles are broken by another buffer.
         """
         sources = [self.buffers[value] for value in yielded]
         left = [(source, target) for source, target in zip(sources, targets, strict=True) if source is not target]
@@ -298,7 +301,7 @@ class FunctionConversion:
             self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _allocate(self, tensor: SSAValue, location: LocationAttr, keep: bool = True) -> SSAValue:
-        """A buffer of a tensor's type; `keep` makes it the tensor's."""
+        """Allocate a buffer of a tensor's type; with `keep`, it becomes the tensor's buffer."""
         allocation = AllocOp.of(buffer_type(sizes_of(tensor), element_of(tensor)), location)
         self.program.append(allocation)
         if keep:
@@ -312,16 +315,16 @@ class FunctionConversion:
 
 def splits_alike(source: Sizes, result: Sizes) -> bool:
     """
-    Whether a reshape from one to the other leaves elements where they are in buffers for the largest shapes.
+    Whether a reshape from one to the other leaves elements in place in buffers for the largest shapes.
 
-    It does where each axis of a size that is known at run time only stays one, and others split and merge between
+    It does if each axis whose size is known only at run time stays an axis, and other axes split and merge between
     these.
     """
     return _runs_of_numbers(source) == _runs_of_numbers(result)
 
 
 def _runs_of_numbers(sizes: Sizes) -> list[Size]:
-    """The sizes with neighbours that are numbers multiplied."""
+    """The sizes, with neighbouring numbers multiplied."""
     runs: list[Size] = [1]
     for size in sizes:
         if isinstance(size, int):
@@ -332,17 +335,17 @@ def _runs_of_numbers(sizes: Sizes) -> list[Size]:
 
 
 def has_static_sizes(function: FuncOp, storage: Storage) -> bool:
-    """Whether all sizes in a function are numbers: symbols come from what it is bound to, or are bound inside."""
+    """Whether all sizes in a function are numbers: symbols come from its bindings, or are bound inside."""
     bound = all(has_static_shape(storage.by_name[name].tensor_type) for name in function.binding_names)
     return bound and not any(isinstance(op, BindSymbolOp) for op in operations(function))
 
 
 def extended_strides(function: FuncOp, storage: Storage) -> dict[str, Shape]:
     """
-    Input that an output begins with → the strides of the output: both can be in one memory.
+    Input that an output begins with → the strides of the output, so that both can share memory.
 
-    So it is with what grows from call to call, such as the keys and values of a decoder, where its size along the axis
-    along which others follow is known at run time only.
+    This is for values that grow from call to call, such as the keys and values of a decoder, if the size of the growing
+    axis is known only at run time.
     """
     found: dict[str, Shape] = {}
     for save in own_operations(function.block):

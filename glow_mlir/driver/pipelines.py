@@ -343,26 +343,26 @@ OPTIMIZED = Stage.of(
     "sink-transposes",  # The transposes of NCHW models meet, and cancel.
     "sink-reshapes",  # So do reshapes.
     "fold-constants",  # Transposes that met a constant.
-    "cse",  # Formulas are matched where equal parts are one.
+    "cse",  # Formulas are matched after equal parts are merged.
     "recognize-activations",
     "recognize-softmax",
     "recognize-normalization",
-    "fold-transposes-into-matmul",  # What is left in front of matrix products.
-    "merge-pads",  # Into the convolutions and pools behind them; before arithmetic behind cut results is folded.
+    "fold-transposes-into-matmul",  # Transposes that are left before matrix products.
+    "merge-pads",  # Into the following convolutions and pools; before arithmetic on cropped results is folded.
     "fold-into-weights",  # After transposes no longer stand between a convolution and its normalization.
-    "merge-arithmetic",  # Chains of it that no weights took in.
-    "recognize-attention",  # After what scales queries went into weights.
+    "merge-arithmetic",  # Chains that were not folded into weights.
+    "recognize-attention",  # After scales of queries are folded into weights.
     "simplify-convolutions",
-    "flatten-convolutions",  # After taps that meet nothing are gone.
+    "flatten-convolutions",  # After taps that only meet padding are gone.
     "merge-matmuls",
-    "recognize-grouped-products",  # For operators that are not quantized by now.
-    "remove-identity-clips",  # By the range of what they clip.
+    "recognize-grouped-products",  # For operators that are not quantized yet.
+    "remove-identity-clips",  # By the range of their operands.
     "raise-clips",  # To the producers of values, whose epilogues they become.
     "sink-conversions",
     "fold-quantization",  # Quantizations that transposes have left.
-    "canonicalize",  # What the folded forms made trivial.
-    "deduplicate",  # Equal constants, so that what reads them is equal.
-    "cse",  # Last, where equal operators look equal.
+    "canonicalize",  # Operators that folding made trivial.
+    "deduplicate",  # Equal constants, so that their users are equal.
+    "cse",  # Last, when equal operators look equal.
     "remove-unused-storage",  # Constants that folding replaced.
 )
 """The graph after the optimization that every backend shares."""
@@ -397,20 +397,20 @@ LOWERED = Stage.of(
     "lowered",
     "bin-trees",  # By whether the target has vectors.
     "lower-quantization",  # Quantized products become products of integers, which backends execute.
-    "lower",  # What the backend does not execute, in simpler operators.
-    "expand-powers",  # Cheaper than the functions that kernels have for them.
+    "lower",  # Operators that the backend does not execute, in simpler ones.
+    "expand-powers",  # Cheaper than the functions of kernels.
     "sink-clips",  # If they are not fused into products for free.
-    "sink-transposes",  # Those of lowerings that need another layout.
-    "fold-transposes-into-pools",  # Those that met none, and stand around a pool alone.
+    "sink-transposes",  # Transposes of lowerings that need another layout.
+    "fold-transposes-into-pools",  # Transposes that are left around single pools.
     "canonicalize",  # Lowerings emit general forms.
-    "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.
-    "sink-from-loops",  # So are those of rows that they stack.
-    "unroll-loops",  # Short ones, whose indices then are constants.
-    "simplify-control-flow",  # Layouts of what loops carry: transposes have come down to where trips end.
+    "hoist-from-loops",  # Products have the backend's form, and their rows are computed at once.
+    "sink-from-loops",  # So are products of rows that loops stack.
+    "unroll-loops",  # Short loops, whose indices become constants.
+    "simplify-control-flow",  # Layouts of carried values: transposes have moved to the ends of trips.
     configured("fold-constants", quantized=True),  # Weights of lowerings, and quantized constants without kernels.
-    "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
+    "fold-into-weights",  # Scales and shifts that lowerings left after convolutions.
     "cse",  # Equal parts of lowered operators.
-    "lower",  # What folding made anew.
+    "lower",  # Operators that folding created.
     "remove-unused-storage",  # Constants that folding replaced.
     "verify-lowered",
 )
@@ -436,12 +436,12 @@ STACKED = Stage.of(
     "decompose-data-movement",  # Concatenations, slices, pads and transposes become copies between views.
     "eliminate-copies",  # Stacks then read and write where copies did.
     "stack",  # Elementwise instructions in one loop.
-    "fuse-epilogues",  # Stacks behind the instructions that feed them.
-    "fuse-prologues",  # The others, in front of those that read them.
-    configured("eliminate-copies", inside=True),  # Stacks work in place on what loops carry.
-    "tile-lines",  # What is left of large results, in the cache.
-    "share-buffers",  # After fusion, which says what works in place.
-    "eliminate-dead-stores",  # What sharing and fusion left without a reader.
+    "fuse-epilogues",  # Stacks after the instructions that feed them.
+    "fuse-prologues",  # Other stacks before the instructions that read them.
+    configured("eliminate-copies", inside=True),  # Stacks work in place on carried values.
+    "tile-lines",  # Large results that are left, so that they stay in the cache.
+    "share-buffers",  # After fusion, which determines what works in place.
+    "eliminate-dead-stores",  # Stores that sharing and fusion left without readers.
     "shorten-lifetimes",  # Loops free buffers earlier than their parts did.
     "verify-low",
 )

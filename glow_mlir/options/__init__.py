@@ -1,1 +1,1 @@
-"""What users may choose, each choice declared once: flags, keywords, options of passes, keys and documents follow."""
+"""Options of users, each declared once: flags, keywords, options of passes, keys and documents follow from these."""

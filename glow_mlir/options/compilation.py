@@ -1,4 +1,4 @@
-"""How models are compiled, as users say it in any tool, and of a session."""
+"""Options of compilation, shared by all tools and sessions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from glow_mlir.options.quantization import Quantization
 
 FULL_PRECISION = "f32"
-"""The precision in which models compute as they are."""
+"""The precision of models as they are."""
 
 WEIGHTS: Mapping[str, int] = {"int8": 8, "int4": 4}
-"""Precision of weights alone → bits of their quantized values, of which blocks have a scale."""
+"""Precision of weights alone → bits of their quantized values, which have a scale for each block."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,15 +34,15 @@ class ModelOptions(Options):
     )
     strict: bool = option(
         False,
-        "refuse what an ONNX model says wrongly, such as shapes of outputs that its nodes do not give, which is a "
-        "warning otherwise",
+        "reject wrong declarations of an ONNX model, such as output shapes that contradict its nodes, instead of a "
+        "warning",
         flag=Flag("--strict"),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompilationOptions(Options):
-    """What is said of a compilation, whatever the machine; `fields` are what is said of the target of its functions."""
+    """The options of a compilation on any machine; `fields` override the target of its functions."""
 
     GROUP = "compilation"
 
@@ -61,7 +61,7 @@ class CompilationOptions(Options):
         is_keyword=False,
     )
     profile: bool = option(False, "keep the time of each instruction", within="--profile")
-    disable: Sequence[str] = option((), "passes to leave out, wherever they stand", within="--disable-passes")
+    disable: Sequence[str] = option((), "passes to leave out, at all their occurrences", within="--disable-passes")
     precision: str = option(
         FULL_PRECISION,
         "the type in which f32 values are computed and stored",

@@ -1,7 +1,7 @@
 """
-An option is declared once: as a field of a frozen dataclass that says all there is to know of it.
+Options are declared once: as fields of a frozen dataclass that describe them completely.
 
-`option` gives such a field, and `declared` what is declared of those of a class. Whoever takes options asks it: passes
+`option` makes such a field, and `declared` returns the declarations of a class. All users of options read these: passes
 (`takes`, `may_say`), tools, sessions, the text of targets, the cache, and docs/options.md.
 """
 
@@ -19,14 +19,14 @@ from glow_mlir.support.option_types import FLAG, NAMES, NUMBER, PATH, TEXT, WORD
 SomeClass = TypeVar("SomeClass", bound=type)
 
 KEY = "option"
-"""Where the metadata of a field has its `Option`."""
+"""The key of the `Option` in the metadata of a field."""
 
 
 class Domain(Protocol):
-    """The values of its type that an option may have."""
+    """The values of its type that an option accepts."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise `OptionError` for another."""
+        """Raise `OptionError` for any other value."""
         ...
 
     def __str__(self) -> str:
@@ -35,12 +35,12 @@ class Domain(Protocol):
 
 
 def short_number(number: int) -> str:
-    """A number, short where it is a large power of two."""
+    """A number, abbreviated if it is a large power of two."""
     return f"2^{number.bit_length() - 1}" if number > 1 << 10 and number.bit_count() == 1 else str(number)
 
 
 class Range(NamedTuple):
-    """Whole numbers from `least` to `most`, which are no `noun` outside of it."""
+    """Whole numbers from `least` to `most`; others are no `noun`."""
 
     least: int
     most: int
@@ -60,7 +60,7 @@ class Range(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Some words; an empty one stands for no choice."""
+    """A list of words; the empty word stands for no choice."""
 
     words: tuple[str, ...]
 
@@ -70,7 +70,7 @@ class Words(NamedTuple):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Those that are not empty."""
+        """The words that are not empty."""
         return tuple(filter(None, self.words))
 
     def __str__(self) -> str:
@@ -81,15 +81,15 @@ class Flag(NamedTuple):
     """How tools spell an option."""
 
     name: str
-    """Such as `--threads`."""
+    """The flag, such as `--threads`."""
     what: str = ""
-    """What stands for its value in a help text, where these are no words."""
+    """The placeholder for its value in help texts, unless the values are words."""
     also: str = ""
-    """What the flag takes besides, or how."""
+    """A note about further values of the flag, or about their spelling."""
     default_text: str = ""
-    """What holds where it is not given, in words."""
+    """The default in words."""
     opposite: str = ""
-    """What the flag does, where that is to turn the option off."""
+    """The help text of a flag that turns the option off."""
 
     @property
     def destination(self) -> str:
@@ -98,26 +98,28 @@ class Flag(NamedTuple):
 
 
 class Option(NamedTuple):
-    """What is declared of an option beside its name, its type and its default."""
+    """The declaration of an option, besides its name, type and default."""
 
     help: str
-    """What it says, in a sentence without a period."""
+    """The help text: a sentence without a period."""
     domain: Domain | None = None
-    """The values that it may have, where these are not all of its type."""
+    """The values that it accepts, if not all of its type."""
     kind: Kind | None = None
-    """What it takes from a caller without a type checker, where its type does not say it."""
+    """The values that it accepts from callers without a type checker, if its type does not determine them."""
     flag: Flag | None = None
-    """How tools spell it, where they have a flag for it that follows from the declaration."""
+    """How tools spell it, if they have a flag that follows from the declaration."""
     within: str = ""
-    """The flag by which tools say it otherwise: with other numbers or names in it, or the opposite."""
+    """
+    The flag by which tools set it in another way: with other numbers or names in it, or with the opposite meaning.
+    """
     is_keyword: bool = True
-    """Whether sessions have a keyword of its name; for options of targets, where there is a flag."""
+    """Whether sessions have a keyword of its name; for options of targets, if they have a flag."""
     is_key: bool = True
     """Whether an artifact depends on it."""
 
 
 def option(default: Any = dataclasses.MISSING, help: str = "", **declared: Any) -> Any:
-    """A field of a dataclass that is an option: its default, what it says, and what else `Option` has."""
+    """A dataclass field that is an option: its default, its help text, and other fields of `Option`."""
     metadata = {KEY: Option(help, **declared)}
     if callable(default):
         return dataclasses.field(default_factory=default, metadata=metadata)
@@ -125,49 +127,49 @@ def option(default: Any = dataclasses.MISSING, help: str = "", **declared: Any) 
 
 
 class Declared(NamedTuple):
-    """An option with its name, and what the class says of it that declares it."""
+    """An option with its name and its declaration in a class."""
 
     name: str
     owner: type[Options]
     """The class that declares it."""
     default: Any
-    """`MISSING` where there is none."""
+    """`MISSING` if there is none."""
     option: Option
 
     @property
     def group(self) -> str:
-        """The kind of option: what it is about."""
+        """The group of the option."""
         return self.owner.GROUP
 
     @property
     def annotation(self) -> str:
-        """The type of its values, but for that of `None`, as the class spells it."""
+        """The type of its values as the class spells it, without `None`."""
         return str(self.owner.__annotations__[self.name]).removesuffix(" | None")
 
     @property
     def keyword_type(self) -> str:
-        """The type of a keyword of its name: lists of names may be of any type, and `None` gives the default."""
+        """The type of its keyword: a list of names may be any sequence, and `None` stands for the default."""
         listed = self.annotation.replace("tuple[str, ...]", "Sequence[str]")
         return f"{listed} | None" if self.kind.is_optional else listed
 
     @property
     def keyword_default(self) -> Any:
-        """The value of a keyword of its name that is not given."""
+        """The value of its keyword if it is not given."""
         return None if self.kind.is_optional else self.default
 
     @property
     def kind(self) -> Kind:
-        """What it may be, as a test and in words."""
+        """The accepted values, as a test and in words."""
         return self.option.kind or _FORMS[self.annotation][0]
 
     @property
     def type(self) -> Any:
-        """The type that it has as an option of a pass, of which there are few; `None` where it can be none."""
+        """Its type as an option of a pass, which has few types; `None` if it cannot be one."""
         return _FORMS.get(self.annotation, (None, None))[1]
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that it may be; empty where it is none of a few."""
+        """The words that it accepts; empty if it has no list of words."""
         return self.option.domain.named if isinstance(self.option.domain, Words) else ()
 
 
@@ -180,14 +182,16 @@ _FORMS: Mapping[str, tuple[Kind, Any]] = {
     "Mapping[str, str]": (WORDS_BY_NAMES, tuple[str, ...]),
     "str | os.PathLike[str]": (PATH, str),
 }
-"""Type of an option, as classes spell it → what it takes from callers without a type checker; its type in passes."""
+"""
+Type of an option, as classes spell it → the accepted values from callers without a type checker; its type in passes.
+"""
 
 
 class Options:
-    """A group of options: a frozen dataclass whose fields are declared by `option`, and are checked."""
+    """A group of options: a frozen dataclass whose fields are declared by `option`, and checked."""
 
     GROUP: ClassVar[str]
-    """What the options are about: `machine`, `policy`, `limit`, `linking` …"""
+    """The subject of the options: `machine`, `policy`, `limit`, `linking` …"""
 
     def __post_init__(self) -> None:
         for name, item in declared(type(self)).items():
@@ -197,7 +201,7 @@ class Options:
 
 @cache
 def declared(kind: type[Any]) -> Mapping[str, Declared]:
-    """Name → option, of a class and those it derives from, in their order."""
+    """Name → option, for a class and its bases, in their order."""
     owners = {name: owner for owner in reversed(kind.__mro__) for name in vars(owner).get("__annotations__", {})}
     found: dict[str, Declared] = {}
     for field in dataclasses.fields(kind):
@@ -209,18 +213,18 @@ def declared(kind: type[Any]) -> Mapping[str, Declared]:
 
 def may_say(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
     """
-    Give a pass an option for each of some groups, before it becomes a dataclass: one that is `None` says nothing.
+    Give a pass the options of some groups, before it becomes a dataclass; `None` means that one is not given.
 
-    What the class has already stays as it is.
+    Fields that the class already has are kept.
     """
     return _with_fields(groups, lambda item: (item.type | None, None))
 
 
 def takes(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
     """
-    Give a pass an option for each of some groups, with its default, before it becomes a dataclass.
+    Give a pass the options of some groups, with their defaults, before it becomes a dataclass.
 
-    One without a default is `None` where it is not given. Lists and words by names are tuples of texts.
+    An option without a default is `None` if it is not given. Lists, and words by names, are tuples of texts.
     """
 
     def field(item: Declared) -> tuple[Any, Any]:
@@ -233,7 +237,9 @@ def takes(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
 def _with_fields(
     groups: Sequence[type[Options]], field: Callable[[Declared], tuple[Any, Any]]
 ) -> Callable[[SomeClass], SomeClass]:
-    """Adds fields to a class that is no dataclass yet: `field` says the type and the default of each option."""
+    """
+    A decorator that adds fields to a class that is not yet a dataclass; `field` returns type and default of an option.
+    """
 
     def added(kind: SomeClass) -> SomeClass:
         known = {name: field(item) for group in groups for name, item in declared(group).items()}
@@ -247,7 +253,9 @@ def _with_fields(
 
 
 def parameter(value: Any) -> Any:
-    """The value of an option as a pass has it: paths are texts, lists are tuples, words by names `NAME=WORD`."""
+    """
+    The value of an option in the form of passes: paths are texts, lists are tuples, words by names are `NAME=WORD`.
+    """
     if isinstance(value, Mapping):
         return tuple(f"{name}={word}" for name, word in cast("Mapping[str, str]", value).items())
     if isinstance(value, os.PathLike):
@@ -256,13 +264,13 @@ def parameter(value: Any) -> Any:
 
 
 def parameters(value: Options) -> dict[str, Any]:
-    """The options of a pass that stand for a group, as a pipeline has them; empty lists are left out."""
+    """The options of a pass for a group, in the form of pipelines; empty lists are left out."""
     found = {name: parameter(getattr(value, name)) for name in declared(type(value))}
     return {name: chosen for name, chosen in found.items() if chosen != ()}
 
 
 def given_of(value: object, *groups: type[Options]) -> dict[str, Any]:
-    """The options of some groups that a pass says something of, by their names, as the groups have them."""
+    """The options of some groups that a pass was given, by name, in the form of the groups."""
     found: dict[str, Any] = {}
     for name, item in ((name, item) for group in groups for name, item in declared(group).items()):
         chosen = getattr(value, name)
@@ -274,7 +282,7 @@ def given_of(value: object, *groups: type[Options]) -> dict[str, Any]:
 
 
 def key_of(value: object) -> str:
-    """A text that tells values of an option apart: of a group it has every option on which artifacts depend."""
+    """A text that identifies the value of an option; for a group, it has every option on which artifacts depend."""
     if isinstance(value, Options):
         options = declared(type(value)).items()
         return "; ".join(f"{name} {key_of(getattr(value, name))}" for name, item in options if item.option.is_key)

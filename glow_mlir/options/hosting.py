@@ -1,4 +1,4 @@
-"""How a host serves a network: how many requests wait, which are computed together, and where."""
+"""How a host serves a network: the queue of requests, their batches, and the workers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from glow_mlir.support.option_types import SECONDS, WORDS_BY_NAMES, check_kinds
 MANY = 1 << 20
 
 THREADS, PROCESSES, RAY = "threads", "processes", "ray"
-"""What replicas are."""
+"""The kinds of replicas."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HostingOptions(Options):
-    """The queue of a network, and who computes what is in it."""
+    """The queue of a network, and the workers that compute its requests."""
 
     GROUP = "hosting"
 
@@ -61,8 +61,8 @@ class HostingOptions(Options):
     )
     workers: str = option(
         THREADS,
-        "what a replica is: threads of this process, a process that is replaced where it ends, or an actor of Ray on "
-        "a machine of its cluster",
+        "kind of replicas: threads of this process, a process that is replaced when it ends, or an actor of Ray on a "
+        "machine of its cluster",
         domain=Words((THREADS, PROCESSES, RAY)),
         flag=Flag("--workers", default_text=THREADS),
     )
@@ -74,7 +74,7 @@ class HostingOptions(Options):
     )
     state: Mapping[str, str] = option(
         dict[str, str],
-        "outputs, each with the input that it is in the next step of a sequence",
+        "outputs, each with the input that it becomes in the next step of a sequence",
         kind=WORDS_BY_NAMES,
     )
     call_limit: float = option(
@@ -86,7 +86,7 @@ class HostingOptions(Options):
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> Self:
-        """The options that are said; raises `OptionError` for values of other types, and what makes no sense."""
+        """The options from keywords; raises `OptionError` for wrong types, and for options that make no sense."""
         known = declared(cls)
         check_kinds({name: known[name].kind for name in keywords}, keywords)
         for name in ("delay", "call_limit"):

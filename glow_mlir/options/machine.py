@@ -16,7 +16,7 @@ from glow_mlir.options.policy import MAX_BYTES
 from glow_mlir.support.dataclass import dataclass
 
 MIN_REGISTERS = 4
-"""With fewer, no kernel could keep the values of one operation."""
+"""The minimum number of vector registers: with fewer, no kernel could hold the values of one operation."""
 
 _BYTES = Range(0, MAX_BYTES)
 
@@ -57,10 +57,10 @@ class Numbers(NamedTuple):
 
 
 class Features:
-    """Features that are each on or off, once, with commas between."""
+    """Features that are each on or off, given once, and separated by commas."""
 
     def check(self, name: str, value: str) -> None:
-        """Raise `OptionError` for other texts."""
+        """Raise `OptionError` for any other text."""
         items = value.split(",") if value else []
         for item in items:
             if not _FEATURE.fullmatch(item):
@@ -77,29 +77,31 @@ class Features:
 
 @dataclass(frozen=True)
 class Machine(Options):
-    """A processor as LLVM names it, the backend that compiles for it, and what passes and kernels have to know."""
+    """A processor as LLVM names it, the backend that compiles for it, and properties that passes and kernels need."""
 
     GROUP = "machine"
 
-    backend: str = option(help="what compiles for the machine")
+    backend: str = option(help="the backend that compiles for the machine")
     triple: str = option("", "architecture, vendor, system and environment, as LLVM writes them")
     cpu: str = option("", "the processor, as LLVM calls it")
-    features: str = option("", "LLVM's features: a processor is known by them, never by its name", domain=Features())
-    vector_bits: int = option(
-        0, "the width of vectors, 0 for none at all", domain=PowersOfTwo(64, 1 << 16, "width of vectors", or_zero=True)
+    features: str = option(
+        "", "LLVM's features, which determine the processor's abilities; its name does not", domain=Features()
     )
-    vector_registers: int = option(16, "how many vectors there are", domain=Range(MIN_REGISTERS, 1 << 16))
-    line_bytes: int = option(64, "a line of the caches", domain=PowersOfTwo(8, MAX_BYTES))
+    vector_bits: int = option(
+        0, "bits of a vector, 0 without vectors", domain=PowersOfTwo(64, 1 << 16, "width of vectors", or_zero=True)
+    )
+    vector_registers: int = option(16, "number of vector registers", domain=Range(MIN_REGISTERS, 1 << 16))
+    line_bytes: int = option(64, "bytes of a cache line", domain=PowersOfTwo(8, MAX_BYTES))
     alignment: int = option(
         64,
-        "of how many bytes regions and buffers begin at multiples: a line where there are caches",
+        "alignment of regions and buffers, in bytes: a cache line where there are caches",
         domain=PowersOfTwo(8, MAX_BYTES),
     )
-    page_bytes: int = option(4096, "a page of memory", domain=PowersOfTwo(8, MAX_BYTES))
-    l1_bytes: int = option(0, "the first cache of data, 0 for none", domain=_BYTES)
-    l2_bytes: int = option(0, "the second cache, 0 for none", domain=_BYTES)
-    l3_bytes: int = option(0, "the third cache, 0 for none", domain=_BYTES)
-    pointer_bits: int = option(64, "the size of pointers", domain=Numbers((32, 64), "size of a pointer"))
+    page_bytes: int = option(4096, "bytes of a memory page", domain=PowersOfTwo(8, MAX_BYTES))
+    l1_bytes: int = option(0, "bytes of the first data cache, 0 for none", domain=_BYTES)
+    l2_bytes: int = option(0, "bytes of the second cache, 0 for none", domain=_BYTES)
+    l3_bytes: int = option(0, "bytes of the third cache, 0 for none", domain=_BYTES)
+    pointer_bits: int = option(64, "bits of a pointer", domain=Numbers((32, 64), "size of a pointer"))
 
 
 @dataclass(frozen=True)
@@ -119,5 +121,5 @@ class Linking(Options):
         domain=Words(("small", "medium", "large")),
     )
     float_abi: str = option(
-        "", "how floats are passed to functions, by default as the triple has it", domain=Words(("", "hard", "soft"))
+        "", "how floats are passed to functions, by default as the triple implies", domain=Words(("", "hard", "soft"))
     )

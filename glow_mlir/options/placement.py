@@ -1,4 +1,4 @@
-"""On which devices a model runs, and which computes what."""
+"""The devices on which a model runs, and the distribution of its operators."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from glow_mlir.support.dataclass import dataclass
 _NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
 
 HOST = "host"
-"""The target that is the machine of this process, or the device beside it that a backend compiles for."""
+"""The target of this process's machine, or of the device that a backend compiles for there."""
 
 PREFERRED = "preferred"
 """The default placement of operators: on the first device listed that executes them."""
 
 STRATEGIES = (PREFERRED, "latency", "pipeline")
-"""How operators are placed on devices."""
+"""The strategies for placing operators on devices."""
 
 SHARED: dict[str, tuple[str, ...]] = {
     "tensor-parallel": ("split-products", "shard-tables"),
     "data-parallel": ("split-batch",),
 }
-"""The ways in which devices share operators, the rest of which is placed by latency → the passes that split them."""
+"""Ways in which devices share operators → the passes that split these; other operators are placed by latency."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacementOptions(Options):
-    """Several devices, and what runs on which of them."""
+    """Several devices, and the distribution of operators among them."""
 
     GROUP = "placement"
 
@@ -40,8 +40,8 @@ class PlacementOptions(Options):
     )
     partition: str = option(
         "",
-        "which device computes what: the first listed that can, what takes the least time, stages of a pipeline, "
-        "each a part of products and tables, or of the batch",
+        "distribution of operators: to the first device listed that can, for the least time, by stages of a pipeline, "
+        "or each to all devices, by parts of products and tables or of the batch",
         domain=Words(("", *STRATEGIES, *SHARED)),
         flag=Flag("--partition", default_text=PREFERRED),
     )
@@ -58,14 +58,14 @@ class PlacementOptions(Options):
 
 
 def backends_named(devices: str) -> list[str]:
-    """The backends of a text of devices, each once; what is wrong with it is told where devices are made of it."""
+    """The backends in a text of devices, each once; errors in the text are reported where the devices are created."""
     return list(dict.fromkeys(name.partition(":")[0] for name, _ in _parts(devices) if name))
 
 
 def devices_named(devices: str) -> Iterator[tuple[str, int, list[str]]]:
     """
     The backend of each device in a text such as `opencl:1,cpu,threads=2,cpu`, its number, by default the next one, and
-    the fields behind it; raises `OptionError` for what is no device.
+    the fields after it; raises `OptionError` for an invalid device.
     """
     taken: dict[str, int] = {}
     for name, fields in _parts(devices):
@@ -79,7 +79,7 @@ def devices_named(devices: str) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each name in a text, and the fields behind it."""
+    """Each name in a text, and the fields after it."""
     name, fields = "", list[str]()
     for part in text.split(","):
         entry = part.strip()

@@ -1,9 +1,9 @@
 """
-What functions are made for on any machine, and what memory they may take.
+The policy and the memory limits of functions, on any machine.
 
 A field added here is an option of the pass `assign-target`, a field of `--target NAME,FIELD=VALUE` and of the text of
-targets, a part of the keys of artifacts, and a row of docs/options.md. With a `flag` tools have it as well, and
-sessions as a keyword.
+targets, a part of the keys of artifacts, and a row of docs/options.md. With a `flag`, tools have it too, and
+sessions have it as a keyword.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.option_types import NUMBER_OF_THREADS
 
 MAX_BYTES = 1 << 47
-"""No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
+"""The upper bound of tensors and buffers: all that a process can address; sums of a few are far below 2^63."""
 
 MAX_THREADS = 1 << 16
-"""For how many threads the work of an inference may be cut, on any backend."""
+"""The maximum number of threads for the work of an inference, on any backend."""
 
 THREADS = "number of threads"
-"""What fewer, or more, are none of."""
+"""The noun for numbers of threads in errors."""
 
 _BYTES = Range(0, MAX_BYTES)
 
 
 @dataclass(frozen=True)
 class Policy(Options):
-    """What a function is made for, on any machine."""
+    """The policy of a function, on any machine."""
 
     GROUP = "policy"
 
@@ -39,7 +39,7 @@ class Policy(Options):
     )
     accuracy: str = option(
         "default",
-        "strict: each step rounds where the model says it, and sums are plain (docs/floating-point.md)",
+        "strict: each step rounds where the model does, and sums are plain (docs/floating-point.md)",
         domain=Words(("default", "strict")),
         flag=Flag("--accuracy"),
     )
@@ -50,7 +50,7 @@ class Policy(Options):
     )
     optimize: str = option(
         "speed",
-        "what code is made for: few instructions executed, or little code, constants and memory",
+        "goal of code: few executed instructions, or little code, constants and memory",
         domain=Words(("speed", "size")),
         flag=Flag("--optimize", default_text="speed"),
     )
@@ -58,7 +58,7 @@ class Policy(Options):
 
 @dataclass(frozen=True)
 class Limits(Options):
-    """What a function may take of memory; 0 is no limit."""
+    """The memory limits of a function; 0 is no limit."""
 
     GROUP = "limit"
 
@@ -71,7 +71,7 @@ class Limits(Options):
     )
     flash_bytes: int = option(
         0,
-        "bytes that machine code and constants may take, likewise",
+        "bytes that machine code and constants may take",
         domain=_BYTES,
         flag=Flag("--flash-limit", "BYTES", also="with 256K or 1M for short"),
     )

@@ -1,4 +1,4 @@
-"""How a model is quantized, as users say it."""
+"""Options of quantization."""
 
 from __future__ import annotations
 
@@ -12,33 +12,31 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.option_types import check_kinds
 
 SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")
-"""How scale and zero point follow from a range."""
+"""The ways in which scale and zero point follow from a range."""
 
 PRECISIONS: Mapping[str, int] = {"int8": 8, "int16": 16}
-"""Precision → bits of a code."""
+"""Precision → bits of a quantized value."""
 
 WEIGHTS: Mapping[str, int | None] = {"same": None, "int4": 4}
-"""
-Precision of weights → bits of their quantized values, where these are others than those of what they are multiplied by.
-"""
+"""Precision of weights → bits of their quantized values; `None` for as many as those that they are multiplied by."""
 
 BIASES: Mapping[str, int] = {"int32": 32, "int8": 8}
 """Precision of a bias → bits of its quantized values."""
 
 CALIBRATIONS = ("min-max", "percentile", "kl", "mse")
-"""How a range follows from a histogram."""
+"""The ways in which a range follows from a histogram."""
 
 
 @dataclass(frozen=True)
 class Quantization(Options):
     """
-    What the pass `quantize` is to do (docs/quantization.md): the options of `InferenceSession(quantize=...)`.
+    The options of the pass `quantize` (docs/quantization.md), and of `InferenceSession(quantize=...)`.
 
     `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
-    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
-    single values, by names as the profile has them, with `*` and `?`. With `bias_correction`, what the rounding of
-    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not, for
-    another type, or without a profile.
+    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has the
+    calibrations of single values, by their names in the profile, with `*` and `?`. With `bias_correction`, biases
+    compensate the mean error of rounded weights. Raises `OptionError` for an unknown word, a wrong type, or a missing
+    profile.
     """
 
     GROUP = "quantization"
@@ -95,7 +93,7 @@ class Quantization(Options):
         flag=Flag("--assert-all-nodes-quantized"),
     )
     calibrations: Mapping[str, str] = option(
-        dict, "the calibrations of single values, by names as the profile has them, with * and ?"
+        dict, "the calibrations of single values, by their names in the profile, with * and ?"
     )
     bias_correction: bool = option(
         True,
@@ -119,10 +117,10 @@ class Quantization(Options):
 
     @property
     def bits(self) -> int:
-        """Bits of a code."""
+        """Bits of a quantized value."""
         return PRECISIONS[self.precision]
 
     @property
     def weight_bits(self) -> int:
-        """Bits that the quantized values of weights need."""
+        """Bits of the quantized values of weights."""
         return WEIGHTS[self.weights] or self.bits

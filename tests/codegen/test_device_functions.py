@@ -134,7 +134,9 @@ def test_what_depends_on_numbers_of_the_device_is_refused() -> None:
     )
     counted = counted.replace("@main(@x", "@main(@n, @x")
     module = of_text("glow_high.placeholder @n : tensor<i64> {input}" + counted)
-    with pytest.raises(ModelError, match="'launched' cannot run loop: the number of its trips is known on the device"):
+    with pytest.raises(
+        ModelError, match="'launched' cannot run loop: the number of its trips is known only on the device"
+    ):
         launched(module)
 
 

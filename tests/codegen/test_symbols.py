@@ -63,7 +63,7 @@ def test_symbols_of_each_format_are_read(name: str) -> None:
 
 
 def test_other_files_are_refused() -> None:
-    with pytest.raises(CompilerBugError, match="the format of the object file is not known"):
+    with pytest.raises(CompilerBugError, match="the object file has an unknown format"):
         symbols(b"#!/bin/sh")
 
 

@@ -74,7 +74,7 @@ KERNELS = {
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"STACK_SPACES", "_HALF", "_PREFETCH_LEVELS"},
     "builder/modules": {"_RISCV_UNIT", "_SVE_UNIT"},
-    "builder/x86": {"MAX_PACKED", "_CURRENT_ROUNDING", "_PART", "_WIDEST"},
+    "builder/x86": {"MAX_PACKED", "_CURRENT_ROUNDING", "_LANE_WORDS", "_WIDEST"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/clipped_store": {"_LARGEST"},
     "kernels/roi_align": {"FEW_SAMPLES", "_ROUNDING"},
@@ -106,7 +106,7 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
-    "raise_alignments": {"MOST"},
+    "raise_alignments": {"MAX_ALIGNMENT"},
     "block_kernels/product": {"COPIES", "MIN_STAGES", "MAX_SPLITS", "WANTED_BLOCKS"},
     "block_kernels/product_tile": {
         *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "UNROLLED", "WARP_ROWS", "WORD"),
@@ -128,7 +128,7 @@ KERNELS = {
     "opencl_c/spaces": {"_THROUGH"},
     "opencl_c/types": {"_SIGNED", "_SIZES", "_UNSIGNED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
-    "quantized_rounding": {"_BYTE", "_FAR", "_WIDEST_CODE"},
+    "quantized_rounding": {"_BYTE", "_FAR", "_MAX_BITS"},
 }
 """
 Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, how

@@ -1,4 +1,4 @@
-"""Depthwise convolutions, a pixel of a few channels in each thread: neighbouring threads read neighbouring channels."""
+"""Depthwise convolutions: each thread computes a few channels of a pixel, and its neighbour the next few."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.dialects.target import Target
 
 @kernel("depthwise-points")
 class DepthwisePointsKernel(DepthwiseConvKernel):
-    """One filter a channel: a vector of channels of one pixel is a step."""
+    """Convolutions with one filter per channel: a step computes a vector of channels of one pixel."""
 
     name = "depthwise-points"
     AXES = (PACK, "points")
@@ -47,23 +47,23 @@ class DepthwisePointsKernel(DepthwiseConvKernel):
         *points, channels = call.result.shape
         steps = (*points, channels // lanes)
         with call.b.loop(*call.share("points").of(math.prod(steps))) as step:
-            *place, block = unraveled(step, steps)
-            _point(call, filters, place, call.b.index(block) * lanes, lanes)
+            *pixel, block = unraveled(step, steps)
+            _point(call, filters, pixel, call.b.index(block) * lanes, lanes)
 
 
 def _lanes(op: ConvOp, target: Target) -> int:
-    """How many channels a thread has."""
+    """The number of channels that a thread computes."""
     lanes = target.vector_width(ConvolutionForm.of(op).dot(target).accumulators)
     return lanes if shape_of(op.result)[-1] % lanes == 0 else 1
 
 
-def _point(call: KernelCall[ConvOp], filters: Value, place: list[Index], channel: Value, lanes: int) -> None:
-    """Compute and store some channels of a pixel of an image."""
+def _point(call: KernelCall[ConvOp], filters: Value, pixel: list[Index], channel: Value, lanes: int) -> None:
+    """Compute and store `lanes` channels of one pixel."""
     b, source, sink = call.b, call.one("input"), Sink.of(call)
     form = ConvolutionForm.of(call.op)
     dot, window, pitches = form.dot(call.target).singly, form.window, source.strides[1:-1]
     moves = [stride * pitch for stride, pitch in zip(window.strides, pitches, strict=True)]
-    begin = linear(place, (source.strides[0], *moves)) + channel
+    begin = linear(pixel, (source.strides[0], *moves)) + channel
     bias = call.maybe("bias")
     type_ = vector(dot.accumulators, lanes)
     total = b.constant(0, type_) if bias is None else bias.pointer.at(channel, dot.accumulators).load(type_)
@@ -75,5 +75,5 @@ def _point(call: KernelCall[ConvOp], filters: Value, place: list[Index], channel
         y = filters.at(at, loaded_as(dot.right)).load(vector(loaded_as(dot.right), lanes))
         factors = to_accumulators(b, x, dot.left, dot.accumulators), to_accumulators(b, y, dot.right, dot.accumulators)
         total = dot.multiply_add(b, factors[:1], factors[1:], total)
-    offsets = [linear(place, strides[:-1]) + channel * strides[-1] for strides in sink.strides]
+    offsets = [linear(pixel, strides[:-1]) + channel * strides[-1] for strides in sink.strides]
     sink.store(b, [b.index(offset) for offset in offsets], [strides[-1] for strides in sink.strides], total)

@@ -18,32 +18,32 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target
 
 COPIES = 80
-"""The generation from which on memory is copied to shared memory without registers between."""
+"""The first generation that copies from global to shared memory without registers in between."""
 
 SPLITS = "splits"
-"""The name of the tile that says in how many parts of the depth there are sums of their own."""
+"""The name of the tile that gives the number of splits of the depth; each split has its own accumulators."""
 
 MAX_SPLITS = 16
 
 MIN_STAGES = 4
-"""Stages of such a part at least."""
+"""The minimum number of stages of a split."""
 
 WANTED_BLOCKS = 128
-"""Blocks that a device has something to do with, about: of fewer tiles the depth is split."""
+"""Roughly the number of blocks that keep a device busy: with fewer tiles, the depth is split."""
 
 TF32_TILES = "tf32"
-"""The name of the tile that lets products of f32 see 10 bits behind the point."""
+"""The name of the tile that lets products of f32 use only 10 bits of each mantissa."""
 
 ELEMENTS = (f32, f16, bf16, i8)
-"""The types of elements, without their signs, whose products blocks compute."""
+"""The element types, without signs, whose products blocks compute."""
 
 
 @kernel("block-product")
 class BlockProductKernel(Kernel[ConvOp | MatMulOp]):
     """
-    Matrix products and convolutions in one group, a tile of the result in each block.
+    Matrix products and convolutions with one group; each block computes a tile of the result.
 
-    Rows and columns of the tile come through shared memory, in accesses of 16 bytes where operands allow that.
+    Rows and columns of the tile pass through shared memory, in accesses of 16 bytes where the operands allow it.
     """
 
     name = "block-product"
@@ -93,19 +93,19 @@ class BlockProductKernel(Kernel[ConvOp | MatMulOp]):
 
 
 def _view(op: ConvOp | MatMulOp) -> ProductView:
-    """The view of what is accepted."""
+    """The view of an accepted operation."""
     view = view_of(op)
     assert view is not None
     return view
 
 
 def _splits(op: ConvOp | MatMulOp) -> int:
-    """In how many parts of the depth there are sums of their own."""
+    """The number of splits of the depth; each split has its own accumulators."""
     return tiles_of(op).get(SPLITS, 1)
 
 
 def _instruction(op: ConvOp | MatMulOp, view: ProductView, target: Target) -> MatrixInstruction | None:
-    """The matrix instruction of an instruction; `None` where each thread multiplies by itself."""
+    """The matrix instruction that computes an operation; `None` where threads multiply without one."""
     if view.element == f32:
         return TF32 if tiles_of(op).get(TF32_TILES) else None
     return matrix_instruction(view.signature.left, view.signature.right, generation_of(target))

@@ -1,9 +1,9 @@
 """
-One tile of a product in a block of 128 threads: 64 rows and 64 columns, along 64 bytes of the depth at a time.
+One tile of a product in a block of 128 threads: 64 rows and 64 columns, with 64 bytes of the depth per stage.
 
-Both sides lie in shared memory by rows of the depth, 80 bytes apart, so that neither matrix fragments nor vectors of 16
-bytes meet in a bank. There are two stages: one is read while the next one is filled. The accumulators go through shared
-memory once more, so that what is stored at once is 16 bytes of a row.
+Both sides lie in shared memory as rows along the depth, 80 bytes apart, so that neither matrix fragments nor vectors of
+16 bytes conflict in a bank. There are two stages: one is read while the other one is filled. The accumulators pass
+through shared memory at the end, so that each store is 16 bytes of a row.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ THREADS = 128
 """Threads of a block."""
 
 BLOCK_ROWS = BLOCK_COLUMNS = 64
-"""What a block computes."""
+"""The size of the tile that a block computes."""
 
 WARP_ROWS = WARP_COLUMNS = 32
-"""What a warp computes of that, by matrix instructions; two warps stand below each other, and two side by side."""
+"""The part of the tile that a warp computes by matrix instructions; the four warps form a grid of 2 x 2."""
 
 DEPTH_BYTES = 64
-"""What a stage has of the depth."""
+"""Bytes along the depth in a stage."""
 
 PITCH = DEPTH_BYTES + ACCESS
-"""From row to row in shared memory."""
+"""Bytes from row to row in shared memory."""
 
 SIDE = BLOCK_ROWS * PITCH
-"""Bytes of a side of a stage."""
+"""Bytes of one side of a stage."""
 
 STAGE = 2 * SIDE
 
 WORD = 4
 
-SUMS_PITCH = WORD * (BLOCK_COLUMNS + 4)
-"""From row to row of the accumulators in shared memory."""
+ACCUMULATORS_PITCH = WORD * (BLOCK_COLUMNS + 4)
+"""Bytes from row to row of the accumulators in shared memory."""
 
 UNROLLED = 8
-"""Of how many turns of a thread there is code for each."""
+"""The maximum number of iterations of a thread that are unrolled."""
 
 ROWS_A_THREAD, COLUMNS_A_THREAD = 8, 4
-"""The sums of a thread that multiplies by itself."""
+"""The accumulators of a thread that multiplies without matrix instructions."""
 
 
 @dataclass(frozen=True)
@@ -66,25 +66,25 @@ class BlockProduct:
     call: KernelCall
     view: ProductView
     instruction: MatrixInstruction | None
-    """The matrix instruction; without one, each thread multiplies by itself."""
+    """The matrix instruction; `None` if threads multiply without one."""
     copies: bool
-    """Whether memory is copied to shared memory without registers between."""
+    """Whether global memory is copied to shared memory without registers in between."""
     splits: int = 1
-    """In how many parts of the depth there are sums of their own, which are added in a phase behind."""
+    """The number of splits of the depth; if there are several, a later phase adds up their accumulators."""
 
     @staticmethod
     def tiles(view: ProductView) -> int:
-        """How many tiles there are."""
+        """The number of tiles."""
         return math.prod(view.batch) * -(-view.row_count // BLOCK_ROWS) * -(-view.columns // BLOCK_COLUMNS)
 
     @staticmethod
     def stages(view: ProductView) -> int:
-        """How many stages there are along the depth."""
+        """The number of stages along the depth."""
         return -(-view.depth * view.element_bytes // DEPTH_BYTES)
 
     @staticmethod
     def quads(view: ProductView) -> int:
-        """How often there are four neighbours of a row, or fewer at its end."""
+        """The number of groups of four neighbours in a row; the last group of a row may be smaller."""
         return math.prod(view.batch) * view.row_count * -(-view.columns // 4)
 
     @property
@@ -100,7 +100,7 @@ class BlockProduct:
     @cached_property
     def memory(self) -> Shared:
         """Both stages; later the accumulators."""
-        return self.block.shared(max(2 * STAGE, BLOCK_ROWS * SUMS_PITCH), self.view.element_bytes)
+        return self.block.shared(max(2 * STAGE, BLOCK_ROWS * ACCUMULATORS_PITCH), self.view.element_bytes)
 
     @property
     def total(self) -> Attribute:
@@ -109,11 +109,11 @@ class BlockProduct:
 
     @cached_property
     def accumulators(self) -> Private:
-        """The sums of each thread."""
+        """The accumulators of each thread."""
         return self.block.private(self.total, ROWS_A_THREAD * COLUMNS_A_THREAD)
 
     def emit(self) -> None:
-        """Compute the tiles of the part."""
+        """Compute this task's slice of the tiles."""
         view, b = self.view, self.b
         down, across = -(-view.row_count // BLOCK_ROWS), -(-view.columns // BLOCK_COLUMNS)
         loads = Loads(self)
@@ -131,7 +131,7 @@ class BlockProduct:
             self.block.barrier()
 
     def emit_accumulators(self) -> None:
-        """Add up the sums of all parts of the depth, four neighbours of a row in each thread."""
+        """Add up the accumulators of all splits; each thread handles four neighbours of a row."""
         b, view = self.b, self.view
         across = -(-view.columns // 4)
         with b.loop(*self.call.share("sums").of(self.quads(view))) as number:
@@ -143,8 +143,8 @@ class BlockProduct:
                 total = total + self._partial(batch, row, column, b.constant(split, i32))
             self._store_quad(batch, row, column, total)
 
-    def _partial_place(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> Value:
-        """Where the sums of a part of the depth are, rows of which are filled up to a multiple of four."""
+    def _partial_address(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> Value:
+        """The address of accumulators of one split, whose rows are padded to a multiple of four."""
         view, across = self.view, -(-self.view.columns // 4) * 4
         steps = [math.prod(view.batch[axis + 1 :]) for axis in range(len(view.batch))]
         outer = split * math.prod(view.batch) + linear(batch, steps)
@@ -152,11 +152,11 @@ class BlockProduct:
         return self.call.many("scratch")[0].pointer.at(self.b.index(offset), self.total)
 
     def _partial(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> Value:
-        """Four sums of a part of the depth."""
-        return self._partial_place(batch, row, column, split).load(vector(self.total, 4))
+        """Load four accumulators of one split."""
+        return self._partial_address(batch, row, column, split).load(vector(self.total, 4))
 
     def _multiply(self, loads: Loads, first: Value, last: Value) -> None:
-        """Some stages along the depth."""
+        """Multiply the stages from `first` to before `last` along the depth."""
         b, block, elements = self.b, self.block, DEPTH_BYTES // self.view.element_bytes
         with block.each_thread() as thread:
             self.accumulators.fill(thread, 0)
@@ -170,7 +170,7 @@ class BlockProduct:
             loads.finish()
 
     def _by_threads(self, stage: Value) -> None:
-        """Each thread multiplies rows 8 apart with columns 16 apart."""
+        """Multiply a stage without matrix instructions: each thread handles rows 8 apart and columns 16 apart."""
         b, view, memory, accumulators = self.b, self.view, self.memory, self.accumulators
         across = BLOCK_COLUMNS // COLUMNS_A_THREAD
         down = BLOCK_ROWS // ROWS_A_THREAD
@@ -196,7 +196,7 @@ class BlockProduct:
                         accumulators.store(thread, total, number)
 
     def _by_instructions(self, stage: Value) -> None:
-        """Each warp multiplies fragments."""
+        """Multiply a stage by matrix instructions: each warp multiplies fragments."""
         instruction, block, memory = self.instruction, self.block, self.memory
         assert instruction is not None
         down, across = WARP_ROWS // instruction.rows, WARP_COLUMNS // 8
@@ -204,18 +204,18 @@ class BlockProduct:
         right = block.private(i32, across * instruction.right_words)
         for first in range(0, DEPTH_BYTES // WORD, instruction.words):
             with block.each_thread() as thread:
-                place = Place.of(thread)
+                position = ThreadPosition.of(thread)
                 for i in range(down):
                     for number in range(instruction.left_words):
                         half, part = number % (instruction.rows // 8), number // (instruction.rows // 8)
-                        row = place.warp_row + (place.group + (i * instruction.rows + 8 * half))
-                        offset = row * PITCH + (place.lane * WORD + (first + 4 * part) * WORD)
+                        row = position.warp_row + (position.group + (i * instruction.rows + 8 * half))
+                        offset = row * PITCH + (position.lane * WORD + (first + 4 * part) * WORD)
                         word = memory.load(thread, stage + offset, i32)
                         left.store(thread, word, i * instruction.left_words + number)
                 for j in range(across):
                     for part in range(instruction.right_words):
-                        row = place.warp_column + (place.group + 8 * j)
-                        offset = row * PITCH + (place.lane * WORD + ((first + 4 * part) * WORD + SIDE))
+                        row = position.warp_column + (position.group + 8 * j)
+                        offset = row * PITCH + (position.lane * WORD + ((first + 4 * part) * WORD + SIDE))
                         word = memory.load(thread, stage + offset, i32)
                         right.store(thread, word, j * instruction.right_words + part)
             for i in range(down):
@@ -227,8 +227,8 @@ class BlockProduct:
                         (right, j * instruction.right_words),
                     )
 
-    def _sum_places(self, thread: Value) -> list[tuple[Value, Value]]:
-        """Row and column in the tile of each sum of a thread."""
+    def _accumulator_positions(self, thread: Value) -> list[tuple[Value, Value]]:
+        """Row and column in the tile of each accumulator of a thread."""
         instruction = self.instruction
         if instruction is None:
             across, down = BLOCK_COLUMNS // COLUMNS_A_THREAD, BLOCK_ROWS // ROWS_A_THREAD
@@ -236,11 +236,11 @@ class BlockProduct:
             return [
                 (row + down * i, column + across * j) for i in range(ROWS_A_THREAD) for j in range(COLUMNS_A_THREAD)
             ]
-        place = Place.of(thread)
+        position = ThreadPosition.of(thread)
         return [
             (
-                place.warp_row + (place.group + (i * instruction.rows + 8 * (number // 2))),
-                place.warp_column + (place.lane * 2 + (8 * j + number % 2)),
+                position.warp_row + (position.group + (i * instruction.rows + 8 * (number // 2))),
+                position.warp_column + (position.lane * 2 + (8 * j + number % 2)),
             )
             for i in range(WARP_ROWS // instruction.rows)
             for j in range(WARP_COLUMNS // 8)
@@ -249,26 +249,27 @@ class BlockProduct:
 
     def _store(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> None:
         """
-        The accumulators through shared memory and the epilogue to the result, or to where those of all parts meet.
+        Move the accumulators through shared memory, then store them: through the epilogue to the result, or to the
+        scratch buffer if the depth is split.
         """
         b, block, memory = self.b, self.block, self.memory
         with block.each_thread() as thread:
-            for number, (i, j) in enumerate(self._sum_places(thread)):
-                memory.store(thread, i * SUMS_PITCH + j * WORD, self.accumulators.load(thread, number))
+            for number, (i, j) in enumerate(self._accumulator_positions(thread)):
+                memory.store(thread, i * ACCUMULATORS_PITCH + j * WORD, self.accumulators.load(thread, number))
         block.barrier()
         quads = BLOCK_COLUMNS // 4
         with block.each_thread() as thread, b.loop(0, BLOCK_ROWS * quads // THREADS) as turn:
             number = thread + b.cast(turn, i32) * THREADS
             i, j = number // quads, number % quads * 4
-            accumulators = memory.load(thread, i * SUMS_PITCH + j * WORD, vector(self.total, 4))
+            accumulators = memory.load(thread, i * ACCUMULATORS_PITCH + j * WORD, vector(self.total, 4))
             with b.when((row + i < self.view.row_count) & (column + j < self.view.columns)):
                 if self.splits == 1:
                     self._store_quad(batch, row + i, column + j, accumulators)
                 else:
-                    self._partial_place(batch, row + i, column + j, b.cast(split, i32)).store(accumulators)
+                    self._partial_address(batch, row + i, column + j, b.cast(split, i32)).store(accumulators)
 
     def _store_quad(self, batch: Sequence[Value], row: Value, column: Value, accumulators: Value) -> None:
-        """Store four neighbours of a row, as far as they exist, of which the first does."""
+        """Store four neighbours of a row, as far as they exist; the first one always does."""
         b, view, sink = self.b, self.view, Sink.of(self.call)
         outer = [*batch, *unraveled(row, view.rows)]
         starts = [linear(outer, strides[:-1]) for strides in sink.strides]
@@ -291,8 +292,10 @@ class BlockProduct:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a thread is in the tile of its block: its warp, and in that its group of four and its lane of the group."""
+class ThreadPosition:
+    """
+    Where a thread is in the tile of its block: its warp, its group of four within the warp, its lane in the group.
+    """
 
     warp_row: Value
     warp_column: Value
@@ -300,14 +303,14 @@ class Place:
     lane: Value
 
     @staticmethod
-    def of(thread: Value) -> Place:
-        """The place of a thread."""
+    def of(thread: Value) -> ThreadPosition:
+        """The position of a thread."""
         warp = thread // WARP
-        return Place(warp % 2 * WARP_ROWS, warp // 2 * WARP_COLUMNS, thread % WARP // 4, thread % 4)
+        return ThreadPosition(warp % 2 * WARP_ROWS, warp // 2 * WARP_COLUMNS, thread % WARP // 4, thread % 4)
 
 
 class Loads:
-    """What fills the stages of a tile."""
+    """Fills the stages of a tile."""
 
     def __init__(self, product: BlockProduct) -> None:
         self._product, self._view, self._b, self._block = product, product.view, product.b, product.block
@@ -328,7 +331,7 @@ class Loads:
                     self._starts.store(thread, self._start(thread, number), number)
 
     def _start(self, thread: Value, number: Index) -> Value:
-        """Where a row begins in the left operand, -1 for one that does not exist."""
+        """The offset at which a row begins in the left operand; -1 for a row that does not exist."""
         b, view = self._b, self._view
         assert self._first is not None
         index = self._first[0] + (thread // self._along + number * self._apart)
@@ -336,7 +339,7 @@ class Loads:
         return b.select(index < view.row_count, b.as_value(start, i32), -1)
 
     def fill(self, stage: Value, depth: Value) -> None:
-        """Fill a stage with what begins at a depth, zeros behind its end."""
+        """Fill a stage from a depth on, with zeros beyond the end of the depth."""
         operands, view = self._product.call.operands, self._view
         names = ("input", "filter") if view.is_convolution else ("left", "right")
         left, right = (operands[name][0].pointer for name in names)
@@ -345,13 +348,13 @@ class Loads:
         fill(stage, depth, right, linear(self._batch, view.batch_right))
 
     def finish(self) -> None:
-        """Go on when a stage is filled, and the other one was read."""
+        """Wait until one stage is filled and the other one has been read."""
         if self._product.copies:
             self._block.wait_for_copies()
         self._block.barrier()
 
     def _each(self, count: int, body: Callable[[Index], None]) -> None:
-        """Code for each of a few turns, a loop over many."""
+        """Emit `count` iterations: unrolled if they are few, else as a loop."""
         if count <= UNROLLED:
             for number in range(count):
                 body(number)
@@ -369,13 +372,13 @@ class Loads:
 
             def row(number: Index) -> None:
                 start = self._start(thread, number) if self._starts is None else self._starts.load(thread, number)
-                place = (thread // self._along + number * self._apart) * PITCH + thread % self._along * access
-                self._move(thread, stage + place, (left, start + moved), (start >= 0) & (at < view.depth), access)
+                target = (thread // self._along + number * self._apart) * PITCH + thread % self._along * access
+                self._move(thread, stage + target, (left, start + moved), (start >= 0) & (at < view.depth), access)
 
             self._each(self._rows, row)
 
     def _fill_by_depth(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
-        """Neighbouring threads read neighbours along the depth."""
+        """Fill the right side: neighbouring threads read neighbours along the depth."""
         view, access = self._view, self._view.right_access
         along = DEPTH_BYTES // access
         assert self._first is not None
@@ -392,7 +395,9 @@ class Loads:
             self._each(BLOCK_COLUMNS * along // THREADS, row)
 
     def _fill_by_columns(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
-        """Neighbouring threads read neighbours along the columns, whose elements go to rows of their own."""
+        """
+        Fill the right side: neighbouring threads read neighbours along the columns, which belong to separate rows.
+        """
         b, view = self._b, self._view
         width = view.right_access // view.element_bytes
         across, elements = BLOCK_COLUMNS // width, DEPTH_BYTES // view.element_bytes
@@ -414,18 +419,18 @@ class Loads:
             self._each(elements * across // THREADS, row)
 
     def _move(self, thread: Value, offset: Value, source: tuple[Value, Value], exists: Value, access: int) -> None:
-        """Copy so many bytes, or zeros, to shared memory."""
+        """Copy `access` bytes to shared memory; zeros if the source does not exist."""
         b, element = self._b, loaded_as(self._view.element)
         pointer, start = source
         if access == ACCESS and self._product.copies:
-            place = pointer.at(b.index(b.select(exists, start, 0)), element)
-            self._block.copy(thread, (self._product.memory, offset), place, exists)
+            address = pointer.at(b.index(b.select(exists, start, 0)), element)
+            self._block.copy(thread, (self._product.memory, offset), address, exists)
             return
         type_ = vector(element, access // self._view.element_bytes)
         self._product.memory.store(thread, offset, self._read(pointer.at(b.index(start), element), type_, exists))
 
     def _read(self, address: Value, type_: Attribute, exists: Value) -> Value:
-        """What is at an address, a multiple of its size, or zeros where it does not exist."""
+        """Load from an address, which is a multiple of the size; zeros if it does not exist."""
         b, info = self._b, type_info(type_)
         align = info.lanes * info.bytes_in_memory
         (value,) = b.either(exists, lambda: [address.load(type_, align)], lambda: [b.constant(0, type_)])

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions as one product: rows and columns, and a depth of taps and runs."""
+"""Matrix products and convolutions in one form: rows, columns, and a depth that consists of taps and runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACCESS = 16
 """Bytes of the largest access."""
 
 MAX_BYTES = 1 << 31
-"""Offsets are computed in 32 bits."""
+"""The upper bound of an operand's size, because offsets are computed in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ProductView:
     """
     A product `result[batch, row, column] = sum over taps and run of left x right`, with strides in elements.
 
-    The depth of the right operand is one axis, which goes through the taps and, innermost, through the run.
+    The depth of the right operand is a single axis, over the taps and, innermost, over the run.
     """
 
     left: SSAValue
@@ -57,7 +57,7 @@ class ProductView:
 
     @property
     def depth(self) -> int:
-        """Products of a sum."""
+        """The number of products in one sum."""
         return math.prod(self.taps) * self.run
 
     @property
@@ -84,14 +84,14 @@ class ProductView:
 
     @property
     def right_access(self) -> int:
-        """The same for the right operand, along the depth or, where neighbours are there, along the columns."""
+        """Bytes of the right operand that are read at once, along its axis of stride 1: the depth or the columns."""
         along, other = (self.depth, self.right_column) if self.right_depth == 1 else (self.columns, self.right_depth)
         if 1 not in (self.right_depth, self.right_column):
             return self.element_bytes
         return self._access(self.right, along, other, *self.batch_right)
 
     def _access(self, operand: SSAValue, *counts: int) -> int:
-        """The largest access at whose multiples an operand begins, and goes on."""
+        """The largest access that divides the offset of an operand and all counts."""
         found = ACCESS
         if isinstance(operand.owner, WindowOp):
             found = self.element_bytes
@@ -106,12 +106,12 @@ def offset_of_buffer(value: SSAValue) -> int:
 
 
 def steps_of(value: SSAValue) -> Shape:
-    """The strides of a buffer, in elements; those that a tensor would have."""
+    """The strides of a buffer, in elements; for a tensor, those of a contiguous buffer."""
     return strides_of(value) if isinstance(value.type, MemRefType) else contiguous_strides(shape_of(value))
 
 
 def view_of(op: ConvOp | MatMulOp) -> ProductView | None:
-    """The view of an operator or instruction; `None` where it is no such product, or its sizes are no numbers."""
+    """The view of an operator or instruction; `None` if it is no such product or has symbolic sizes."""
     if not all(map(has_static_shape, op.operands)) or any(is_empty(value) for value in op.operands):
         return None
     if isinstance(op, DerivedInstruction) and op.prologue is not None:
@@ -119,7 +119,7 @@ def view_of(op: ConvOp | MatMulOp) -> ProductView | None:
     large = (math.prod(shape_of(value)) * byte_width(element_of(value)) for value in op.operands)
     if max(large) >= MAX_BYTES:
         return None
-    asked: Any = op  # Or an instruction of it.
+    asked: Any = op  # Or the instruction that computes it.
     return _convolution(asked) if issubclass(kind_of(asked), ConvOp) else _matrix_product(asked)
 
 
@@ -181,6 +181,6 @@ def _matrix_product(op: MatMulOp) -> ProductView | None:
 
 
 def _broadcast(sizes: Shape, strides: Shape, rank: int) -> Shape:
-    """By how many elements each of so many leading axes moves an operand: 0 where it broadcasts."""
+    """The strides of `rank` leading axes in an operand; 0 where it broadcasts."""
     moved = tuple(0 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True))
     return (0,) * (rank - len(moved)) + moved

@@ -1,4 +1,4 @@
-"""Stages along rows, a row in each block: threads take neighbours in turns, and fold what they have together."""
+"""Stages along rows, one row per block: threads process neighbouring elements, and fold their results together."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 
 MAX_THREADS = 128
-"""Threads of a block."""
+"""The maximum number of threads of a block."""
 
 MIN_ELEMENTS = 64
-"""Elements of a row from which on a warp has something to do."""
+"""The minimum number of elements of a row that keeps a warp busy."""
 
 WORD_BITS = 32
-"""What threads exchange."""
+"""Bits of a value that threads exchange."""
 
 
 class BlockRow:
-    """How the rows of an instruction lie, and how threads share one: `width` neighbours each, in turns."""
+    """The layout of an instruction's rows, and how threads divide a row: `width` neighbours each, in turns."""
 
     def __init__(self, lines: Lines, target: Target, element: Attribute) -> None:
         self.lines = lines
@@ -51,23 +51,23 @@ class BlockRow:
 
     @staticmethod
     def of(program: Program, target: Target) -> BlockRow:
-        """Those of the instruction of a program."""
+        """The rows of a program's instruction."""
         return BlockRow(program.planned_lines(), target, program.element)
 
     @property
     def turns(self) -> int:
-        """How often each thread takes neighbours."""
+        """How often each thread processes `width` neighbours."""
         return -(-self.extent // (self.width * self.threads))
 
     @property
     def suits(self) -> bool:
-        """Whether rows are long, and their neighbours are neighbours in memory."""
+        """Whether rows are long and their elements are neighbours in memory."""
         return len(self.lines.along) == 1 and not self.lines.across and self.extent >= MIN_ELEMENTS
 
 
 @kernel("block-rows")
 class BlockRowsKernel(GenericKernel):
-    """The stages of `generic`, where all run along rows, and some fold them: softmax, normalizations."""
+    """Stages of `generic` that all run along rows, some of which fold them: softmax, normalizations."""
 
     name = "block-rows"
     RUN_TIME_SIZES = False
@@ -98,7 +98,7 @@ class BlockRowsKernel(GenericKernel):
 
 
 class InBlocks(Emission):
-    """Stages along rows, a row in each block."""
+    """Stages along rows, one row per block."""
 
     def has_lanes(self, line: Line, place: Place) -> bool:
         return False
@@ -123,16 +123,16 @@ class InBlocks(Emission):
 
 
 class RowRun:
-    """The stages of one row; scalars are computed again by each thread where it needs them."""
+    """The stages of one row. Each thread recomputes scalars where it needs them."""
 
     def __init__(self, emission: InBlocks, row: BlockRow, block: Block) -> None:
         self.emission, self.row, self.block, self.b = emission, row, block, emission.b
         self.folds: dict[SSAValue, Private] = {}
-        """Result of a stage → what each thread knows of it."""
+        """Result of a stage → the memory that holds it for each thread."""
         self.memory = block.shared(16 * row.threads // WARP, WORD_BITS // 8) if row.threads > WARP else None
 
     def run(self, line: Line) -> None:
-        """Run the chain along a row, and store its result where that is one element."""
+        """Run the stages along a row, and store the result if it is a single element."""
         emission, result = self.emission, self.emission.program.result
         for op in own_operations(emission.program.block):
             if isinstance(op, StageOp):
@@ -144,7 +144,7 @@ class RowRun:
             line.store(emission.sink_numbers, emission.sink, line.starts, stored)
 
     def _scalars(self, line: Line, thread: Value, before: StageOp | None = None) -> dict[SSAValue, Value]:
-        """The scalars that a thread knows in front of a stage, by default behind all."""
+        """The scalars that a thread knows before a stage; by default, after all stages."""
         found: dict[SSAValue, Value] = {}
         self.emission.read_scalars(line, found)
         for op in own_operations(self.emission.program.block):
@@ -157,7 +157,7 @@ class RowRun:
         return found
 
     def _stage(self, line: Line, stage: StageOp) -> None:
-        """Run a stage: each thread what it has of the row, and then fold that of all threads."""
+        """Run a stage: each thread processes its elements of the row, then the results of all threads are folded."""
         b, row, block = self.b, self.row, self.block
         initial = [first for (first,) in initial_of(stage)]
         partial = [block.private(vector(element, row.width), 1) for _, element in initial]
@@ -181,7 +181,7 @@ class RowRun:
             self.folds[value] = result
 
     def _lanes_folded(self, word: str, value: Value) -> Value:
-        """The lanes of a vector folded into one, by halves."""
+        """Fold the lanes of a vector into one, by halves."""
         while value.lanes > 1:
             half = value.lanes // 2
             parts = [lane_range(self.b, value, first, half) for first in (0, half)]
@@ -189,7 +189,9 @@ class RowRun:
         return value
 
     def _fold(self, word: str, result: Private) -> None:
-        """Fold what all threads have, in every thread: by halves in each warp, then what these have."""
+        """
+        Fold the results of all threads, so that each thread has the total: by halves in each warp, then across warps.
+        """
         b, block, fold = self.b, self.block, fold_for(word, result.element)
         other = block.private(result.element, 1)
         distance = WARP // 2

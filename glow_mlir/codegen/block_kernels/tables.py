@@ -1,4 +1,4 @@
-"""The table of the kernels that blocks of threads run; backends of such devices have it in front of others."""
+"""The table of kernels that run on blocks of threads; backends of such devices list it before others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 The tile registers of AMX: eight matrices of up to 16 rows of 64 bytes, and products of them.
 
-Registers are named by number, so that sums stay where they are over calls of functions that leave them alone. Which
-rows and bytes they have is said once for all code that follows, by their configuration.
+Registers are named by number, so that accumulators stay in them across calls of functions that do not use them. A
+configuration sets their rows and bytes for all code that follows.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.support.dataclass import dataclass
 
 MAX_ROWS = 16
-"""How many rows a register has at most."""
+"""The maximum number of rows of a register."""
 
 ROW_BYTES = 64
-"""How many bytes a row of a register has at most."""
+"""The maximum number of bytes of a row."""
 
 _PALETTE, _BYTES_FROM, _ROWS_FROM = 1, 16, 48
-"""The first byte of a configuration, and where it has the bytes of each row as u16, and the rows as u8."""
+"""The first byte of a configuration, and the offsets of the bytes per row (u16) and of the rows (u8)."""
 
 
 @dataclass(frozen=True)
 class TileSize:
-    """What a register holds: rows, and bytes of each."""
+    """The size of a register: rows, and bytes of each row."""
 
     rows: int
     bytes: int
 
 
 def configuration(sizes: Sequence[TileSize]) -> np.ndarray:
-    """The 64 bytes that say what each register holds, from the first one on."""
+    """The 64-byte configuration of registers with these sizes, from the first one on."""
     found = np.zeros(64, np.uint8)
     found[0] = _PALETTE
     for tile, size in enumerate(sizes):
@@ -47,7 +47,7 @@ def configuration(sizes: Sequence[TileSize]) -> np.ndarray:
 
 @contextmanager
 def configured(b: Builder, sizes: Sequence[TileSize]) -> Generator[None]:
-    """Code whose registers hold what `sizes` say."""
+    """A context for code whose registers have these sizes."""
     b.perform_intrinsic("llvm.x86.ldtilecfg", (b.symbol(b.module.table(configuration(sizes))),))
     yield
     b.perform_intrinsic("llvm.x86.tilerelease", ())

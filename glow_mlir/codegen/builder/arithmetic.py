@@ -62,7 +62,10 @@ _FENCED = {
     **dict.fromkeys(("lt", "le", "olt", "ole", "ugt", "uge", "uno", "ord", "one", "ueq"), 1),
     **dict.fromkeys(("gt", "ge", "ogt", "oge", "ult", "ule"), 0),
 }
-"""Predicate → the operand that LLVM, if it is one number in all lanes, swaps with the other on Helium: true for NaN."""
+"""
+Predicate → the operand to fence on Helium: if it is one number in all lanes, LLVM swaps the operands, which gives true
+for NaN.
+"""
 
 
 class Arithmetic(Emission):
@@ -111,7 +114,7 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, FDivOp, None)
 
     def sdiv(self, a: Number, b: Number) -> Value:
-        """Return the quotient of two signed integers, towards zero."""
+        """Return the quotient of two signed integers, rounded towards zero."""
         return self._arithmetic(a, b, None, SDivOp)
 
     def udiv(self, a: Number, b: Number) -> Value:
@@ -137,7 +140,7 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, None, ShlOp, NO_OVERFLOW)
 
     def lshr(self, a: Number, b: Number) -> Value:
-        """Return `a` shifted right, zeros coming in."""
+        """Return `a` shifted right, filled with zeros."""
         return self._arithmetic(a, b, None, LShrOp)
 
     def ashr(self, a: Number, b: Number) -> Value:
@@ -149,7 +152,7 @@ class Arithmetic(Emission):
         return self.sub(0, a)
 
     def fma(self, a: Number, b: Number, c: Number) -> Value:
-        """Return `a * b + c`, rounded once where the target can, twice elsewhere."""
+        """Return `a * b + c`, rounded once if the target has a fused multiply-add, else twice."""
         typed = next(value for value in (a, b, c) if isinstance(value, Value) and _widest(value, a, b, c))
         x, y, z = (self.as_value(value, typed.type) for value in (a, b, c))
         if not self.target.fuses(x.info.bits):
@@ -170,7 +173,7 @@ class Arithmetic(Emission):
         return self.emit(values.ICmpOp, (x, y), result, INT_PREDICATES[predicate])
 
     def fenced(self, value: Value) -> Value:
-        """Return floats that LLVM does not join with what uses them."""
+        """Return floats that LLVM does not combine with their users."""
         return self.intrinsic("llvm.arithmetic.fence", (value,), value.type)
 
     def select(self, condition: Value, a: Number, b: Number) -> Value:
@@ -189,25 +192,25 @@ class Arithmetic(Emission):
         return self.select(self.compare("gt", x, y), x, y)
 
     def minimum(self, a: Number, b: Number) -> Value:
-        """Return the smaller of two floats, or NaN if one of them is."""
+        """Return the smaller of two floats, or NaN if either is NaN."""
         x, y = self._pair(a, b)
         return self.select(self.compare("uno", x, x), x, self.min(x, y))
 
     def maximum(self, a: Number, b: Number) -> Value:
-        """Return the larger of two floats, or NaN if one of them is."""
+        """Return the larger of two floats, or NaN if either is NaN."""
         x, y = self._pair(a, b)
         return self.select(self.compare("uno", x, x), x, self.max(x, y))
 
     def largest_number(self, a: Value, b: Value) -> Value:
-        """Return the larger of two floats that are no NaN; any value where one of them is."""
+        """Return the larger of two floats; any value if one of them is NaN."""
         return self._of_numbers("llvm.maxnum", a, b) or self.max(a, b)
 
     def smallest_number(self, a: Value, b: Value) -> Value:
-        """Return the smaller of two floats that are no NaN; any value where one of them is."""
+        """Return the smaller of two floats; any value if one of them is NaN."""
         return self._of_numbers("llvm.minnum", a, b) or self.min(a, b)
 
     def _of_numbers(self, intrinsic: str, a: Value, b: Value) -> Value | None:
-        """What an intrinsic gives that takes one instruction for scalars on some machines; `None` on others."""
+        """The result of an intrinsic that is one instruction for scalars on some machines; `None` on others."""
         if not self.target.maxima or a.lanes > 1 or not self.target.computes(a.info.bits):
             return None
         return self.intrinsic(f"{intrinsic}.f{a.info.bits}", (a, b), a.type)
@@ -238,8 +241,7 @@ class Arithmetic(Emission):
         """Return the nearest integral value, ties to even."""
         if self.target.rounds(a.info.bits):
             return self.emit(intrinsics.RoundEvenOp, (a,), a.type, NO_FAST_MATH)
-        # Adding a number so large that the fraction falls off rounds by the hardware's own rule, ties to
-        # even.
+        # Adding a number so large that no fraction fits rounds by the hardware's rule: ties to even.
         large = self.constant({16: 1024.0, 32: 8388608.0, 64: 4503599627370496.0}[a.info.bits], a.type)
         magnitude = self.fabs(a)
         rounded = self.copysign(self.sub(self.add(magnitude, large), large), a)
@@ -266,19 +268,17 @@ class Arithmetic(Emission):
         return self.copysign(self.floor(self.fabs(a)), a)
 
     def intrinsic(self, name: str, operands: Sequence[Value], result: Attribute) -> Value:
-        """
-        Return the result of an LLVM intrinsic that has no operation of its own; `name` starts with `llvm.`.
-        """
+        """Return the result of an LLVM intrinsic that has no operation; `name` starts with `llvm.`."""
         return self.emit(CallIntrinsicOp, operands, result, _intrinsic(name, len(operands)))
 
     def perform_intrinsic(self, name: str, operands: Sequence[Value]) -> None:
-        """Emit an LLVM intrinsic without result that has no operation of its own."""
+        """Emit an LLVM intrinsic that has neither an operation nor a result."""
         self.perform(CallIntrinsicOp, operands, _intrinsic(name, len(operands)))
 
 
 @cache
 def _intrinsic(name: str, operands: int) -> Mapping[str, Attribute]:
-    """The properties of a call of an intrinsic with so many operands."""
+    """The properties of a call of an intrinsic with that number of operands."""
     return {
         "intrin": StringAttr(name),
         "op_bundle_sizes": i32_array(),

@@ -12,17 +12,19 @@ from glow_mlir.dialects.target import Target
 
 
 def rounds_and_saturates(target: Target, lanes: int) -> bool:
-    """Whether an instruction converts so many f32 to the nearest i32, and integers are limited by instructions."""
+    """Whether single instructions round this many f32 to the nearest i32, and saturate integers."""
     return lanes == 1 and target.family == "arm" and target.singles
 
 
 def round_saturating(b: Builder, number: Value) -> Value:
-    """Return the nearest i32 of an f32, ties to even: the last one for what is beyond, and 0 for NaN (`vcvtr`)."""
+    """Return the i32 nearest to an f32, ties to even; saturates, and gives 0 for NaN (`vcvtr`)."""
     return b.bits_of(b.intrinsic("llvm.arm.vcvtr", (number,), number.type))
 
 
 def limit(b: Builder, value: Value, offset: int | Value, low: int, high: int) -> Value:
-    """Return an i32 plus an offset, within limits, by `qadd`, and by `usat` or `ssat` where the limits are theirs."""
+    """
+    Return an i32 plus an offset, clamped to `low` and `high`: by `qadd`, and by `usat` or `ssat` for limits of these.
+    """
     if isinstance(offset, Value) or offset:
         value = b.emit(SAddSatOp, (value, b.as_value(offset, i32)), i32)
     bits = high.bit_length()
@@ -33,22 +35,25 @@ def limit(b: Builder, value: Value, offset: int | Value, low: int, high: int) ->
 
 
 WORD_BYTES = 4
-"""How many bytes a register of the core holds."""
+"""Bytes of a register of the core."""
 
 
-def sums_bytes(target: Target) -> bool:
-    """Whether instructions add the bytes of a word to sums of 16 bits, and there are no vectors (Arm's DSP)."""
+def accumulates_bytes(target: Target) -> bool:
+    """Whether instructions add the bytes of a word to accumulators of 16 bits, without vectors (Arm's DSP)."""
     return target.family == "arm" and not target.vector_bits and "dsp" in target.enabled
 
 
-def add_bytes(b: Builder, sums: Sequence[Value], word: Value, signed: bool) -> Sequence[Value]:
-    """Return two words of sums with the bytes of a word added: those of even, and of odd places (`uxtab16`)."""
+def add_bytes(b: Builder, accumulators: Sequence[Value], word: Value, signed: bool) -> Sequence[Value]:
+    """
+    Return two words of accumulators with the bytes of a word added: bytes 0 and 2 to the first, 1 and 3 to the second
+    (`uxtab16`).
+    """
     odd = b.intrinsic("llvm.fshr.i32", (word, word, b.constant(8, i32)), i32)
     name = f"llvm.arm.{'s' if signed else 'u'}xtab16"
-    return [b.intrinsic(name, (total, part), i32) for total, part in zip(sums, (word, odd), strict=True)]
+    return [b.intrinsic(name, (total, part), i32) for total, part in zip(accumulators, (word, odd), strict=True)]
 
 
-def halves(b: Builder, sums: Sequence[Value], signed: bool) -> Sequence[Value]:
-    """Return the four sums in such words, in the order of the bytes, as i32."""
-    even, odd = sums
+def halves(b: Builder, accumulators: Sequence[Value], signed: bool) -> Sequence[Value]:
+    """Return the four accumulators in two such words as i32, in the order of the bytes."""
+    even, odd = accumulators
     return [b.cast(b.cast(word, i16), i32, signed=signed) for word in (even, odd, b.lshr(even, 16), b.lshr(odd, 16))]

@@ -1,4 +1,4 @@
-"""The part of the builder that threads need: atomic accesses, calls through pointers, the pause of a waiting loop."""
+"""The part of the builder for threads: atomic accesses, calls through pointers, the pause of a waiting loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glow_mlir.dialects.llvm_ops.memory import LoadOp, StoreOp
 from glow_mlir.xdsl_patches.creation import created
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
-"""Architecture → the intrinsic that tells the processor of a waiting loop, and its arguments."""
+"""Architecture → the intrinsic that tells the processor that a loop is waiting, and its arguments."""
 
 
 class Atomics(Memory):
@@ -43,7 +43,7 @@ class Atomics(Memory):
     def atomic(
         self, operation: str, pointer: Value, value: Number, type_: Attribute, ordering: str = "seq_cst"
     ) -> Value:
-        """Replace the integer at `pointer` by `operation` (`add`, `xchg`, …) of it and `value`; gives the old one."""
+        """Replace the integer at `pointer` by `operation` (`add`, `xchg`, …) of it and `value`; return the old one."""
         properties = {
             "bin_op": IntegerAttr(ATOMIC_BINARY.index(operation), i64),
             "ordering": ordering_attr(ordering),
@@ -51,7 +51,7 @@ class Atomics(Memory):
         return self.emit(AtomicRMWOp, (pointer, self.as_value(value, type_)), type_, properties)
 
     def exchange_if(self, pointer: Value, expected: Value, value: Value) -> Value:
-        """Store `value` where `expected` is found, in one step; whether it was, an i1."""
+        """Store `value` if memory holds `expected`, in one atomic step; return whether it did, as an i1."""
         found = self.emit(
             AtomicCmpXchgOp,
             (pointer, expected, value),
@@ -63,7 +63,7 @@ class Atomics(Memory):
     def call_pointer(
         self, function: Value, arguments: Sequence[Value], result: Attribute | None = None
     ) -> Value | None:
-        """Call the function at an address, in the convention of C; returns its result, or None where it has none."""
+        """Call the function at an address, in the C calling convention; return its result, or None if it has none."""
         op = created(
             CallOp,
             [value.ssa for value in (function, *arguments)],
@@ -95,5 +95,5 @@ class Atomics(Memory):
 
 
 def _aligned(type_: Attribute) -> dict[str, Attribute]:
-    """The alignment of an atomic access: its own size; that of a pointer is 8 bytes at most."""
+    """The alignment of an atomic access: the size of its type. Pointers, of at most 8 bytes, use 8."""
     return {"alignment": ALIGNMENTS[4 if type_ == i32 else 8]}

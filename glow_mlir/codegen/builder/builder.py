@@ -9,7 +9,7 @@ Arithmetic and memory are of the `llvm` dialect, loops and branches `scf.for`, `
             out.at(i, f32).store(inp.at(i, f32).load(f32) * 2.0)
 
 `ModuleBuilder` is in `modules.py`, `define_function` in `functions.py`; `Value`, with its operators, in `value.py`.
-Loops and branches are context managers; what a loop carries from one iteration to the next is named.
+Loops and branches are context managers; a loop passes carried values to the next iteration explicitly.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Loop:
     """
     One loop that carries values.
 
-    Inside, `index` is the induction variable and `values` are what the last iteration passed to `set`, or the
-    initial values; after the loop, `results` are what the last `set` passed.
+    Inside, `index` is the induction variable, and `values` are those that the previous iteration passed to `set`, or
+    the initial ones. After the loop, `results` are the values of the last `set`.
     """
 
     def __init__(self, index: Value, values: Sequence[Value]) -> None:
@@ -52,13 +52,13 @@ class Loop:
         self.next: list[Value] | None = None if values else []
 
     def set(self, *values: Value) -> None:
-        """Pass on the values for the next iteration. Raises `ValueError` when their number is wrong."""
+        """Pass on the values for the next iteration. Raises `ValueError` if their number is wrong."""
         if len(values) != len(self.values):
             raise ValueError(f"the loop carries {len(self.values)} values, not {len(values)}")
         self.next = list(values)
 
     def passed_on(self) -> list[Value]:
-        """Return what `set` got. Raises `ValueError` when it was not called."""
+        """Return the values passed to `set`. Raises `ValueError` if it was not called."""
         if self.next is None:
             raise ValueError("a loop that carries values must pass them on with `set`")
         return self.next
@@ -90,8 +90,9 @@ class Builder(Atomics):
         """
         Run the block for `start`, `start + step`, … below `stop`; the step is positive.
 
-        Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. A loop that Python knows to run
-        once, or never, leaves no loop behind. A `role` is an attribute that says what its trips are, as `glow.threads`.
+        Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. If Python knows that a loop runs
+        once, or never, no loop is emitted. `role` is an attribute that says what the iterations are, such as
+        `glow.threads`.
         """
         if carried is None:
             return self._indexed(start, stop, step, role)
@@ -131,8 +132,7 @@ class Builder(Atomics):
         condition: Callable[..., Value],
     ) -> list[Value]:
         """
-        Replace the carried values by `body(*values)` as long as `condition(*values)` holds; returns the last
-        ones.
+        Replace the carried values by `body(*values)` while `condition(*values)` holds; return the last ones.
 
         Both callbacks are called once, to build the code.
         """
@@ -149,7 +149,7 @@ class Builder(Atomics):
 
     @contextmanager
     def when(self, condition: Value | bool) -> Generator[None]:
-        """Run the block only where the i1 `condition` holds; Python knows of no block that never runs."""
+        """Run the block only if the i1 `condition` holds; a Python bool has to be true."""
         if isinstance(condition, bool):
             assert condition, "a block that never runs is not emitted"
             yield
@@ -167,7 +167,7 @@ class Builder(Atomics):
         otherwise: Callable[[], Sequence[Value]],
     ) -> list[Value]:
         """
-        Run one of two pieces of code and return the values it gives, as many and of the same types from both.
+        Run one of two pieces of code and return the values it gives: equally many, of the same types, from both.
 
         Both callbacks are called once, to build the code.
         """
@@ -183,9 +183,9 @@ class Builder(Atomics):
 
     def call(self, name: str, arguments: Sequence[Number]) -> Value | None:
         """
-        Call a function of the module; numbers of Python become constants of the parameter's type.
+        Call a function of the module; Python numbers become constants of the parameter's type.
 
-        Returns the result, or None from a function that has none. Raises `KeyError` for an unknown name.
+        Returns the result, or None if the function has none. Raises `KeyError` for an unknown name.
         """
         signature = self.module.signatures[name]
         if len(arguments) != len(signature.inputs):
@@ -211,7 +211,7 @@ class Builder(Atomics):
         return self.wrap(op) if op.results else None
 
     def scalar(self, number: int, type_: Attribute) -> Value:
-        """Return the scalar parameter of that number, of f32 or i32; one that is f32 and whole is both."""
+        """Return the scalar parameter of that number, as f32 or i32; a whole f32 is available as both."""
 
         def load() -> Value:
             assert self.scalars is not None, "the function takes no scalar parameters"
@@ -220,11 +220,11 @@ class Builder(Atomics):
         return self.once(("scalar", number, type_), load)
 
     def return_if(self, condition: Value, value: Value | None = None) -> None:
-        """Return from the function where the i1 `condition` holds, from inside of loops and branches as well."""
+        """Return from the function if the i1 `condition` holds, even from inside loops and branches."""
         self.perform(ReturnIfOp, (condition,) if value is None else (condition, value))
 
     def give_back(self, value: Value | None = None) -> None:
-        """Return from the function, at its end. Raises `ValueError` in a loop or branch, which `return_if` leaves."""
+        """Return from the function, at its end. Raises `ValueError` in a loop or branch: there, use `return_if`."""
         if self.block is not self._entry:
             raise ValueError("a function returns at its end: 'return_if' returns from a loop or branch")
         self.perform(ReturnOp, () if value is None else (value,))
@@ -244,7 +244,7 @@ class Builder(Atomics):
 
     @contextmanager
     def into(self, block: Block) -> Generator[None]:
-        """Append to another block for a while."""
+        """A context that appends to another block."""
         around, self.block = self.block, block
         yield
         self.block = around
@@ -257,7 +257,7 @@ class Builder(Atomics):
         *blocks: Block | None,
         role: str = "",
     ) -> list[Value]:
-        """Append a loop or branch with those blocks, `None` for a region without one; its results."""
+        """Append a loop or branch with these blocks, `None` for an empty region; return its results."""
         regions = [Region() if block is None else Region(block) for block in blocks]
         attributes = {role: UnitAttr()} if role else None
         op = created(kind, [operand.ssa for operand in operands], types, attributes=attributes, regions=regions)

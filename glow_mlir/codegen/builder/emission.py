@@ -1,4 +1,4 @@
-"""The bottom of the builder: appends operations to a block, and makes constants once."""
+"""The bottom layer of the builder: appends operations to a block, and makes each constant once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Emission(Operators):
         self.index_type = integer_of_width(target.pointer_bits)
         self._constant_values: dict[_Key, Value] = {}
         self.at_top = Block()
-        """What goes to the top of the function behind the constants."""
+        """Operations that go to the top of the function, after the constants."""
         self._made_once: dict[Hashable, Value] = {}
 
     def emit(
@@ -75,7 +75,7 @@ class Emission(Operators):
         """
         Return a constant of a number or vector type; one number fills all lanes of a vector.
 
-        Each constant exists once per function, at its top, whatever block asks for it first.
+        Each constant exists once per function, at its top, whichever block asks for it first.
         """
         if type_ is index_type:
             type_ = self.index_type
@@ -102,7 +102,7 @@ class Emission(Operators):
         return cast_op.results[0]
 
     def _name_of(self, value: float | Sequence[float], info: TypeInfo) -> str:
-        """What text calls a constant, as MLIR does: an integer by its number, and by its type if it is no index."""
+        """The name of a constant in text, as in MLIR: an integer has its number, and its type if it is no index."""
         if info.is_vector or info.is_float or not isinstance(value, int):
             return "cst"
         if info.bits == 1:
@@ -152,7 +152,7 @@ class Emission(Operators):
         return self.splat(value, wanted.lanes) if wanted.is_vector else value
 
     def resolved(self, type_: Attribute) -> Attribute:
-        """Return a type with the integer as wide as a pointer in the place of `index_type`."""
+        """Return a type, with the integer as wide as a pointer in place of `index_type`."""
         return self.index_type if type_ is index_type else type_
 
     def _pair(self, a: Number, b: Number) -> tuple[Value, Value]:
@@ -171,17 +171,17 @@ class Emission(Operators):
 _Key = tuple[int, object]
 
 _literals: dict[_Key, tuple[Attribute, Attribute]] = {}
-"""Constant → its type, which is kept so that no other one gets its identity, and the attribute behind it."""
+"""Constant → its type, kept alive so that no other type gets its identity, and its attribute."""
 
 
 def _key(value: float | Sequence[float], type_: Attribute) -> _Key:
-    """Return what makes a constant the same: the identity of its type, and its numbers."""
+    """Return the key of a constant: the identity of its type, and its numbers."""
     numbers = _key_of(value) if isinstance(value, (int, float)) else tuple([_key_of(lane) for lane in value])
     return id(type_), numbers
 
 
 def _key_of(number: float) -> object:
-    """Return what makes a number the same: -0.0 and 0.0 are two, and so are 1 and 1.0."""
+    """Return the key of a number: -0.0 and 0.0 differ, and so do 1 and 1.0."""
     return number if isinstance(number, int) else struct.pack("d", number)
 
 
@@ -191,7 +191,7 @@ def _signed(bits: int, width: int) -> int:
 
 
 def _prints_as_decimal(value: float, bits: int) -> bool:
-    """Whether xDSL's printer writes this float in decimal; it takes hexadecimal where few digits are not exact."""
+    """Whether xDSL's printer writes this float in decimal; it uses hexadecimal where few digits are not exact."""
     if not math.isfinite(value):
         return False
     code = "<d" if bits == 64 else "<f"
@@ -200,7 +200,7 @@ def _prints_as_decimal(value: float, bits: int) -> bool:
 
 
 def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
-    """Return the attribute behind a constant, which functions share."""
+    """Return the attribute of a constant, which functions share."""
     key = _key(value, type_)
     known = _literals.get(key)
     if known is None:

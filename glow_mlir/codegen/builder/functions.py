@@ -1,4 +1,4 @@
-"""Functions of a module under construction: what each promises, and the builder of its body."""
+"""Functions of a module under construction: the promises of each, and the builder of its body."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSES_ATTRIBUTE = "glow-passes"
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter and what the caller promises of a pointer; `align` in bytes, 0 for no promise."""
+    """A parameter, and the caller's promises about a pointer; `align` is in bytes, 0 for no promise."""
 
     type: Attribute
     noalias: bool = False
@@ -66,11 +66,11 @@ def define_function(
     Build the function `name`; yields its builder and its arguments.
 
     `internal` hides it from other modules; `inline` False keeps it out of its callers; `cold` says that calls
-    are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
-    run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. One that `takes_scalars` has the scalar
-    parameters of the instruction that calls it, as `Builder.scalar` gives them; calls pass them on. With `launch` it is
-    one that the host of a device launches, and has these string attributes. `names` are what text calls its parameters.
-    Raises `ValueError` when the name is taken.
+    are rare, so that LLVM moves them out of the hot path. `passes` names the list of LLVM passes to run over it
+    (`codegen.llvm.objects.PASS_LISTS`), none by default. With `takes_scalars`, it has the scalar parameters of the
+    instruction that calls it, which `Builder.scalar` returns; calls pass them on. With `launch`, the host of a device
+    launches it, and it has these string attributes. `names` are the names of its parameters in text. Raises
+    `ValueError` if the name is taken.
     """
     if name in module.signatures:
         raise ValueError(f"the module has a function '{name}' already")
@@ -92,7 +92,7 @@ def define_function(
         further += [StringAttr("minsize"), StringAttr("optsize")]
     length = vector_length(module.target)
     if internal and length is not None and length.exactly:
-        # Both bounds in one number, as MLIR has them. What others call checks the length first.
+        # MLIR packs both bounds into one number. Functions that others call check the length first.
         bounds = length.units << 32 | length.units
         further.append(ArrayAttr([StringAttr("vscale_range"), StringAttr(str(bounds))]))
     if passes:
@@ -109,7 +109,7 @@ _LAUNCHED = {"nvptx": "nvvm.kernel", "amdgpu": "rocdl.kernel", "spirv": "spir.ke
 
 
 def _parameter(module: ModuleBuilder, given: Attribute | Param) -> Param:
-    """A parameter whose type is of the target."""
+    """A parameter with a type of the target."""
     param = given if isinstance(given, Param) else Param(given)
     return replace(param, type=integer_of_width(module.target.pointer_bits)) if param.type is index_type else param
 

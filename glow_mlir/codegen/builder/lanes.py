@@ -23,7 +23,7 @@ from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values, vectors
 
 _NARROW = 16
-"""Bits of integers that are narrower than any vector of converted floats."""
+"""Integers of up to this many bits are narrower than the vectors of floats that are converted to them."""
 
 
 class Lanes(Arithmetic):
@@ -33,9 +33,9 @@ class Lanes(Arithmetic):
         """
         Return the value converted to another element type, lane by lane.
 
-        `signed` says how integers on either side are read; an i1 is 0 or 1, and any number but 0 becomes a
-        true i1. A float outside the range of an integer type gives an unspecified integer:
-        `to_int_saturating` clamps.
+        `signed` says whether integers on either side are signed; an i1 is 0 or 1, and any number but 0 becomes a true
+        i1. A float outside the range of an integer type gives an unspecified integer; use `to_int_saturating` to clamp
+        it.
         """
         source, target = value.info, type_info(element)
         result = vector(element, source.lanes)
@@ -68,10 +68,10 @@ class Lanes(Arithmetic):
         return self.emit(FPExtOp if source < target else FPTruncOp, (value,), result)
 
     def to_int_saturating(self, value: Value, element: Attribute, signed: bool = True) -> Value:
-        """Return a float as an integer, towards zero, clamped to the range of the type; NaN gives 0."""
+        """Return a float as an integer, rounded towards zero and clamped to the range of the type; NaN gives 0."""
         bits = type_info(element).bits
         if bits <= _NARROW:
-            # LLVM would take vectors apart.
+            # LLVM would split vectors into scalars.
             low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
             number = self.select(self.compare("uno", value, value), 0.0, value) if signed else value
             return self.cast(self.cast(self.min(self.max(number, float(low)), float(high)), i32), element)
@@ -80,13 +80,13 @@ class Lanes(Arithmetic):
         return self.intrinsic(name, (value,), result)
 
     def round_to_i32(self, value: Value) -> Value:
-        """Return an f32 within the range of i32 as the nearest integer, ties to even."""
+        """Return an f32, which is within the range of i32, as the nearest integer, ties to even."""
         if self.target.rounding_conversion:
             return self.intrinsic("llvm.lrint", (value,), vector(i32, value.lanes))
         return self.cast(self.round_even(value), i32)
 
     def bitcast(self, value: Value, element: Attribute) -> Value:
-        """Return the same bits as another element type; of narrower elements there are more."""
+        """Return the same bits as another element type; narrower elements make more lanes."""
         result = vector(element, value.lanes * value.info.bits // type_info(element).bits)
         return self.emit(BitcastOp, (value,), result)
 

@@ -1,4 +1,4 @@
-"""The part of the builder that reaches memory: addresses, loads, stores, masks, prefetch, stack buffers."""
+"""The part of the builder that accesses memory: addresses, loads, stores, masks, prefetch, stack buffers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
 from glow_mlir.xdsl_patches.creation import created
 
 STACK_SPACES: Mapping[str, int] = {"nvptx": 0, "amdgpu": 5, "spirv": 0}
-"""Family of devices → the address space of what is on the stack."""
+"""Family of devices → the address space of the stack."""
 
 _INBOUNDS = IntegerAttr(memory.GEP_FLAGS["inbounds"], i32)
 _DYNAMIC_INDEX = i32_array(GEP_USE_SSA_VAL)
@@ -63,7 +63,7 @@ class Memory(Lanes):
         return self.emit(memory.GEPOp, (pointer, self.index(index)), pointer.type, properties)
 
     def load(self, pointer: Value, type_: Attribute, align: int | None = None, *, nontemporal: bool = False) -> Value:
-        """As `Operators.load`; `nontemporal` goes past the caches."""
+        """As `Operators.load`; `nontemporal` bypasses the caches."""
         info = type_info(type_)
         properties = _access(align or info.bytes_in_memory, nontemporal)
         if info.bits > 1:
@@ -79,10 +79,10 @@ class Memory(Lanes):
         type_: Attribute | None = None,
         nontemporal: bool = False,
     ) -> None:
-        """As `Operators.store`; a Python number needs `type_`, and `nontemporal` goes past the caches."""
+        """As `Operators.store`; a Python number needs `type_`, and `nontemporal` bypasses the caches."""
         if not isinstance(value, Value):
             if type_ is None:
-                raise TypeError("storing a number of Python needs its type")
+                raise TypeError("storing a Python number needs its type")
             value = self.constant(value, type_)
         if value.info.bits == 1:
             value = self.cast(value, i8)
@@ -92,8 +92,8 @@ class Memory(Lanes):
         """
         Return the mask of the first `count` lanes.
 
-        `bits` is the width of the elements to be masked: compared at that width, the mask is born in the form
-        that the instructions for them take.
+        `bits` is the width of the elements to be masked: compared at that width, the mask already has the form
+        that the instructions for them need.
         """
         width = integer_of_width(max(8, bits))
         if isinstance(count, int):
@@ -109,13 +109,13 @@ class Memory(Lanes):
         otherwise: Number = 0,
         align: int | None = None,
     ) -> Value:
-        """Return a vector of which only the lanes in `mask` are read; the others are `otherwise`."""
+        """Load the lanes of a vector that are in `mask`; the others are `otherwise`."""
         info = type_info(type_)
         if info.bits == 1:
             read = self.load_masked(pointer, vector(i8, info.lanes), mask, otherwise, align)
             return self.cast(read, i1)
         if info.is_float and info.bits == _HALF:
-            # Where there are no such masks, LLVM takes lanes apart, and would convert them to f32 and back.
+            # Without instructions for such masks, LLVM splits the vector, and would convert lanes to f32 and back.
             bits = self.bits_of(self.as_value(otherwise, type_))
             return self.bitcast(self.load_masked(pointer, bits.type, mask, bits, align), info.element)
         properties = {"alignment": IntegerAttr(align or info.bytes_in_memory, i32)}
@@ -141,9 +141,9 @@ class Memory(Lanes):
         self.perform(memory.PrefetchOp, (pointer,), properties)
 
     def stack(self, element: Attribute, count: int, align: int = 64) -> Value:
-        """Return the address of a buffer that lives as long as the call; it is made once, at the top."""
+        """Return the address of a stack buffer that lives as long as the call; it is allocated once, at the top."""
         space = STACK_SPACES.get(self.target.family)
-        if space is not None:  # One array of a known size.
+        if space is not None:  # Device backends need one array of a known size.
             element, count = array(element, count), 1
         properties = {"alignment": ALIGNMENTS[align], "elem_type": element}
         op = created(AllocaOp, (self.constant(count, i64).ssa,), (pointer_in(space or 0),), properties)
@@ -155,7 +155,7 @@ class Memory(Lanes):
         return self.wrap(generic)
 
     def symbol(self, name: str, space: int = 0) -> Value:
-        """Return the address of a global of the module, which is in an address space."""
+        """Return the address of a global of the module, in the given address space."""
         return self.emit(AddressOfOp, (), pointer_in(space), {"global_name": SymbolRefAttr(name)})
 
 

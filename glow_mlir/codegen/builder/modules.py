@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 TRIPLE = "llvm.target_triple"
-"""The attribute of a module of the `llvm` dialect that says for what machine it is."""
+"""The attribute of a module of the `llvm` dialect that holds the target triple."""
 
 _TABLE_ELEMENTS: dict[str, Attribute] = {
     "float32": f32,
@@ -48,9 +48,9 @@ _TABLE_ELEMENTS: dict[str, Attribute] = {
 @dataclass(frozen=True)
 class Signature:
     """
-    The parameter types and the result type, None for none, of a function of the module.
+    The parameter types of a function of the module, and its result type, None if it has none.
 
-    One that `takes_scalars` gets, behind these, the address of the scalar parameters of the instruction.
+    With `takes_scalars`, the last parameter is the address of the instruction's scalar parameters.
     """
 
     inputs: tuple[Attribute, ...]
@@ -59,7 +59,7 @@ class Signature:
 
 
 def processor_of(target: Target) -> Mapping[str, Attribute]:
-    """Properties of a function of the `llvm` dialect that say for what processor it is; none where nothing is known."""
+    """Properties that name the processor of a function of the `llvm` dialect; none if no processor is known."""
     found: dict[str, Attribute] = {}
     if target.cpu:
         found["target_cpu"] = StringAttr(target.cpu)
@@ -71,10 +71,7 @@ def processor_of(target: Target) -> Mapping[str, Attribute]:
 
 @dataclass(frozen=True)
 class VectorLength:
-    """
-    What code asks of the length of vectors that is the processor's own: `units` of so many bits as `llvm.vscale`
-    counts, exactly or at least.
-    """
+    """The length of scalable vectors that code requires: `units`, as `llvm.vscale` counts them, exactly or at least."""
 
     units: int
     exactly: bool
@@ -85,10 +82,10 @@ _SVE_UNIT, _RISCV_UNIT = 128, 64
 
 def vector_length(target: Target) -> VectorLength | None:
     """
-    What code for a target asks of the length of vectors; `None` where any processor with these features will do.
+    The length of vectors that code for a target requires; `None` where any processor with these features will do.
 
-    Vectors of SVE have to be told to LLVM: it makes pairs of NEON's of wider ones otherwise. RISC-V's may be longer
-    than those that are asked for; an extension `v` has 128 bits at least.
+    LLVM has to know the length of SVE vectors: otherwise it splits wider ones into pairs of NEON vectors. RISC-V
+    vectors may be longer than requested; the extension `v` has at least 128 bits.
     """
     if "sve" in target.enabled and target.vector_bits > _SVE_UNIT:
         return VectorLength(target.vector_bits // _SVE_UNIT, True)
@@ -101,7 +98,7 @@ class ModuleBuilder:
     """
     Builds one module of the `llvm` dialect for one target.
 
-    With `emulated_by`, what kernels choose is for the target, and the code for that machine, which runs it instead.
+    With `emulated_by`, kernels choose as for the target, but the code is for that machine, which emulates the target.
     """
 
     def __init__(self, target: Target, emulated_by: Target | None = None) -> None:
@@ -111,7 +108,7 @@ class ModuleBuilder:
         """The machine that runs the code."""
         self.module = ModuleOp([], {TRIPLE: StringAttr(self.machine.triple)})
         self.processor = processor_of(self.machine)
-        """What each function says of the processor that it is for."""
+        """Properties that name the processor of each function."""
         self.signatures: dict[str, Signature] = {}
         self._shared: dict[Hashable, str] = {}
         self._tables: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -120,8 +117,8 @@ class ModuleBuilder:
         """
         Return the name of the one function for `key`, built by `build(name)` the first time.
 
-        The function is called `name`, or else by the parts of a tuple `key`, so that profiles and assembly can be
-        read; a number is added where that is taken.
+        The function is called `name`, or else after the parts of a tuple `key`, so that profiles and assembly are
+        readable; a number is added if the name is taken.
         """
         known = self._shared.get(key)
         if known is None:
@@ -134,7 +131,7 @@ class ModuleBuilder:
         return known
 
     def free_name(self, name: str) -> str:
-        """A name like this one that no function has, whatever else the module has besides functions of such names."""
+        """A name like this one that no function has yet."""
         number, found = 1, self._symbol(name)
         while found in self.signatures:
             number += 1
@@ -142,7 +139,7 @@ class ModuleBuilder:
         return found
 
     def _symbol(self, name: str) -> str:
-        """A name as symbols may have it: PTX has no dots in them."""
+        """The name as a symbol: PTX does not allow dots."""
         plain = re.sub(r"[^A-Za-z0-9_.]+", "_", name)
         return plain.replace(".", "_") if self.target.family == "nvptx" else plain
 
@@ -151,7 +148,7 @@ class ModuleBuilder:
         Return the name of a private constant array; equal arrays share one.
 
         Meant for small tables: large ones cost seconds in LLVM and belong in the constants of the program.
-        Raises `KeyError` for an element type without counterpart.
+        Raises `KeyError` for an element type that LLVM lacks.
         """
         key = (values.dtype.name, values.shape, values.tobytes())
         if key not in self._tables:

@@ -1,4 +1,4 @@
-"""Loop nests over index spaces: collapse of dimensions, and vectorised loops with shorter vectors at the end."""
+"""Loop nests over index spaces: collapsed dimensions, and vectorized loops that end with shorter vectors."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from glow_mlir.support.symbols import Size, Sizes, are_numbers, numbers_in
 Index = Value | int
 
 Extent = TypeVar("Extent", int, Index)
-"""How many steps there are along an axis: a number that Python knows, or perhaps does not."""
+"""The number of steps along an axis, which Python may know or not."""
 
 Extents = Sequence[Index]
-"""How many steps there are along axes: numbers of Python where they are known, else values of the function."""
+"""The numbers of steps along axes: Python numbers where they are known, else values of the function."""
 
 
 ExtentsT = TypeVar("ExtentsT", Shape, Sizes, Extents)
-"""Extents as numbers, with sizes that are known at run time only, or with values of the function."""
+"""Extents as numbers, as sizes of which some are known only at run time, or with values of the function."""
 
 
 def collapse(extents: ExtentsT, strides: Sequence[Shape]) -> tuple[ExtentsT, list[Shape]]:
     """
-    The same iteration with fewer dimensions: drop those of size one, merge neighbours that every operand walks evenly,
-    as it does over an inner one whose size is a number.
+    The same iteration with fewer dimensions: axes of size 1 are dropped, and neighbours are merged.
 
-    `strides` has one tuple an operand, in elements, 0 where the operand does not move.
+    Two neighbours are merged if every operand moves evenly over both, and the size of the inner one is a number.
+    `strides` has one tuple per operand, in elements, 0 where the operand does not move.
     """
     dims = [(size, [s[axis] for s in strides]) for axis, size in enumerate(extents) if size != 1]
     merged: list[tuple[Size | Value, list[int]]] = []
@@ -52,9 +52,9 @@ def collapse(extents: ExtentsT, strides: Sequence[Shape]) -> tuple[ExtentsT, lis
 
 def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], share: Partition = ALL) -> None:
     """
-    Loops over `extents`, the last innermost; `body` gets the indices.
+    Loop over `extents`, the last one innermost; `body` gets the indices.
 
-    The share is one of the steps of the outermost axes, as many as it takes to have some for each part.
+    `share` selects a slice of the steps of the outermost axes: of as many axes as give each part a step.
     """
     cut = 0
     with ExitStack() as stack:
@@ -67,12 +67,12 @@ def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], shar
 
 
 def known_steps(extents: Extents) -> int:
-    """How many steps there are along some axes for sure: a size that is known at run time only may be one."""
+    """The minimum number of steps along some axes: a size that is known only at run time may be 1."""
     return math.prod(numbers_in(extents))
 
 
 def unraveled(step: Index, extents: Extents) -> list[Index]:
-    """The indices along axes of these sizes at a step of the loops over all of them."""
+    """The indices, along axes of these sizes, at a step of the loops over all of them."""
     indices: list[Index] = []
     for size in reversed(extents[1:]):
         indices.append(step % size)
@@ -81,7 +81,7 @@ def unraveled(step: Index, extents: Extents) -> list[Index]:
 
 
 def numbers(extents: Extents) -> Shape:
-    """Extents that are all numbers of Python."""
+    """Extents that all have to be Python numbers."""
     known = tuple(numbers_in(extents))
     assert len(known) == len(extents), "work is not shared along extents that are known at run time only"
     return known
@@ -92,22 +92,22 @@ def steps_of(extent: int, width: int) -> int: ...
 @overload
 def steps_of(extent: Index, width: Index) -> Index: ...
 def steps_of(extent: Index, width: Index) -> Index:
-    """How many steps of `width` cover an extent."""
+    """The number of steps of `width` that cover an extent."""
     return (extent + (width - 1)) // width
 
 
-def least(b: Builder, one: Index, other: Index) -> Index:
+def smaller(b: Builder, one: Index, other: Index) -> Index:
     """The smaller of two numbers."""
     return min(one, other) if isinstance(one, int) and isinstance(other, int) else b.min(one, other)
 
 
-def most(b: Builder, one: Index, other: Index) -> Index:
+def larger(b: Builder, one: Index, other: Index) -> Index:
     """The larger of two numbers."""
     return max(one, other) if isinstance(one, int) and isinstance(other, int) else b.max(one, other)
 
 
 def product(extents: Iterable[Index]) -> Index:
-    """How many steps there are along all of some axes."""
+    """The number of steps along all axes together."""
     total: Index = 1
     for extent in extents:
         total = extent * total
@@ -116,10 +116,10 @@ def product(extents: Iterable[Index]) -> Index:
 
 def chunks(extent: Extent, width: int, rest: int | None = None) -> list[tuple[Extent, Extent, int]]:
     """
-    A cover of `extent` elements by vectors of at most `width` (a power of two): start, stop and lanes of each piece.
+    Cover `extent` elements by vectors of at most `width` lanes (a power of two): start, stop and lanes of each piece.
 
-    Whole vectors come first, then what remains in vectors of `rest` lanes (half the width by default), of half of
-    them, and so on. Where Python does not know the extent, there is a piece of each kind, which may be empty.
+    Whole vectors come first, then the rest in vectors of `rest` lanes (half the width by default), of half as many, and
+    so on. If Python does not know the extent, there is a piece of each kind, which may be empty.
     """
     pieces: list[tuple[Index, Index, int]] = []
     position: Index = 0
@@ -142,9 +142,9 @@ def vector_loop(
     rest: int | None = None,
 ) -> None:
     """
-    Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes.
+    Loop over `extent` elements in vectors of `width`, then over the rest; `body` gets the first element and the lanes.
 
-    The share is one of the vectors; what remains belongs to the last of them, and is cut as `chunks` does with `rest`.
+    `share` selects a slice of the vectors. The rest, divided as in `chunks`, belongs to the slice with the last vector.
     """
     for start, stop, lanes in chunks(extent, width, rest):
         if share.is_all:
@@ -157,7 +157,7 @@ def vector_loop(
             with b.loop(begin * width, end * width, width) as i:
                 body(i, width)
             continue
-        # What remains is never longer than a vector, and belongs to the share with the last one.
+        # The rest is shorter than a vector, and belongs to the slice with the last vector.
         begin, end = share.within(vectors, vectors - 1, 1)
         with b.loop(begin, end), b.loop(start, stop, lanes) as i:
             body(i, lanes)
@@ -172,10 +172,10 @@ def vector_nest(
     rest: int | None = None,
 ) -> None:
     """
-    Loops over `extents`, the last innermost and in vectors of `width`; what remains as in `vector_loop`.
+    Loop over `extents`, the last one innermost and in vectors of `width`; the rest is handled as in `vector_loop`.
 
-    `body` gets the outer indices, the first element and the lanes. The share is one of the steps of the outer loops, or
-    of the vectors where there are more of these.
+    `body` gets the outer indices, the first element and the lanes. `share` selects a slice of the steps of the outer
+    loops, or of the vectors if there are more of these.
     """
     by_lines = share.is_all
     if not share.is_all:
@@ -200,7 +200,7 @@ def _shared_lines(
     share: Partition,
     rest: int | None,
 ) -> None:
-    """The loops of `vector_nest` over a share of all vectors, where it is not known whether there are enough lines."""
+    """The loops of `vector_nest` over a slice of all vectors, if it is unknown whether there are enough lines."""
     *outermost, innermost = extents
     vectors = b.max(b.index(steps_of(innermost, width)), 1)
     total = product(outermost) * vectors
@@ -215,7 +215,7 @@ def _shared_lines(
 
 
 def nest_steps(extents: Shape, width: int) -> int:
-    """Into how many parts `vector_nest` can be cut."""
+    """The maximum number of parts into which `vector_nest` can be partitioned."""
     return max(math.prod(extents[:-1]), -(-extents[-1] // width))
 
 

@@ -1,4 +1,4 @@
-"""Which steps of a loop a function runs where its instruction is cut into parts."""
+"""The slice of a loop's steps that a function runs if its instruction is partitioned."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Partition:
-    """One of `parts` shares of the steps along an axis, that of number `part`; all steps where that is `None`."""
+    """One of `parts` slices of the steps along an axis, that of number `part`; all steps if that is `None`."""
 
     part: Value | None = None
     parts: int = 1
 
     def of(self, count: Index) -> tuple[Index, Index]:
-        """The first of `count` steps, and the one behind the last; as `count` is where it is all of them."""
+        """The first of `count` steps in the slice, and the one after the last; 0 and `count` if it has all steps."""
         if self.part is None:
             return 0, count
         if count == self.parts:
@@ -22,7 +22,10 @@ class Partition:
         return self.part * count // self.parts, (self.part + 1) * count // self.parts
 
     def within(self, total: Index, first: Index, count: Index) -> tuple[Index, Index]:
-        """The range, counted from `first`, of what the share has of `count` of `total` steps; it may be empty."""
+        """
+        The steps of the slice of `total` steps that are among the `count` from `first` on, counted from there; maybe
+        none.
+        """
         begin, end = self.of(total)
         if self.part is None or isinstance(begin, int) or isinstance(end, int):
             return 0, count
@@ -30,14 +33,14 @@ class Partition:
         return operators.max(begin - first, 0), operators.min(end - first, count)
 
     def size(self, count: int) -> int:
-        """How many of `count` steps are one share, at most."""
+        """The maximum number of steps in a slice of `count` steps."""
         return -(-count // self.parts)
 
     @property
     def is_all(self) -> bool:
-        """Whether it is all steps."""
+        """Whether the slice has all steps."""
         return self.part is None
 
 
 ALL = Partition()
-"""The share of a function that runs a whole instruction."""
+"""The slice of a function that runs a whole instruction."""

@@ -13,16 +13,16 @@ from glow_mlir.codegen.builder.value import Index, Value
 
 
 class SharedBody(ABC):
-    """Code that functions contain which may read scalar parameters of the instruction."""
+    """Code within functions that may read scalar parameters of the instruction."""
 
     @property
     @abstractmethod
     def takes_scalars(self) -> bool:
-        """Whether it does."""
+        """Whether it reads scalar parameters."""
 
 
 class SharedFunction(ABC):
-    """A variant of a function. Subclasses are frozen dataclasses, whose fields are all that the code depends on."""
+    """A variant of a function. Subclasses are frozen dataclasses, and the code depends only on their fields."""
 
     @property
     @abstractmethod
@@ -32,20 +32,20 @@ class SharedFunction(ABC):
     @property
     @abstractmethod
     def readable(self) -> str:
-        """What the function is called."""
+        """The readable name of the function."""
 
     @abstractmethod
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         """Emit the body; `given` has the arguments by name."""
 
     def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function; it is built the first time. Arguments that this variant has not are ignored."""
+        """Call the function, which is built the first time. Arguments that this variant lacks are ignored."""
         name = b.module.shared(self, lambda name: self._build(b.module, name), self.readable)
         b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
 
     @property
     def _takes_scalars(self) -> bool:
-        """Whether a field does."""
+        """Whether a field reads scalar parameters."""
         return any(value.takes_scalars for value in vars(self).values() if isinstance(value, SharedBody))
 
     def _build(self, module: ModuleBuilder, name: str) -> None:

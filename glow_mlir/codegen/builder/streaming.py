@@ -1,8 +1,8 @@
 """
-Stores past the caches, for results larger than the last level: nothing of them would be found there when it is read.
+Stores that bypass the caches, for results larger than the last-level cache, which would not keep them anyway.
 
-Such a store does not fetch the line that it overwrites, which spares a third of a copy's traffic. It has to be aligned,
-so that the elements up to the first aligned place are stored as usual, and those behind the last whole vector.
+Such a store does not fetch the line that it overwrites, which saves a third of a copy's traffic. It has to be aligned:
+elements before the first aligned address, and after the last whole vector, are stored as usual.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from glow_mlir.dialects.llvm_ops.atomics import FenceOp
 from glow_mlir.dialects.target import Target
 
 Body = Callable[[Index, int, int], None]
-"""First element, lanes, and the alignment in bytes of a store past the caches; 0 for a usual one."""
+"""First element, lanes, and the alignment in bytes of a store that bypasses the caches; 0 for a usual store."""
 
 
 def is_streamed(target: Target, result_bytes: int) -> bool:
-    """Whether to store a result of that size past the caches."""
+    """Whether a store of a result of that size should bypass the caches."""
     return target.is_x86 and target.vector_bits > 0 and result_bytes >= target.l3_bytes
 
 
 def streamed_loop(
     b: Builder, result: Value, element_bytes: int, elements: tuple[Index, Index], lanes: int, body: Body
 ) -> None:
-    """Loops over the elements of a result from the first to before the second, in vectors where they are aligned."""
+    """Loop over the elements of a result from the first to before the second, in vectors where they are aligned."""
     alignment = min(b.target.vector_bits // 8, lanes * element_bytes)
     first, last = (b.index(element) for element in elements)
     missing = (-(b.address(result) + first * element_bytes) & (alignment - 1)) // element_bytes
@@ -40,5 +40,5 @@ def streamed_loop(
     ):
         with b.loop(start, stop, step) as i:
             body(i, step, store_alignment)
-    # Stores past the caches are ordered with no others: not even with the one that tells another thread of them.
+    # Stores that bypass the caches are not ordered: not even with a store that tells another thread about them.
     b.perform(FenceOp, (), {"ordering": ordering_attr("seq_cst")})

@@ -1,5 +1,5 @@
 """
-Types and small attributes of generated code, each made once: in xDSL they are costly to make and to compare.
+Types and small attributes of generated code, each created once: in xDSL they are expensive to create and to compare.
 """
 
 from __future__ import annotations
@@ -63,12 +63,14 @@ ptr = LLVMPointerType()
 
 @functools.cache
 def pointer_in(space: int) -> LLVMPointerType:
-    """Return the pointer to an address space; 0 is that of plain pointers."""
+    """Return the pointer type of an address space; 0 is the space of plain pointers."""
     return LLVMPointerType(IntAttr(space)) if space else ptr
 
 
 index_type = IndexType()
-"""Of extents, offsets and addresses: the builder puts the integer as wide as the target's pointers in its place."""
+"""
+The type of extents, offsets and addresses; the builder replaces it by the integer as wide as the target's pointers.
+"""
 NO_FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": FastMathAttr(None)}
 ALIGNMENTS = {1 << n: IntegerAttr(1 << n, i64) for n in range(13)}
 
@@ -88,13 +90,13 @@ def integer_of_width(bits: int) -> IntegerType:
 
 def vector(element: Attribute, lanes: int) -> Attribute:
     """
-    Return the vector of `lanes` elements; one lane is the scalar itself, so that kernels need no second form.
+    Return the vector of `lanes` elements; one lane is the scalar itself, so that kernels need no second variant.
     """
     return element if lanes == 1 else _vectors(element)[lanes]
 
 
 class _Vectors(dict[int, Attribute]):
-    """Lanes → the vector of so many elements of one type."""
+    """Lanes → the vector type with that number of elements."""
 
     def __init__(self, element: Attribute) -> None:
         self._element = element
@@ -109,7 +111,7 @@ _vectors = kept_by_identity(_of_equal)
 
 @functools.lru_cache(MAX_KEPT)
 def i32_array(*numbers: int) -> Attribute:
-    """Return numbers in the form in which the dialect has masks, positions, and how many operands groups have."""
+    """Return numbers as the attribute in which the dialect has masks, positions and segment sizes."""
     return DenseArrayBase.from_list(i32, numbers)
 
 
@@ -121,7 +123,9 @@ def array(element: Attribute, count: int) -> LLVMArrayType:
 
 @dataclass(frozen=True)
 class TypeInfo:
-    """What the builder needs to know of a type; `lanes` is 1 for scalars, `bits` those of one element."""
+    """
+    The properties of a type that the builder needs; `lanes` is 1 for scalars, and `bits` is the width of one element.
+    """
 
     element: Attribute
     lanes: int
@@ -132,13 +136,13 @@ class TypeInfo:
 
     @property
     def bytes_in_memory(self) -> int:
-        """How many bytes one element takes in memory: a bool takes a whole one."""
+        """Bytes of one element in memory; a bool takes a whole byte."""
         return max(8, self.bits) // 8
 
 
 @kept_by_identity
 def info_of(type_: Attribute) -> TypeInfo | None:
-    """Return what is known of a scalar, vector or pointer type, and None for an aggregate."""
+    """Return the properties of a scalar, vector or pointer type; None for an aggregate."""
     is_vector = isinstance(type_, VectorType)
     lanes = type_.get_shape()[0] if is_vector else 1
     element = cast("VectorType[Attribute]", type_).element_type if is_vector else type_
@@ -152,7 +156,7 @@ def info_of(type_: Attribute) -> TypeInfo | None:
 
 
 def type_info(type_: Attribute) -> TypeInfo:
-    """Return what is known of a scalar, vector or pointer type. Raises `TypeError` for any other type."""
+    """Return the properties of a scalar, vector or pointer type. Raises `TypeError` for any other type."""
     if (info := info_of(type_)) is not None:
         return info
     raise TypeError(f"'{type_}' is neither a number, nor a vector of numbers, nor a pointer")

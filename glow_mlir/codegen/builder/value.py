@@ -1,4 +1,4 @@
-"""Values of generated code that compute like numbers of Python, and what they do it with."""
+"""Values of generated code that compute like Python numbers, and the operators behind them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.types import TypeInfo, info_of
 
 
 class Operators(ABC):
-    """What a value computes with: the layers of the builder implement it, each a part."""
+    """The operators of values; each layer of the builder implements some of them."""
 
     @abstractmethod
     def add(self, a: Number, b: Number) -> Value:
@@ -58,7 +58,7 @@ class Operators(ABC):
 
     @abstractmethod
     def ashr(self, a: Number, b: Number) -> Value:
-        """Return `a` shifted right, copies of the sign coming in."""
+        """Return `a` shifted right, filled with copies of the sign."""
 
     @abstractmethod
     def compare(self, predicate: str, a: Number, b: Number) -> Value:
@@ -92,11 +92,11 @@ class Operators(ABC):
 
 class Value:
     """
-    An SSA value, its type, and the operators of the function that it is in.
+    An SSA value, its type, and the operators of its function.
 
-    Operators take another value of the same type, a scalar of the element type (it is spread over the lanes),
-    or a Python number, which becomes a constant. `//`, `%` are for indices: they take both sides as unsigned.
-    `<` and its kin compare floats in the ordered sense and integers as signed; equality is `eq` and `ne`,
+    Operators take another value of the same type, a scalar of the element type (broadcast to all lanes),
+    or a Python number, which becomes a constant. `//` and `%` are for indices: both sides are unsigned.
+    `<` and the like compare floats as ordered and integers as signed; equality is `eq` and `ne`,
     since `==` stays Python's own.
     """
 
@@ -108,14 +108,14 @@ class Value:
         self.type: Attribute = ssa.type
         if (info := info_of(self.type)) is not None:
             self.info: TypeInfo = info
-            """Element type, lanes and kind, of all but aggregates."""
+            """Element type, lanes and kind; aggregates have none."""
 
     def __repr__(self) -> str:
         return f"<value of type {self.type}>"
 
     @property
     def lanes(self) -> int:
-        """How many lanes a vector has; 1 for a scalar."""
+        """The number of lanes of a vector; 1 for a scalar."""
         return self.info.lanes
 
     def __add__(self, other: Number) -> Value:
@@ -200,7 +200,7 @@ class Value:
         return self.operators.offset(self, index, element)
 
     def load(self, type_: Attribute, align: int | None = None) -> Value:
-        """Return what is in memory at this pointer; see `Operators.load`."""
+        """Return the scalar or vector in memory at this pointer; see `Operators.load`."""
         return self.operators.load(self, type_, align)
 
     def store(self, value: Number, align: int | None = None) -> None:

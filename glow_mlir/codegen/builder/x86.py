@@ -13,20 +13,20 @@ from glow_mlir.dialects.llvm_ops.intrinsics import SAddSatOp
 from glow_mlir.dialects.target import Target
 
 _CURRENT_ROUNDING = 4
-"""How AVX-512's intrinsics say: round as the processor is set to."""
+"""The operand of AVX-512's intrinsics for the current rounding mode."""
 
 
 def scale_by_instruction(b: Builder, x: Value, exponent: Value) -> Value:
     """
     Return a vector of f32 or f64 times two to the floor of `exponent`, rounded once: AVX-512's `vscalef`.
 
-    At least 128 bits wide. The exponent may be any float.
+    The vector has at least 128 bits. The exponent may be any float.
     """
     return _by_registers(b, [x, exponent], lambda parts: _scalef(b, *parts))
 
 
 def _by_registers(b: Builder, values: Sequence[Value], body: Callable[[Sequence[Value]], Value]) -> Value:
-    """Return what `body` gives for each part of the values that fits a register, as one vector."""
+    """Apply `body` to each part of the values that fits a register, and return the results as one vector."""
     lanes = values[0].lanes
     if lanes * values[0].info.bits <= b.target.vector_bits:
         return body(values)
@@ -45,18 +45,18 @@ def _scalef(b: Builder, x: Value, exponent: Value) -> Value:
     return b.intrinsic(name, (x, exponent, x, all_lanes, *rounding), x.type)
 
 
-def permute_bytes_of_two(b: Builder, first: Value, second: Value, codes: Value) -> Value:
-    """Return the byte of two registers of 512 bits at each of the codes, whose highest bit does not count."""
-    return b.intrinsic("llvm.x86.avx512.vpermi2var.qi.512", (first, codes, second), codes.type)
+def permute_bytes_of_two(b: Builder, first: Value, second: Value, indices: Value) -> Value:
+    """Return the bytes of two registers of 512 bits at the indices, whose highest bit is ignored."""
+    return b.intrinsic("llvm.x86.avx512.vpermi2var.qi.512", (first, indices, second), indices.type)
 
 
-def permute_floats(b: Builder, table: Value, codes: Value) -> Value:
-    """Return the entry of a register of sixteen f32 at the lowest four bits of each of sixteen i32."""
-    return b.intrinsic("llvm.x86.avx512.permvar.sf.512", (table, codes), table.type)
+def permute_floats(b: Builder, table: Value, indices: Value) -> Value:
+    """Return the entries of a register of sixteen f32 at the lowest four bits of sixteen i32."""
+    return b.intrinsic("llvm.x86.avx512.permvar.sf.512", (table, indices), table.type)
 
 
 def looks_up_floats(target: Target, bits: int) -> bool:
-    """Whether there is an instruction for `permute_floats_of_two`, for floats of so many bits."""
+    """Whether the target has the instruction for `permute_floats_of_two`, with floats of that many bits."""
     return target.is_x86 and target.vector_bits == _WIDEST and "avx512f" in target.enabled and bits in (32, 64)
 
 
@@ -64,14 +64,14 @@ _WIDEST = 512
 """Bits of the registers of AVX-512."""
 
 
-def permute_floats_of_two(b: Builder, first: Value, second: Value, codes: Value) -> Value:
+def permute_floats_of_two(b: Builder, first: Value, second: Value, indices: Value) -> Value:
     """
-    Return the entry of two registers of 512 bits, of f32 or f64, at the lowest bits of each of the codes, as wide.
+    Return the entries of two registers of 512 bits, of f32 or f64, at the lowest bits of indices of the same width.
 
-    The second register has the entries behind those of the first.
+    The entries of the second register follow those of the first.
     """
     kind = {32: "ps", 64: "pd"}[first.info.bits]
-    return b.intrinsic(f"llvm.x86.avx512.vpermi2var.{kind}.512", (first, codes, second), first.type)
+    return b.intrinsic(f"llvm.x86.avx512.vpermi2var.{kind}.512", (first, indices, second), first.type)
 
 
 _PACKING: Mapping[int, tuple[frozenset[str], str]] = {
@@ -79,14 +79,14 @@ _PACKING: Mapping[int, tuple[frozenset[str], str]] = {
     256: (frozenset({"avx2"}), "llvm.x86.avx2.{name}"),
     512: (frozenset({"avx512bw"}), "llvm.x86.avx512.{name}.512"),
 }
-"""Bits of a register → the features that it takes to pack those of integers, and how the intrinsics are called."""
+"""Bits of a register → the features that packing its integers needs, and the name of the intrinsics."""
 
 MAX_PACKED = 4
-"""How many registers of i32 are packed to one of bytes; half as many give half of one."""
+"""The number of i32 registers that are packed into one of bytes; half as many give half of one."""
 
 
 def packs_to_bytes(target: Target, lanes: int) -> bool:
-    """Whether there are instructions for `pack_to_bytes`, for vectors of so many lanes."""
+    """Whether the target has the instructions for `pack_to_bytes`, with vectors of that many lanes."""
     bits = target.vector_bits
     if (
         not target.is_x86
@@ -99,9 +99,9 @@ def packs_to_bytes(target: Target, lanes: int) -> bool:
 
 def pack_to_bytes(b: Builder, x: Value, added: int | Value, signed: bool) -> Value:
     """
-    Return two or four registers of i32 as bytes, with a number or an i16 added, limited to the range of bytes.
+    Return two or four registers of i32 as bytes, with a number or an i16 added, saturated to the range of bytes.
 
-    They are limited to 16 bits on the way, in front of the addition and behind it.
+    Intermediate values saturate to 16 bits, before the addition and after it.
     """
     bits, lanes = b.target.vector_bits, x.lanes
     size = bits // 32
@@ -110,16 +110,16 @@ def pack_to_bytes(b: Builder, x: Value, added: int | Value, signed: bool) -> Val
     if isinstance(added, Value) or added:
         words = [b.emit(SAddSatOp, (word, b.as_value(added, word.type)), word.type) for word in words]
     packed = b.bitcast(_packed(b, "packsswb" if signed else "packuswb", words[0], words[-1], i8), i32)
-    # Registers are packed in parts of 128 bits: of each, the first four numbers, those of the next one, and so on.
-    order = [_PART * at + number for number in range(len(parts)) for at in range(size // _PART)]
+    # Registers are packed lane by lane of 128 bits: each has four numbers of the first register, of the next, …
+    order = [_LANE_WORDS * at + number for number in range(len(parts)) for at in range(size // _LANE_WORDS)]
     return b.bitcast(b.shuffle(packed, packed, order), i8)
 
 
-_PART = 4
-"""i32 in a part of a register."""
+_LANE_WORDS = 4
+"""The number of i32 in a lane of 128 bits."""
 
 
 def _packed(b: Builder, name: str, low: Value, high: Value, element: IntegerType) -> Value:
-    """Two registers of integers as one of integers of half the width, limited to their range."""
+    """Return two registers of integers as one of integers of half the width, saturated to their range."""
     result = vector(element, 2 * low.lanes)
     return b.intrinsic(_PACKING[b.target.vector_bits][1].format(name=name), (low, high), result)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from glow_mlir.codegen.access import computed, load
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, least, vector_loop
+from glow_mlir.codegen.builder.nests import Index, smaller, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -117,8 +117,8 @@ def _blocks(
         with b.when(b.index(position) < stop):
             trees.prepare()
     with b.loop(position, stop, rows) as start:
-        trees.block(start, least(b, end - start, rows))
-    return least(b, stop, end)
+        trees.block(start, smaller(b, end - start, rows))
+    return smaller(b, stop, end)
 
 
 # ---- one row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, load, store
-from glow_mlir.codegen.builder.nests import Index, least
+from glow_mlir.codegen.builder.nests import Index, smaller
 from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -78,7 +78,7 @@ class SlicedTrees:
         trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
         # Groups of trees are added up as for a single row, so that sums are the same.
         with b.loop(0, trees, together) as group:
-            with b.loop(group, least(b, group + together, trees)) as tree:
+            with b.loop(group, smaller(b, group + together, trees)) as tree:
                 self._tree(tree)
             if call.maybe("targets") is None:
                 self._add_group()

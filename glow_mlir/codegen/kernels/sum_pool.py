@@ -38,7 +38,7 @@ class SumPoolKernel(PoolKernel[SumPoolOp]):
     READS_ZERO_POINTS = True
 
     def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
-        if byte_width(element) == 1 and steps == (1, 1) and arm.sums_bytes(target):
+        if byte_width(element) == 1 and steps == (1, 1) and arm.accumulates_bytes(target):
             return arm.WORD_BYTES
         summand = i16 if byte_width(element) == 1 else i32
         return lanes_for(target, summand, steps, kernel_costs(target).independent_vectors)

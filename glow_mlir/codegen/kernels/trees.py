@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load
-from glow_mlir.codegen.builder.nests import Index, least, vector_loop
+from glow_mlir.codegen.builder.nests import Index, smaller, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -64,7 +64,7 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
         costs = kernel_costs(call.target)
         stop = position + (end - position) // costs.rows_together * costs.rows_together
         with b.loop(position, stop, costs.rows_a_tree) as first:
-            descent.block(first, least(b, stop - first, costs.rows_a_tree))
+            descent.block(first, smaller(b, stop - first, costs.rows_a_tree))
         with b.loop(stop, end) as row:
             descent.row(row)
 

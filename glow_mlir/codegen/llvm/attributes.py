@@ -72,7 +72,7 @@ TYPED_PARAMETERS = {
     "llvm.inalloca": "inalloca({})",
     "llvm.preallocated": "preallocated({})",
 }
-"""The attributes of pointers that say of which type the memory is that is passed along."""
+"""The attributes of pointers that give the type of the memory that is passed."""
 
 
 _UNUSUAL = re.compile(rb'[^ -~]|["\\]')
@@ -104,7 +104,7 @@ def parameter_text(attributes: DictionaryAttr, types: TypeText, where: str) -> s
 
 
 def _string_value(value: Attribute) -> str | None:
-    """Return what a string attribute of LLVM says for an attribute of the dialect, or None if it cannot."""
+    """Return the text of a string attribute of LLVM for an attribute of the dialect, or None if it has none."""
     match value:
         case StringAttr():
             return value.data
@@ -126,8 +126,8 @@ def _passthrough_text(value: Attribute, where: str) -> str:
         case StringAttr() if "-" in value.data:
             return quoted(value.data)
         case ArrayAttr(data=(StringAttr(data="vscale_range"), StringAttr(data=bounds))) if bounds.isdecimal():
-            least, most = divmod(int(bounds), 1 << 32)
-            return f"vscale_range({least},{most})"
+            lower, upper = divmod(int(bounds), 1 << 32)
+            return f"vscale_range({lower},{upper})"
         case ArrayAttr(data=(StringAttr() as name, StringAttr() as content)):
             return f"{quoted(name.data)}={quoted(content.data)}"
         case _:
@@ -138,7 +138,7 @@ def function_attributes(attributes: Mapping[str, Attribute], where: str) -> str:
     """
     Return the contents of the attribute group of a function, sorted; empty if there is none.
 
-    `attributes` holds only what the tables above name, and `passthrough`. Raises `EmissionError` naming
+    `attributes` holds only names from the tables above, and `passthrough`. Raises `EmissionError` naming
     `where` and the attribute when a value has no translation.
     """
     words: list[str] = []

@@ -7,7 +7,7 @@ import struct
 from glow_mlir.codegen.llvm.symbol import Symbol
 
 MACHINES = {b"\x64\x86": "x86_64", b"\x64\xaa": "aarch64"}
-"""How a file begins → the architecture."""
+"""The first bytes of a file → the architecture."""
 
 _EXTERNAL, _STATIC = 2, 3
 _ENTRY = struct.Struct("<8sIhHBB")
@@ -29,7 +29,7 @@ def symbols(data: bytes) -> list[Symbol]:
 
 
 def _name(data: bytes, strings: int, name: bytes) -> str:
-    """A name, which is in the table of strings where it has more than eight bytes."""
+    """A name; one of more than eight bytes is in the table of strings."""
     if name[:4] != b"\0\0\0\0":
         return name.rstrip(b"\0").decode()
     begin = strings + int.from_bytes(name[4:], "little")

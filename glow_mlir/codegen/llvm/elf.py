@@ -9,19 +9,19 @@ from glow_mlir.codegen.llvm.symbol import Symbol
 from glow_mlir.errors import CompilerBugError
 
 MAGIC = b"\x7fELF"
-"""How a file begins."""
+"""The first bytes of a file."""
 
 _SYMBOL_TABLE = 2
 _UNDEFINED = 0
 _LOCAL = 0
 _FLAGS = 2
-"""Where the flags of a section are in its header."""
+"""The index of the flags in a section header."""
 _IN_MEMORY = 2
-"""The flag of what is loaded."""
+"""The flag of sections that are loaded."""
 
 
 class _Layout(NamedTuple):
-    """Where the fields are, for 32 and 64 bits."""
+    """The positions of fields, for 32 and 64 bits."""
 
     section_table: tuple[int, str]
     section_count: tuple[int, str]
@@ -43,10 +43,10 @@ def symbols(data: bytes) -> list[Symbol]:
     """
     Return the named symbols of an ELF object file, in the order of its table.
 
-    Raises `CompilerBugError` for one of another width than 32 or 64 bits.
+    Raises `CompilerBugError` for a file of another width than 32 or 64 bits.
     """
     if data[4] not in _LAYOUTS:
-        raise CompilerBugError("the ELF file is of no width that is known")
+        raise CompilerBugError("the ELF file has an unknown width")
     layout, order = _LAYOUTS[data[4]], _order(data)
     headers = _headers(data, layout)
     kind, offset, length, link, entry = layout.section_fields
@@ -61,14 +61,14 @@ def symbols(data: bytes) -> list[Symbol]:
 
 
 def loaded_bytes(data: bytes) -> int:
-    """Return how many bytes of an ELF object file a program has in memory, code and tables."""
+    """Return the bytes of an ELF object file that a program has in memory: code and tables."""
     layout = _LAYOUTS[data[4]]
     _, _, length, _, _ = layout.section_fields
     return sum(header[length] for header in _headers(data, layout) if header[_FLAGS] & _IN_MEMORY)
 
 
 def _order(data: bytes) -> str:
-    """Return the order of bytes, as `struct` writes it."""
+    """Return the byte order in the notation of `struct`."""
     return "<" if data[5] == 1 else ">"
 
 

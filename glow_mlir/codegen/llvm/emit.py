@@ -29,7 +29,7 @@ MODULE_HEADERS = {"llvm.target_triple": "target triple", "llvm.data_layout": "ta
 VISIBILITIES = {0: "", 1: " hidden", 2: " protected"}
 
 KERNEL_CONVENTIONS = {"nvvm.kernel": "ptx_kernel", "rocdl.kernel": "amdgpu_kernel", "spir.kernel": "spir_kernel"}
-"""Attribute of a function that the host of a device launches → how it is called."""
+"""Attribute of a function that the host of a device launches → its calling convention."""
 
 _FUNCTION_GROUP = frozenset({*ENUM_ATTRIBUTES, *STRING_ATTRIBUTES, "passthrough"})
 _FUNCTION_HEAD = frozenset(
@@ -43,7 +43,7 @@ _GLOBAL_KNOWN = frozenset(
 
 
 class _Module:
-    """What the functions of one module share: types as text, attribute groups, metadata."""
+    """The state that the functions of a module share: types as text, attribute groups, metadata."""
 
     def __init__(self) -> None:
         self.types = TypeText()
@@ -102,7 +102,7 @@ class _Function:
         return lines
 
     def _name_all(self, blocks: list[Block]) -> None:
-        """Name blocks and values, and note who jumps where with which values, before any line is written."""
+        """Name blocks and values, and collect all jumps with the values that they pass, before any line is written."""
         names = self.names
         for index, block in enumerate(blocks):
             self._labels[block] = f"b{index}"
@@ -123,7 +123,7 @@ class _Function:
         for index, (successor, values) in enumerate(zip(terminator.successors, passed, strict=True)):
             source = self._labels[block]
             if both_same and index == 1 and values != passed[0]:
-                # A phi has one value per predecessor: the second edge gets a block of its own.
+                # A phi has one value per predecessor, so the second edge gets a separate block.
                 source = self._split[terminator, index] = f"{source}.edge"
             self._incoming[successor].append((source, values))
 
@@ -279,9 +279,9 @@ def _global(op: GlobalOp, module: _Module) -> list[str]:
 
 def _value(op: GlobalOp, module: _Module, where: str) -> str:
     """
-    Return the value of a global, with a leading space: none for a declaration, any for a definition that has none.
+    Return the value of a global, with a leading space: nothing for a declaration, `undef` for a definition without one.
 
-    Raises `EmissionError` for a common global without a value, whose value LLVM wants to be zero.
+    Raises `EmissionError` for a common global without a value, because LLVM requires zero there.
     """
     if op.value is not None:
         return f" {constant_text(op.value, op.global_type, module.types)}"

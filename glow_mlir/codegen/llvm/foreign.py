@@ -1,8 +1,9 @@
 """
-Emission for other architectures, in a process of its own.
+Emission for other architectures, in a separate process.
 
-What LLVM cannot compile for a machine may end the process that asks (a fatal error or an assertion of a backend): the
-compiler, and whoever uses it, must outlive that. A child serves many modules, as its start takes 0.2 seconds.
+If LLVM cannot compile a module for a machine, it may end its process (by a fatal error or an assertion of a backend),
+and the compiler and its caller must survive that. One child process serves many modules, because its start takes 0.2
+seconds.
 """
 
 from __future__ import annotations
@@ -19,60 +20,60 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class ForeignEmissionError(Exception):
-    """What LLVM said of a module, in one line, before it ended or gave up; `said` is all that it wrote to stderr."""
+    """Why LLVM failed on a module, in one line; `messages` is all that it wrote to stderr."""
 
-    def __init__(self, reason: str, said: str) -> None:
+    def __init__(self, reason: str, messages: str) -> None:
         super().__init__(reason)
-        self.said = said
+        self.messages = messages
 
 
 @dataclass(frozen=True)
 class Emission:
-    """What LLVM has made of a module, and what it said on stderr meanwhile: warnings."""
+    """The output of LLVM for a module, and the messages that it wrote to stderr meanwhile: warnings."""
 
     data: bytes
-    said: str
+    messages: str
 
 
 def emitted(machine: Machine, text: str, form: Form) -> Emission:
     """
-    What a machine makes of LLVM IR text in that form.
+    Compile LLVM IR text for a machine, to the given form.
 
-    Raises `ForeignEmissionError` with the reason where there is none.
+    Raises `ForeignEmissionError` with the reason if that fails.
     """
     with _CHILDREN.asked() as child:
-        return Emission(child.ask(machine, text, form), child.said())
+        return Emission(child.ask(machine, text, form), child.messages())
 
 
 class _Child:
     """A process that emits."""
 
     def __init__(self) -> None:
-        """Raises `ForeignEmissionError` where there can be no process."""
-        self._said = tempfile.TemporaryFile()
+        """Raises `ForeignEmissionError` if no process can be started."""
+        self._messages = tempfile.TemporaryFile()
         try:
-            self._process = ChildProcess(f"{__name__}:serve", error_output=self._said)
+            self._process = ChildProcess(f"{__name__}:serve", error_output=self._messages)
         except NoProcessError as error:
             raise ForeignEmissionError(f"no process can be started for it: {error}", "") from error
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it accepts requests."""
         return self._process.lives
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has said nothing that nobody has read."""
+        """Whether all that it has sent has been read."""
         return self._process.is_silent
 
     def forget(self) -> None:
-        """Leave it alone."""
+        """Leave the process alone."""
         self._process.forget()
 
     def ask(self, machine: Machine, text: str, form: Form) -> bytes:
         """Send a request and wait for the answer, or for the end of the compilation that it is part of."""
-        self._said.seek(0)
-        self._said.truncate()
+        self._messages.seek(0)
+        self._messages.truncate()
         head = json.dumps({"machine": asdict(machine), "form": form}).encode()
         try:
             self._process.send(head, text.encode())
@@ -80,31 +81,31 @@ class _Child:
         except (BrokenPipeError, ConnectionResetError):
             answer = []
         except BaseException:
-            # The answer that nobody has read would be taken for that to the next request.
+            # An unread answer would be taken for the answer to the next request.
             self._process.close()
             raise
         if len(answer) < 2:
-            raise ForeignEmissionError(self._last_words(self._process.close(patience=1.0)), self.said())
+            raise ForeignEmissionError(self._last_words(self._process.close(patience=1.0)), self.messages())
         failure, data = answer
         if failure:
-            raise ForeignEmissionError(failure.decode(), self.said())
+            raise ForeignEmissionError(failure.decode(), self.messages())
         return data
 
-    def said(self) -> str:
-        """What LLVM has said of the last request."""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+    def messages(self) -> str:
+        """LLVM's messages for the last request."""
+        self._messages.seek(0)
+        return self._messages.read().decode(errors="replace")
 
     def _last_words(self, end: str) -> str:
-        """The line in which LLVM says why it ends, or how the process ended."""
-        lines = self.said().splitlines()
+        """The line in which LLVM says why it failed, or how the process ended."""
+        lines = self.messages().splitlines()
         telling = [line.strip() for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error" in line]
         return telling[0] if telling else f"LLVM ended with {end}"
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.close()
-        self._said.close()
+        self._messages.close()
 
 
 _CHILDREN = Children(_Child)

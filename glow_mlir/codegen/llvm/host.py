@@ -1,4 +1,4 @@
-"""What LLVM and the system say about the machine this process runs on."""
+"""Properties of the machine that this process runs on, from LLVM and the system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Host:
 
 @functools.cache
 def detect_host() -> Host:
-    """Return the host; cache sizes are 0 where the system does not tell."""
+    """Return the host; cache sizes are 0 if the system does not report them."""
     import llvmlite.binding as llvm
 
     features = llvm_features()
@@ -41,7 +41,7 @@ def detect_host() -> Host:
 
 
 def _cache_bytes(level: int) -> int:
-    """Return the size of the data cache of a level, as Linux tells it, or 0."""
+    """Return the size of the data cache of a level as Linux reports it, or 0."""
     units = {"K": 1 << 10, "M": 1 << 20}
     for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:

@@ -2,8 +2,8 @@
 One rule per operation of the `llvm` dialect: how its instruction reads in LLVM IR.
 
 A rule lists the properties it translates; a property outside the list stops the emission, so that nothing is
-lost silently. Terminators are rules as well; what they pass to the arguments of the next block becomes phi
-instructions (`emit.py`).
+lost silently. Terminators are rules as well; the values that they pass to the arguments of the next block
+become phi instructions (`emit.py`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from glow_mlir.support.identity import kept_by_identity
 
 
 class Scope(Protocol):
-    """What a rule may ask of the emitter."""
+    """The parts of the emitter that rules use."""
 
     names: dict[SSAValue, str]
-    """What to write for each value: `%v3`, a literal or `@symbol`."""
+    """The text of each value: `%v3`, a literal or `@symbol`."""
 
     def type(self, type_: Attribute, /) -> str:
         """Return a type as text."""
@@ -61,7 +61,7 @@ Emit = Callable[[Scope, Operation], str]
 
 
 class Rule(NamedTuple):
-    """How one operation is written, and which of its properties that covers."""
+    """How one operation is written, and the properties that this covers."""
 
     emit: Emit
     properties: frozenset[str]
@@ -238,8 +238,8 @@ def _alloca(scope: Scope, op: Operation) -> str:
     element = scope.type(op.properties["elem_type"])
     pointer = op.results[0].type
     space = pointer.addr_space if isinstance(pointer, LLVMPointerType) else None
-    place = f", addrspace({space.data})" if isinstance(space, IntAttr) else ""
-    return f"{_result(scope, op)}alloca {element}, {typed(scope, op.operands[0])}{_alignment(op)}{place}"
+    suffix = f", addrspace({space.data})" if isinstance(space, IntAttr) else ""
+    return f"{_result(scope, op)}alloca {element}, {typed(scope, op.operands[0])}{_alignment(op)}{suffix}"
 
 
 def _ordering(op: Operation, name: str = "ordering") -> str:
@@ -328,7 +328,7 @@ def _fence(_: Scope, op: Operation) -> str:
 
 
 def _reject_bundles(op: Operation) -> None:
-    """Operand bundles would be lost: stop at them."""
+    """Reject operand bundles, which would be lost."""
     if _numbers(op, "op_bundle_sizes"):
         sizes = op.properties["op_bundle_sizes"]
         raise EmissionError(f"'{op.name}': the property 'op_bundle_sizes = {sizes}' is not translated")
@@ -367,7 +367,7 @@ def _call(scope: Scope, op: Operation) -> str:
 
 
 INTEL = 1
-"""The number of Intel's notation of assembly, in the place of AT&T's."""
+"""The number of Intel's assembly syntax, instead of AT&T's."""
 
 
 def _inline_asm(scope: Scope, op: Operation) -> str:

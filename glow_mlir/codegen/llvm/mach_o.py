@@ -7,7 +7,7 @@ import struct
 from glow_mlir.codegen.llvm.symbol import Symbol
 
 MAGIC = b"\xcf\xfa\xed\xfe"
-"""How a file of 64 bits begins."""
+"""The first bytes of a 64-bit file."""
 
 _HEADER_BYTES, _SYMBOL_TABLE = 32, 2
 _DEBUG, _KIND, _EXTERNAL = 0xE0, 0x0E, 0x01
@@ -15,7 +15,7 @@ _ENTRY = struct.Struct("<IBBHQ")
 
 
 def symbols(data: bytes) -> list[Symbol]:
-    """The named symbols of a Mach-O object file of 64 bits, without the underscore that its names begin with."""
+    """The named symbols of a 64-bit Mach-O object file, without the underscore with which its names begin."""
     (commands,) = struct.unpack_from("<I", data, 16)
     position = _HEADER_BYTES
     found: list[Symbol] = []

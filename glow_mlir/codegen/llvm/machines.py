@@ -1,11 +1,11 @@
 """
 LLVM IR text to object files and assembly, through llvmlite.
 
-The builder's kernels are final when they arrive: vectorised, unrolled and with their loops in the form that
-code generation wants, so that IR passes only cost time. Whether a function wants passes all the same is its
-own property, the string attribute `glow-passes`; see `PASS_LISTS`.
+The builder's kernels need no optimization: they are vectorized and unrolled, and their loops have the form that code
+generation needs, so that IR passes would only cost time. A function that needs passes anyway names them in the string
+attribute `glow-passes`; see `PASS_LISTS`.
 
-Imports nothing else of the compiler: a process that emits for other machines starts at once.
+The module imports nothing else of the compiler, so that a process that emits for other machines starts at once.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ ALWAYS_INLINE = "alwaysinline"
 CODEGEN_LEVEL = 2
 
 Form = Literal["object", "assembly", "data_layout"]
-"""What can be asked for."""
+"""The form of the output."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What LLVM has to know to make machine code: the processor in its words, and how the code is linked and called."""
+    """LLVM's settings for machine code: the processor, in its terms, and how the code is linked and called."""
 
     triple: str
     cpu: str = ""
@@ -55,7 +55,7 @@ class Machine:
     relocation: str = "pic"
     code_model: str = "small"
     abi: str = ""
-    """The name of the calling convention, where the triple does not say it."""
+    """The name of the calling convention, if the triple does not imply it."""
 
     @property
     def architecture(self) -> str:
@@ -64,8 +64,8 @@ class Machine:
 
     def emitted(self, text: str, form: Form) -> bytes:
         """
-        What LLVM makes of a module in LLVM IR text: an object file, its assembly, or, if it makes an object file of
-        it, the layout of data. Raises `RuntimeError` with what LLVM says of the text.
+        Compile a module in LLVM IR text to an object file, to assembly or, if an object file can be made, to the data
+        layout. Raises `RuntimeError` with LLVM's message.
         """
         machine, module = self._prepared(text)
         if form == "assembly":
@@ -74,7 +74,7 @@ class Machine:
         return made if form == "object" else str(machine.target_data).encode()
 
     def _prepared(self, text: str) -> tuple[Any, Any]:
-        """A target machine, and the verified module in a context of its own, behind the passes that it asks for."""
+        """A target machine, and the verified module in its own context, after the passes that it asks for."""
         _initialize(self.architecture)
         llvm = _llvm()
         machine = llvm.Target.from_triple(self.triple).create_target_machine(
@@ -96,7 +96,7 @@ class Machine:
 
 @functools.cache
 def _llvm() -> Any:
-    """Return `llvmlite.binding`, ready for this machine; loading takes long and a cached object needs none of it."""
+    """Return `llvmlite.binding`, ready for this machine; loading is slow, and a cached object does not need it."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -112,14 +112,14 @@ def native_architecture() -> str:
 
 @functools.cache
 def _initialize(architecture: str) -> None:
-    """Make LLVM ready for the processors of an architecture; those of others take 10 MB, and are left out."""
+    """Initialize LLVM for an architecture. All foreign ones together take 10 MB, so they are left out if not needed."""
     if architecture != native_architecture():
         _llvm().initialize_all_targets()
         _llvm().initialize_all_asmprinters()
 
 
 def _run_passes(module: Any, machine: Any, inlines: bool) -> None:
-    """Run over each function the passes that its attribute names, behind what is always inlined."""
+    """Run on each function the passes that its attribute names, after inlining functions that are always inlined."""
     llvm = _llvm()
     managers: dict[str, Any] = {}
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)

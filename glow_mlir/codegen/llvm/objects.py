@@ -1,4 +1,4 @@
-"""Object files and assembly of a module in LLVM IR text, for a target: in this process, or in one of their own."""
+"""Object files and assembly of a module in LLVM IR text, for a target: in this process, or in a separate one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.dialects.target import Target
 
 _ABIS = {"hard": {"riscv64": "lp64d", "riscv32": "ilp32d"}, "soft": {"riscv64": "lp64", "riscv32": "ilp32"}}
-"""How floats are passed → architecture → what LLVM calls that; Arm's triples say it themselves."""
+"""How floats are passed → architecture → LLVM's name of that convention; Arm's triples imply it."""
 
 
 def machine_of(target: Target) -> Machine:
-    """A target as LLVM has to know it."""
+    """LLVM's settings for a target."""
     abi = _ABIS.get(target.linking.float_abi, {}).get(target.architecture, "")
     return Machine(
         target.triple, target.cpu, target.features, target.linking.relocation, target.linking.code_model, abi
@@ -39,13 +39,13 @@ def assembly_text(text: str, target: Target) -> str:
 
 def stack_frames(text: str, target: Target) -> dict[str, int]:
     """
-    Return the bytes that each function of a module in LLVM IR text takes of the stack; those that take none are left
-    out. Raises as `compile_text` does.
+    Return the size of each function's stack frame, in bytes, of a module in LLVM IR text; functions without one are
+    left out. Raises as `compile_text` does.
     """
-    # LLVM tells in warnings on stderr, which must be that of another process to be read.
+    # LLVM reports frames as warnings on stderr, which can be read only from another process.
     asking = _ATTRIBUTES.sub(r'\g<0> "warn-stack-size"="0"', text)
-    said = _emission(asking, target, "object", apart=True).said
-    return {name: int(size) for size, name in _FRAME.findall(said)}
+    messages = _emission(asking, target, "object", apart=True).messages
+    return {name: int(size) for size, name in _FRAME.findall(messages)}
 
 
 _ATTRIBUTES = re.compile(r"^attributes #\d+ = \{", re.MULTILINE)
@@ -53,9 +53,7 @@ _FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function
 
 
 def _emission(text: str, target: Target, form: Form, apart: bool = False) -> Emission:
-    """
-    What LLVM makes of a module: in this process, or in one of its own for other architectures, and if `apart`.
-    """
+    """Compile a module: in this process, or in a separate one for other architectures or if `apart`."""
     machine = machine_of(target)
     try:
         if apart or machine.architecture != native_architecture():

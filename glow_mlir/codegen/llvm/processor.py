@@ -1,4 +1,4 @@
-"""What LLVM says of a processor, asked in a process of its own: of one that cannot be, LLVM ends the process."""
+"""LLVM's answer about a processor, from a separate process, because LLVM ends its process for an impossible one."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from glow_mlir.codegen.llvm.machines import Machine
 from glow_mlir.support.dataclass import dataclass
 
 _QUESTION = "define float @f(float %x) { %y = fadd float %x, %x ret float %y }"
-"""A module that each processor is asked to run."""
+"""A module that is compiled for each processor."""
 
 _POINTER = re.compile(r"(?:^|-)p:(\d+)")
-"""The size of a pointer in a layout of data."""
+"""The size of a pointer in a data layout."""
 
 _DEFAULT_POINTER = 64
-"""Bits of a pointer where the layout says nothing."""
+"""Bits of a pointer if the layout does not give them."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Why LLVM compiles nothing for a processor, in one line, or nothing and the bits of its pointers."""
+    """Why LLVM cannot compile for a processor, in one line; or an empty text and the bits of its pointers."""
 
     refusal: str
     pointer_bits: int = 0
@@ -29,14 +29,14 @@ class Answer:
 
 @functools.cache
 def ask(triple: str, cpu: str, features: str) -> Answer:
-    """What LLVM says of a processor; the first question takes a fifth of a second."""
-    # What LLVM does not know it leaves out with a warning: then it may give up, for what is missing.
+    """Ask LLVM about a processor; the first request takes 0.2 seconds."""
+    # LLVM ignores unknown features with a warning, and may then fail because they are missing.
     try:
         answer = emitted(Machine(triple, cpu, features), _QUESTION, "data_layout")
     except ForeignEmissionError as error:
-        return Answer(_first_line(error.said) or str(error))
+        return Answer(_first_line(error.messages) or str(error))
     size = _POINTER.search(answer.data.decode())
-    warning = _first_line(answer.said)
+    warning = _first_line(answer.messages)
     return Answer(warning) if warning else Answer("", int(size[1]) if size else _DEFAULT_POINTER)
 
 

@@ -1,4 +1,4 @@
-"""What all formats of object files say of a symbol."""
+"""A symbol, in the form that all formats of object files share."""
 
 from __future__ import annotations
 

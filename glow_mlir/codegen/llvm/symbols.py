@@ -1,4 +1,4 @@
-"""The symbols of an object file, of whatever format: which it defines, and which it leaves to a linker."""
+"""The symbols of an object file of any format: those that it defines, and those that it leaves to a linker."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ _READERS = {
     mach_o.MAGIC: mach_o.symbols,
     **dict.fromkeys(coff.MACHINES, coff.symbols),
 }
-"""How a file begins → what reads its symbols."""
+"""The first bytes of a file → the reader of its symbols."""
 
 FLOATS_ARE_USED = "_fltused"
-"""What objects for Windows refer to that use floats; the C library, or a program without one, defines it."""
+"""
+The symbol to which objects for Windows refer if they use floats; the C library, or a program without one, defines it.
+"""
 
 _ARITHMETIC = re.compile(
     r"__aeabi_(?!mem|read|unwind)\w+"  # Arm's run-time ABI
     r"|__(gnu_)?[a-z]+?([hbsdtx]f|[sdt]i){1,2}\d?(_ieee)?"  # libgcc and compiler-rt: operation, types, operands
 )
-"""The functions of a compiler's own library that are arithmetic which a processor lacks."""
+"""The functions of a compiler's runtime library for arithmetic that a processor lacks."""
 
 
 def symbols(data: bytes) -> list[Symbol]:
-    """Return the named symbols of an object file. Raises `CompilerBugError` for a format that is not known."""
+    """Return the named symbols of an object file. Raises `CompilerBugError` for an unknown format."""
     for magic, read in _READERS.items():
         if data.startswith(magic):
             return read(data)
-    raise CompilerBugError("the format of the object file is not known, nor are its symbols")
+    raise CompilerBugError("the object file has an unknown format")
 
 
 def undefined_symbols(data: bytes) -> tuple[str, ...]:
@@ -40,11 +42,11 @@ def undefined_symbols(data: bytes) -> tuple[str, ...]:
 
 
 def linker_names(data: bytes) -> list[str]:
-    """Return the names that an object file has for others as linkers write them: Apple's with an underscore."""
+    """Return the names that an object file exports, as linkers write them: Apple's with an underscore."""
     mark = "_" if data.startswith(mach_o.MAGIC) else ""
     return [f"{mark}{symbol.name}" for symbol in symbols(data) if symbol.defined and symbol.exported]
 
 
 def is_arithmetic(name: str) -> bool:
-    """Whether an undefined symbol is arithmetic of a compiler's library that a processor lacks, or marks its use."""
+    """Whether an undefined symbol is arithmetic of a compiler's runtime library, or marks the use of floats."""
     return _ARITHMETIC.fullmatch(name) is not None or name == FLOATS_ARE_USED

@@ -37,9 +37,7 @@ from glow_mlir.errors import CompilerBugError
 
 
 class EmissionError(CompilerBugError):
-    """
-    Something in a module of the `llvm` dialect has no translation to LLVM IR: names operation and attribute.
-    """
+    """A part of an `llvm` dialect module has no translation to LLVM IR: names operation and attribute."""
 
 
 _FLOAT_NAMES: dict[type[Attribute], str] = {
@@ -55,17 +53,17 @@ FAST_MATH_ORDER = ("reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn")
 
 class TypeText:
     """
-    Writes types, remembering what it wrote.
+    Writes types, and caches their text.
 
-    Types of xDSL are not unique objects and are slow to hash, so the memory goes by identity first; it holds
-    on to the types it has seen, or else a new type could appear at a known address.
+    Types of xDSL are not unique objects and are slow to hash, so the cache goes by identity. It keeps the types alive,
+    because a new type could otherwise get the identity of an old one.
     """
 
     def __init__(self) -> None:
         self._by_identity: dict[int, tuple[Attribute, str]] = {}
 
     def __call__(self, type_: Attribute) -> str:
-        """Return `type_` as LLVM IR text. Raises `EmissionError` for a type that LLVM has not."""
+        """Return `type_` as LLVM IR text. Raises `EmissionError` for a type that LLVM lacks."""
         known = self._by_identity.get(id(type_))
         if known is not None:
             return known[1]
@@ -160,9 +158,9 @@ def _element_text(value: float | bool, type_: Attribute) -> str:
 def constant_text(value: Attribute, type_: Attribute, types: TypeText) -> str:
     """
     Return the literal `value` as a constant of `type_`: a number, a dense or string attribute, bytes, the address of a
-    symbol (a unit attribute is null), or an array of such.
+    symbol (a unit attribute is null), or an array of these.
 
-    Raises `EmissionError` when the attribute does not fit the type.
+    Raises `EmissionError` if the attribute does not fit the type.
     """
     match value:
         case IntegerAttr() if isinstance(type_, IntegerType):
@@ -191,7 +189,7 @@ def _text(data: bytes) -> str:
 
 
 def _fields_text(values: Sequence[Attribute], type_: Attribute, types: TypeText) -> str:
-    """Return constants as a struct, or as an array of what is no number."""
+    """Return constants as a struct, or as an array of elements that are not numbers."""
     match type_:
         case LLVMStructType():
             fields, brackets = list(type_.types), "{}"
@@ -240,7 +238,7 @@ def _array_text(values: Sequence[float], type_: LLVMArrayType, types: TypeText) 
 
 
 def fast_math_text(flags: Attribute | None) -> str:
-    """Return fast-math flags in LLVM's order, each with a leading space; all of them are `fast`."""
+    """Return fast-math flags in LLVM's order, each with a leading space; `fast` if all are set."""
     if flags is None or not isinstance(flags, FastMathAttr) or not flags.data:
         return ""
     names = {flag.value for flag in flags.data}

@@ -9,7 +9,7 @@ from glow_mlir.support.dataclass import dataclass
 
 MAGIC = b"\0asm"
 OF_LINKER = frozenset({"__linear_memory", "__stack_pointer", "__indirect_function_table"})
-"""What the linker itself gives to every object."""
+"""Symbols that the linker itself defines for every object."""
 
 _CUSTOM, _IMPORTS, _SYMBOLS = 0, 2, 8
 _DATA, _SECTION = 1, 3
@@ -18,7 +18,7 @@ _LOCAL, _UNDEFINED, _EXPLICIT_NAME = 0x02, 0x10, 0x40
 
 @dataclass
 class _Reader:
-    """Numbers and names of a module, one behind the other."""
+    """A reader of consecutive numbers and names of a module."""
 
     data: bytes
     position: int = 0
@@ -29,7 +29,7 @@ class _Reader:
         return self.data[self.position - 1]
 
     def number(self) -> int:
-        """The next number, in LEB128 without a sign."""
+        """The next number, in unsigned LEB128."""
         found, shift = 0, 0
         while True:
             byte = self.byte()
@@ -39,7 +39,7 @@ class _Reader:
             shift += 7
 
     def bytes(self) -> bytes:
-        """The bytes of which the next number is the count."""
+        """The next bytes, preceded by their count."""
         count = self.number()
         self.position += count
         return self.data[self.position - count : self.position]
@@ -70,13 +70,13 @@ def symbols(data: bytes) -> list[Symbol]:
 
 
 def _imports(section: _Reader) -> dict[int, list[str]]:
-    """Kind → the names of what a module imports of it, in the order of their indices."""
+    """Kind → the names of a module's imports of that kind, in the order of their indices."""
     found: dict[int, list[str]] = {}
     for _ in range(section.number()):
         section.name()
         name, kind = section.name(), section.byte()
         found.setdefault(kind, []).append(name)
-        if kind == 1:  # A table: its type, and then limits, as a memory has them.
+        if kind == 1:  # A table: its type, then limits like those of a memory.
             section.byte()
         if kind in (1, 2):
             bounded = section.number() & 1
@@ -115,10 +115,10 @@ def _symbol(part: _Reader, imported: dict[int, list[str]]) -> Symbol | None:
     number = part.number()
     if is_defined or flags & _EXPLICIT_NAME:
         return Symbol(part.name(), is_defined, is_exported)
-    # Imports of a kind are numbered from 0, in front of what the module defines; kinds are those of imports, but one.
+    # Imports of a kind are numbered from 0, before the module's own definitions.
     names = imported.get(_IMPORT_KINDS.get(kind, kind), [])
     return Symbol(names[number] if number < len(names) else f"#{number}", is_defined, is_exported)
 
 
 _IMPORT_KINDS = {0: 0, 2: 3, 5: 1}
-"""Kind of a symbol (function, global, table) → that of an import."""
+"""Kind of a symbol (function, global, table) → kind of an import."""

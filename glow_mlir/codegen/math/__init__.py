@@ -1,1 +1,1 @@
-"""Functions of floats in machine code, to stated bounds of error."""
+"""Functions of floats in machine code, with stated error bounds."""

@@ -1,5 +1,5 @@
 """
-Numbers behind the trigonometric functions and their inverses: polynomials, and parts of pi.
+Constants of the trigonometric functions and their inverses: polynomials, and parts of pi.
 
 The polynomials are minimax fits (Remez exchange in 50 digits, weighted for relative error), derived for this project:
 sine 2^-28 (for f32) and 2^-58 (for f64), cosine 2^-33 and 2^-64, arc tangent 2^-30 and 2^-64, arc sine 2^-27.6 and
@@ -27,7 +27,7 @@ QUARTER_PI_OF_F32 = (0.7853981852531433, -2.1855694143368964e-08)
 
 
 class Coefficients(NamedTuple):
-    """The polynomials that give one precision."""
+    """The polynomials for one precision."""
 
     sine: Sequence[float]
     cosine: Sequence[float]

@@ -1,5 +1,5 @@
 """
-The exponential and what is made of it: exp, exp2, expm1, tanh, sinh, cosh.
+The exponential and functions derived from it: exp, exp2, expm1, tanh, sinh, cosh.
 
 All reduce to `2^n * (1 + r + r^2 P(r))` with `|r| <= ln(2) / 2`. P is a minimax fit (Remez exchange in 50 digits,
 weighted so that expm1 has the same relative error over the whole interval: 2^-26.2 for f32, 2^-55.6 for f64),
@@ -37,7 +37,7 @@ LN2 = {32: (0.693115234375, 3.1946184945309415e-05), 64: (0.6931471806019545, -4
 """ln(2) in two parts; the first has so few bits that its product with any exponent is exact."""
 
 EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
-"""Below the first exp is 0, from the second on it is infinite."""
+"""Below the first number exp is 0; from the second on it is infinite."""
 
 SMALLEST_NORMAL = {32: -87.33, 64: -708.39}
 """From here on exp is a normal number."""
@@ -76,11 +76,11 @@ def exp(b: Builder, x: Value) -> Value:
 
 
 _EDGE_OPERATIONS = 16
-"""What it takes to bring numbers into the range of exp, and to scale results that are not normal."""
+"""The operations that bring numbers into the range of exp, and scale results that are not normal."""
 
 
 def _exp_by_call(b: Builder, x: Value) -> Value:
-    """The same in a function of its own, which is hardly ever called."""
+    """The exponential as a call of a function, which is rarely executed."""
 
     def build(name: str) -> None:
         with define_function(b.module, name, [x.type], x.type, internal=True, inline=False, cold=True) as (inner, (y,)):
@@ -97,14 +97,14 @@ def _exp_of_any(b: Builder, x: Value) -> Value:
 
 
 def exp_small(b: Builder, x: Value) -> Value:
-    """Return e to the power x where the result is a normal number for certain: one multiplication less."""
+    """Return e to the power x if the result is certain to be a normal number: one multiplication less."""
     n, r = reduce_by_ln2(b, x)
     return (expm1_reduced(b, r) + 1.0) * power_of_two(b, n.shifted)
 
 
 def exp_falling(b: Builder, x: Value) -> Value:
-    """Return e to the power x for `x` not above 0, and 0 where that is not a normal number, as softmax wants it."""
-    # The power of two of this bound, and of what is a little above it, has an exponent of 0, and so is 0 itself.
+    """Return e to the power x for `x` not above 0, and 0 where that is not a normal number, as softmax needs it."""
+    # At this bound, and a little above it, the power of two has an exponent of 0, and so is 0 itself.
     return exp_small(b, b.max(FALLING_LIMIT[x.info.bits], x))
 
 

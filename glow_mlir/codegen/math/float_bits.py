@@ -1,8 +1,8 @@
 """
-Conversions between f32 and floats of 16 bits and less by integer arithmetic, from what the format is alone.
+Conversions between f32 and floats of at most 16 bits by integer arithmetic, derived from the format alone.
 
-A format is a `FloatSemantics`: widths of exponent and mantissa, bias, and which codes are infinities and NaN. Codes are
-the low bits of an i32, or of a vector of them; those above are not looked at.
+A format is a `FloatSemantics`: widths of exponent and mantissa, bias, and the bit patterns of infinities and NaN. Bit
+patterns are the low bits of an i32, or of a vector of them; the bits above are ignored.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NO_POWER = 0xFF
 
 
 def decoded(b: Builder, code: Value, semantics: FloatSemantics) -> Value:
-    """Return the f32 that a code stands for, exactly."""
+    """Return the f32 of a bit pattern, exactly."""
     if not semantics.has_zero:
         return _decoded_power(b, code)
     shift, bias = _MANTISSA - semantics.mantissa_bits, semantics.exponent_bias
     sign = 1 << semantics.sign_shift
     magnitude = (code & (sign - 1)) << shift
     normal = magnitude + ((_BIAS - bias) << _MANTISSA)
-    # Denormal numbers get a leading digit, which is taken away again: no operand is denormal, which may be slow.
+    # Denormal numbers get a leading digit, which is subtracted again, since denormal operands may be slow.
     step = b.bitcast(magnitude + ((_BIAS + 1 - bias) << _MANTISSA), f32)
     denormal = b.bits_of(step - 2.0 ** (1 - bias))
     value = b.select(magnitude < (1 << _MANTISSA), denormal, normal)
@@ -45,10 +45,10 @@ def decoded(b: Builder, code: Value, semantics: FloatSemantics) -> Value:
 
 def encoded(b: Builder, x: Value, semantics: FloatSemantics) -> Value:
     """
-    Return the code of an f32, rounded to the nearest, ties to even.
+    Return the bit pattern of an f32, rounded to the nearest, ties to even.
 
-    Beyond the range it is an infinity, or NaN where there is none, or the largest number where there is neither; there,
-    NaN becomes 0.
+    Numbers beyond the range become an infinity, or NaN in formats without one, or the largest number in formats with
+    neither; these turn NaN into 0.
     """
     if not semantics.has_zero:
         return _encoded_power(b, x)
@@ -62,11 +62,11 @@ def encoded(b: Builder, x: Value, semantics: FloatSemantics) -> Value:
     last = 2.0 ** (1 - bias + shift)
     denormal = b.bits_of(b.bitcast(magnitude, f32) + last) - b.bits_of(b.constant(last, x.type))
     code = b.select(magnitude < (_BIAS + 1 - bias) << _MANTISSA, denormal, normal)
-    most, is_finite = largest_code(semantics), semantics.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY
-    code = b.min(code, most if is_finite else most + 1)
+    largest, is_finite = largest_code(semantics), semantics.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY
+    code = b.min(code, largest if is_finite else largest + 1)
     sign = b.lshr(bits, 31 - semantics.sign_shift) & (1 << semantics.sign_shift)
     if semantics.nonfinite is FloatNonfiniteBehavior.IEEE:
-        quiet = most + 1 + (1 << digits - 1)
+        quiet = largest + 1 + (1 << digits - 1)
         return b.select(magnitude > _INFINITY, quiet, code) | sign
     if semantics.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
         return b.select(code.eq(0), 0, code | sign)
@@ -81,7 +81,9 @@ def _decoded_power(b: Builder, code: Value) -> Value:
 
 
 def _encoded_power(b: Builder, x: Value) -> Value:
-    """The exponent of the nearest power of two, halves up; NaN for what is negative, or below the smallest one."""
+    """
+    The exponent of the nearest power of two, halves up; NaN for negative numbers and for those below the smallest one.
+    """
     bits = b.bits_of(x)
     # Among denormal numbers, half a power is half of the smallest one.
     half = b.select(bits < 1 << _MANTISSA, b.constant(_MIN_POWER >> 1, bits.type), _MIN_POWER)

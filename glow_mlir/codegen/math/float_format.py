@@ -1,4 +1,4 @@
-"""What mathematical functions need to know of a float format, and the small steps they share."""
+"""Properties of float formats that mathematical functions need, and the small steps that they share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Function = Callable[[Builder, Value], Value]
 
 
 def format_of(x: Value) -> FloatFormat:
-    """Return the format of a float or vector of floats. Raises `KeyError` for another width than 32 or 64 bits."""
+    """Return the format of a float or vector of floats. Raises `KeyError` unless it has 32 or 64 bits."""
     return FORMATS[x.info.bits]
 
 
@@ -59,7 +59,9 @@ def polynomial(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
 
 
 def polynomial_by_pairs(b: Builder, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
-    """Return what `polynomial` does, given the square of `x`: as many operations, half as many in a row (Estrin)."""
+    """
+    Return the result of `polynomial`, given the square of `x`: as many operations, in chains half as long (Estrin).
+    """
     pairs = [coefficients[start : start + 2] for start in range(0, len(coefficients), 2)]
     terms = [polynomial(b, x, pair) for pair in pairs]
     result = terms[-1]
@@ -69,7 +71,7 @@ def polynomial_by_pairs(b: Builder, x: Value, square: Value, coefficients: Seque
 
 
 class Integer(NamedTuple):
-    """An integer held twice over: as a float, and in the low bits of a float."""
+    """An integer in two forms: as a float, and in the low bits of a float."""
 
     number: Value
     shifted: Value
@@ -94,15 +96,15 @@ def inverse_power_of_two(b: Builder, shifted: Value) -> Value:
 
 
 def _power_of_bits(b: Builder, exponent: Value, form: FloatFormat) -> Value:
-    """Return two to the integer in the low bits of an integer that has any others above them."""
+    """Return two to the integer in the low bits of an integer, whose other bits are ignored."""
     return b.bitcast((exponent << form.mantissa) + (form.bias << form.mantissa), form.type)
 
 
 def scale(b: Builder, x: Value, exponent: Integer) -> Value:
-    """Return `x` times two to an integer, right up to infinity and down into the denormal numbers."""
+    """Return `x` times two to an integer, correct up to infinity and down into the denormal numbers."""
     if b.target.scaling and x.lanes * x.info.bits >= 128:
         return scale_by_instruction(b, x, exponent.number)
-    # Both factors are normal where their product is not; the second multiplication is the one that rounds.
+    # Both factors are normal even where their product is not; only the second multiplication rounds.
     bits = b.bits_of(exponent.shifted)
     first = bits >> 1
     form = format_of(x)
@@ -110,12 +112,12 @@ def scale(b: Builder, x: Value, exponent: Integer) -> Value:
 
 
 def clamp_keeping_nan(b: Builder, x: Value, low: float, high: float) -> Value:
-    """Return `x` brought into a range; a NaN stays."""
+    """Return `x` clamped to a range; a NaN stays."""
     return b.max(low, b.min(high, x))
 
 
 def keep_tiny(b: Builder, x: Value, result: Value) -> Value:
-    """Return `result`, but `x` itself where that is denormal: -0 keeps its sign, and the last bit its place."""
+    """Return `result`, but `x` itself where that is denormal: -0 keeps its sign, and the last bit is exact."""
     return b.select(b.fabs(x) < format_of(x).smallest_normal, x, result)
 
 

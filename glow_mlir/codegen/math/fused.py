@@ -12,11 +12,11 @@ from glow_mlir.codegen.math.pairs import exact_sum, product_and_error, sum_to_od
 
 def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     """
-    Return `x * y + z`; f32 is rounded once, wider numbers as often as the target does.
+    Return `x * y + z`; f32 is rounded once, wider numbers as often as on the target.
 
-    Without an instruction for it, the product is exact in f64, and the sum is rounded to odd, so that the second
-    rounding is as if there had been no first one. Without f64, the product is exact as a pair if it is not below
-    2⁻¹⁰², and all but the leading part of the sum is rounded to odd (Boldo and Melquiond 2008).
+    Without an instruction for it, the product is exact in f64, and the sum is rounded to odd, so that rounding it again
+    gives the correct result. Without f64, the product is exact as a pair if it is not below 2⁻¹⁰², and all but the
+    leading part of the sum is rounded to odd (Boldo and Melquiond 2008).
     """
     if b.target.fma or x.info.element != f32:
         return b.fma(x, y, z)

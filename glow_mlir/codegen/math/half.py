@@ -1,9 +1,9 @@
 """
-16-bit floats, f16 and bf16, which are stored as such and computed in f32.
+16-bit floats, f16 and bf16, which are stored in 16 bits and computed in f32.
 
-Sums, products, quotients and roots of f32 that are rounded to 16 bits afterwards are those that these formats would
-give: f32 has more than twice their digits. Targets without an instruction for the conversions of f16 get them from
-integer arithmetic, and all targets those of bf16, which is the upper half of an f32.
+Sums, products, quotients and roots that are computed in f32 and then rounded to 16 bits are correctly rounded: f32 has
+more than twice the digits of these formats. Conversions of f16 use integer arithmetic on targets without an instruction
+for them; conversions of bf16, which is the upper half of an f32, do so on all targets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glow_mlir.dialects.element_types import is_unsigned, signless
 
 _F16 = FloatSemantics(exponent_bits=5, mantissa_bits=10, exponent_bias=15)
 _QUIET = 0x00400000
-"""The first digit of an f32, which says that a NaN is a quiet one."""
+"""The first digit of an f32, which marks a NaN as quiet."""
 
 
 def is_half(element: Attribute) -> bool:
@@ -37,12 +37,15 @@ def widen(b: Builder, x: Value) -> Value:
 
 
 def loaded_as(element: Attribute) -> Attribute:
-    """The type in which an element is loaded: 16-bit floats as their bits, of which LLVM leaves parts as they are."""
+    """
+    The type in which an element is loaded: an integer for 16-bit floats, since LLVM moves parts of its vectors as they
+    are.
+    """
     return i16 if is_half(element) else signless(element)
 
 
 def to_accumulators(b: Builder, x: Value, element: Attribute, accumulators: Attribute) -> Value:
-    """Return elements, as they were loaded, in the type in which their products are summed, exactly."""
+    """Return elements, as they were loaded, in the type of their products' accumulators, exactly."""
     if is_half(element):
         return widen(b, b.bitcast(x, element))
     return b.cast(x, accumulators, signed=not is_unsigned(element))
@@ -72,7 +75,8 @@ def rounded(b: Builder, x: Value, element: Attribute) -> Value:
 
 def narrow_double(b: Builder, x: Value) -> Value:
     """
-    Return an f64 as f32, ready for `narrow`, which would round a second time: the last digit tells what was lost.
+    Return an f64 as f32, ready for `narrow`, which rounds a second time: the last digit records whether anything was
+    lost.
 
     This is rounding to odd: towards zero, and the last bit is set unless the result is exact.
     """

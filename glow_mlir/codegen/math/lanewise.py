@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.value import Value
 
 
 def each_lane(b: Builder, body: Callable[..., Value], *operands: Value) -> Value:
-    """Return what `body` makes of scalars, or of each lane of vectors."""
+    """Return the result of `body` for scalars, or for each lane of vectors."""
     lanes = operands[0].lanes
     if lanes == 1:
         return body(*operands)
@@ -22,7 +22,7 @@ def each_lane(b: Builder, body: Callable[..., Value], *operands: Value) -> Value
 
 
 def call_for_each_lane(b: Builder, function: str, *operands: Value) -> Value:
-    """Return what a function of the module gives for scalars, or for each lane of vectors."""
+    """Return the result of a function of the module for scalars, or for each lane of vectors."""
 
     def call(*scalars: Value) -> Value:
         result = b.call(function, scalars)

@@ -4,13 +4,12 @@ Angles reduced exactly, however large they are (Payne and Hanek 1983).
 An angle is `m 2^e` with an integer m of 53 bits. Of its quotient by pi/2 only the last two bits before the point and
 the bits behind it matter, and they come from a window of 192 bits of 2/pi: those before the window give multiples of
 four, those behind it less than 2^-129. The nearest that an f64 comes to a multiple of pi/2 is about 2^-61, so that the
-rest still has more bits than a float, and is rounded once.
+remainder still has more bits than a float, and is rounded once.
 
-For an f32 where there is no f64, m has 24 bits, the window 96, and the rest is a pair of f32: what the window leaves
-out is less than 2^-63, and the nearest that an f32 comes to a multiple of pi/2 about 2^-30.
+For an f32 on machines without f64, m has 24 bits, the window 96, and the remainder is a pair of f32: what the window
+leaves out is less than 2^-63, and the nearest that an f32 comes to a multiple of pi/2 about 2^-30.
 
-This is scalar code, a function of the module that is rarely called: by vectors of which one lane is large, for all of
-their lanes.
+This is scalar code in a function of the module that is rarely called: for all lanes of vectors with a large lane.
 """
 
 from __future__ import annotations
@@ -35,13 +34,15 @@ from glow_mlir.codegen.math.wide_integers import to_float, wide_product
 from glow_mlir.support.dataclass import dataclass
 
 LARGE = 2.0**22
-"""From this magnitude on an f64 is reduced so."""
+"""The magnitude from which on an f64 is reduced this way."""
 
 LARGE_OF_PAIRS = 2.0**10
-"""From this magnitude on an f32 is, where there is no f64; from 2^-30 of that on the table has bits for an angle."""
+"""
+The magnitude from which on an f32 is, on machines without f64; from 2^-30 of it on, the table has bits for an angle.
+"""
 
 TABLE_BITS = 1168
-"""How many bits of 2/pi behind the point the table has: those before the window of the largest f64, and 192 more."""
+"""The bits of 2/pi after the point in the table: those before the window of the largest f64, and 192 more."""
 
 LEADING_BITS = 32
 """The zeros before the point: how far the window of `LARGE` reaches beyond it."""
@@ -52,7 +53,7 @@ HALF_PI_IN_64_BITS = 0xC90FDAA22168C235
 _FORM = FORMATS[64]
 
 Rest = TypeVar("Rest")
-"""What is left of an angle: an f64, or a pair of f32."""
+"""The remainder of an angle: an f64, or a pair of f32."""
 
 
 def two_over_pi(bits: int) -> int:
@@ -84,8 +85,8 @@ class Reduction(Generic[Rest]):
     """
     How large angles of a type are reduced.
 
-    `reduce` gives of an angle that is finite and large its rest within +-pi/4, and its multiple of pi/2, of which two
-    bits are right; it also takes the address of the table.
+    For an angle that is finite and large, `reduce` returns the remainder within +-pi/4, and the multiple of pi/2, whose
+    lowest two bits are right. It takes the builder, the address of the table, and the angle.
     """
 
     element: Attribute
@@ -102,10 +103,11 @@ def of_any_angle(
     how: Reduction[Rest],
 ) -> Value:
     """
-    Return `usual(b, angles)`, or in the lanes of large angles what `finish` makes of angle, rest and multiple.
+    Return `usual(b, angles)`; in lanes with large angles, the result of `finish` for angle, remainder and multiple.
 
-    All are of the type that `how` reduces, or vectors of it. Functions with equal `name` share code. It has the angles
-    and gives the results of a whole vector, so that its callers keep nothing in memory where it is not called.
+    All are of the type that `how` reduces, or vectors of it. Functions with equal `name` share code. The function gets
+    the angles of a whole vector and returns its results in memory, so that callers keep nothing in memory where it is
+    not called.
     """
 
     def replaced() -> Sequence[Value]:
@@ -162,9 +164,10 @@ def _reduce(b: Builder, table: Value, angle: Value) -> tuple[Value, Value]:
 
 def _window(table: Value, exponent: Value, bits: int) -> tuple[Value, Value]:
     """
-    Return where the bits of 2/pi are that count for `m 2^exponent`, and by how much m has to be shifted for them.
+    Return the address of the bits of 2/pi that count for `m 2^exponent`, and the shift of m for them.
 
-    The window starts at the bit whose product with m is worth two turns; of eight bits, m makes up for the rest.
+    The window starts at the bit whose product with m is worth two turns, rounded to a byte; the shift of m makes up for
+    the rest.
     """
     skipped = exponent - 2
     shift = skipped & 7

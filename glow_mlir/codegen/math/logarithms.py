@@ -1,11 +1,11 @@
 """
-The logarithm and what is made of it: log, log2, log10, log1p, asinh, acosh, atanh, powf.
+The logarithm and functions derived from it: log, log2, log10, log1p, asinh, acosh, atanh, powf.
 
 With `x = 2^k * m`, m within `sqrt(1/2)` and `sqrt(2)`, `f = m - 1` and `s = f / (2 + f)`, the logarithm of m is
 `2 s + s R(s^2)`. `R(z) / z` is a minimax fit (Remez exchange in 50 digits, weighted for relative error: 2^-30.2 for
 f32, 2^-59.5 for f64), derived for this project. A power magnifies the error of its logarithm up to a thousand times, so
-that it takes one of 65 bits: `2 s + 2/3 s^3 + s^5 P(s^2)`, with a fit P of 2^-53.8. One of an f32 takes a logarithm in
-f64, or, where the machine has no f64, one of 36 bits, with the first terms of the series for P.
+it needs one of 65 bits: `2 s + 2/3 s^3 + s^5 P(s^2)`, with a fit P of 2^-53.8. A power of f32 uses a logarithm in f64
+or, on machines without f64, one of 36 bits, with the first terms of the series for P.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Split(NamedTuple):
 
 
 def split(b: Builder, x: Value) -> Split:
-    """Split a positive finite number, denormal or not; other numbers give anything."""
+    """Split a positive finite number, denormal or not; the result for other numbers is arbitrary."""
     form = format_of(x)
     tiny = x < form.smallest_normal
     up = 2 + form.mantissa
@@ -106,7 +106,7 @@ def _of_fraction(b: Builder, fraction: Value) -> Value:
 
 
 def _with_edges(b: Builder, x: Value, result: Value) -> Value:
-    """Return `result` where x is positive and finite, and what any logarithm gives elsewhere."""
+    """Return `result` where x is positive and finite, and the value of any logarithm elsewhere."""
     inside = b.select(x < INFINITY, result, x)
     return b.select(x > 0.0, inside, b.select(x.eq(0.0), b.constant(-INFINITY, x.type), NAN))
 
@@ -139,7 +139,7 @@ def _log1p(b: Builder, x: Value) -> Value:
     """Return `log(1 + x)`, with +0 for -0."""
     high, low = LN2[x.info.bits]
     u = x + 1.0
-    # What the addition rounded away, relative to u.
+    # The rounding error of the addition, relative to u.
     lost = b.select(x > 1.0, 1.0 - (u - x), x - (u - 1.0)) / u
     exponent, fraction = split(b, u)
     unscaled = exponent.eq(0.0)
@@ -183,14 +183,14 @@ def atanh(b: Builder, x: Value) -> Value:
 
 
 def _log_in_two_parts(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Return the logarithm of a positive f64 as a sum, right to 65 bits; of an f32, to 36 bits."""
+    """Return the logarithm of a positive f64 as a sum, accurate to 65 bits; of an f32, to 36 bits."""
     bits = x.info.bits
     exponent, f = split(b, x)
     u = f + 2.0
     s = f / u
     product, product_error = product_and_error(b, s, u)
     s_rest = (((f - product) - product_error) - s * (f - (u - 2.0))) / u
-    # 2/3 s^3 counts so much that it takes two parts as well; in the rest, s^5 P(s^2), one rounding does not matter.
+    # 2/3 s^3 is so large that it needs two parts as well; in the rest, s^5 P(s^2), one rounding does not matter.
     z, z_error = product_and_error(b, s, s)
     cube, cube_error = product_and_error(b, s, z)
     third, third_error = product_and_error(b, cube, b.constant(TWO_THIRDS[bits][0], x.type))
@@ -223,20 +223,20 @@ def _power_of_magnitude(b: Builder, magnitude: Value, y: Value) -> Value:
 
 
 def _power_for_f32(b: Builder, magnitude: Value, y: Value) -> Value:
-    """Return what `_power_of_magnitude` does, right to 40 bits: an f32 needs no logarithm in two parts."""
+    """Return the result of `_power_of_magnitude`, accurate to 40 bits: an f32 needs no logarithm in two parts."""
     exponent = b.select(magnitude.eq(1.0), 0.0, y * log(b, magnitude))
     return exp(b, exponent)
 
 
 def powf(b: Builder, x: Value, y: Value) -> Value:
-    """Return x to the power y as IEEE 754 has it: NaN for a negative x and a y that is no integer, 1 for y = 0."""
+    """Return x to the power y as in IEEE 754: NaN for a negative x and a y that is no integer, 1 for y = 0."""
     if x.info.bits == 32 and b.target.doubles:
         return b.cast(_power(b, b.cast(x, f64), b.cast(y, f64), _power_for_f32), f32)
     return _power(b, x, y, _power_of_magnitude)
 
 
 def _power(b: Builder, x: Value, y: Value, of_magnitude: Callable[[Builder, Value, Value], Value]) -> Value:
-    """Return the power of two floats, given how to raise a magnitude to it."""
+    """Return the power of two floats, given a function that raises a magnitude to a power."""
     magnitude = b.fabs(x)
     result = of_magnitude(b, magnitude, y)
     is_integer = b.round_even(y).eq(y)

@@ -1,5 +1,5 @@
 """
-Division of integers, of 64 bits also where a machine has no instruction for it: a function of the module does it there.
+Division of integers; on machines without an instruction for 64 bits, a function of the module divides them.
 
 The divisor is not zero, and the smallest integer is not divided by -1.
 """
@@ -36,7 +36,7 @@ def _operation(name: str) -> Divide:
         if b.target.wide_integers:
             return instruction(b, x, y)
         if x.info.bits < 64:
-            # Of short vectors, LLVM makes ones of 64 bits.
+            # LLVM widens short vectors to elements of 64 bits.
             return each_lane(b, functools.partial(instruction, b), x, y)
         function = b.module.shared(f"{name}.i64", lambda function: _build(b.module, function, name))
         return call_for_each_lane(b, function, x, y)
@@ -80,7 +80,7 @@ def _divide(b: Builder, x: Value, y: Value) -> list[Value]:
 
 
 def _long_division(b: Builder, x: Value, y: Value) -> list[Value]:
-    """Return quotient and remainder of two unsigned i64, a bit of the quotient in each of 64 rounds."""
+    """Return quotient and remainder of two unsigned i64, one bit of the quotient per iteration."""
     with b.loop(0, 64, carried=[x, b.constant(0, i64)]) as loop:
         # The bits of the dividend leave at the top, and those of the quotient come in below.
         bits, rest = loop.values

@@ -1,7 +1,7 @@
 """
-Elements of less than 16 bits in machine code: a byte in memory, and in bodies what can be computed with.
+Elements of less than 16 bits in machine code: a byte in memory, and a type with arithmetic in bodies.
 
-Floats are held as f32, integers of 2 and 4 bits as bytes whose upper bits say nothing until they are converted.
+Floats are held as f32, integers of 2 and 4 bits as bytes whose upper bits are undefined until they are converted.
 """
 
 from __future__ import annotations
@@ -19,47 +19,49 @@ from glow_mlir.dialects.narrow_floats import semantics_of
 
 
 def in_memory(element: Attribute) -> Attribute:
-    """The type in which memory has an element: a byte where it has less than 16 bits and is no integer of 8."""
+    """The type in which memory has an element: a byte if it has less than 16 bits."""
     return i8 if is_narrow(element) else signless(element)
 
 
 def loaded(element: Attribute) -> Attribute:
-    """The type in which bodies load an element: bf16 as bits, since LLVM does not compute with those of a bfloat."""
+    """The type in which bodies load an element: bf16 as an integer, since LLVM does not compute with bfloat."""
     return i16 if element == bf16 else in_memory(element)
 
 
 def is_held_as_f32(element: Attribute) -> bool:
-    """Whether an element is stored with fewer bits than the f32 that bodies have it in."""
+    """Whether an element is stored with fewer bits than the f32 in which bodies hold it."""
     return is_half(element) or is_narrow_float(element)
 
 
 def held(element: Attribute) -> Attribute:
-    """The type in which a body has an element: f32 for narrower floats, a byte for narrower integers, else its own."""
+    """
+    The type in which a body holds an element: f32 for narrower floats, a byte for narrower integers, else its own.
+    """
     if is_held_as_f32(element):
         return f32
     return i8 if is_narrow_integer(element) else element
 
 
 def from_memory(b: Builder, x: Value, element: Attribute) -> Value:
-    """Return elements, as they were loaded, as bodies have them; exactly."""
+    """Convert loaded elements to the type in which bodies hold them, exactly."""
     if is_narrow_float(element):
         return decoded(b, b.cast(x, i32, signed=False), semantics_of(element))
     return widen(b, x) if is_half(element) else x
 
 
 def to_memory(b: Builder, x: Value, element: Attribute) -> Value:
-    """Return what a body computed as memory has it: floats are rounded to the nearest, ties to even."""
+    """Convert a result of a body to the type in memory: floats are rounded to the nearest, ties to even."""
     if is_narrow_float(element):
         return b.cast(encoded(b, x, semantics_of(element)), i8)
     return narrow(b, x, element) if is_half(element) else x
 
 
 def extended(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
-    """Return integers of 2 or 4 bits as all bits of the bytes that they are in."""
+    """Extend integers of 2 or 4 bits to all bits of their bytes."""
     unused = 8 - number_width(element)
     return b.ashr(x << unused, unused) if signed else x & ((1 << 8 - unused) - 1)
 
 
 def cut(b: Builder, x: Value, element: IntegerType) -> Value:
-    """Return integers wrapped to 2 or 4 bits, in bytes whose upper bits are 0."""
+    """Wrap integers to 2 or 4 bits, in bytes whose upper bits are 0."""
     return b.cast(x, i8) & ((1 << element.bitwidth) - 1)

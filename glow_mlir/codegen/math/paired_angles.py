@@ -1,7 +1,7 @@
 """
 Trigonometric functions of f32 and their inverses in pairs of f32, for machines without f64.
 
-They have the polynomials of those in f64 (`angle_polynomials.py`), whose leading terms are computed in pairs. Below a
+They use polynomials (`angle_polynomials.py`) whose leading terms are computed in pairs. Below a
 magnitude of 2^10, angles are reduced by multiples of pi/2 in four parts (Cody and Waite), and exactly from there on.
 """
 
@@ -40,7 +40,7 @@ from glow_mlir.codegen.math.pairs import (
 _SINE, _COSINE, _ARC_TANGENT, _ARC_SINE = COEFFICIENTS[32]
 
 BEYOND_ALL = 2.0**60
-"""From far below this on, an arc tangent is the same."""
+"""The arc tangent is constant from far below this number on."""
 
 
 # ---- sine, cosine, tangent
@@ -133,12 +133,12 @@ def atan(b: Builder, x: Value) -> Value:
 def atan2(b: Builder, y: Value, x: Value) -> Value:
     """Return the angle of the point (x, y), within -pi to pi; signs of zeros and infinities count."""
     rise, run = b.fabs(y), b.fabs(x)
-    # Infinities are to each other as one is to one, and to numbers as one is to zero.
+    # Two infinities have the ratio of one to one, an infinity and a number that of one to zero.
     far = b.max(rise, run).eq(math.inf)
     near = b.max(rise, run).eq(0.0)
     one, zero = b.constant(1.0, x.type), b.constant(0.0, x.type)
     rise_of_far, run_of_far = (b.select(side.eq(math.inf), one, zero) for side in (rise, run))
-    # Neither products nor quotients of the digits leave the range.
+    # Scale, so that neither products nor quotients leave the range.
     largest = b.max(rise, run)
     scale = b.select(largest > 2.0**40, 2.0**-60, b.select(largest < 2.0**-40, b.constant(2.0**60, x.type), one))
     rise = b.select(far, rise_of_far, rise * scale)

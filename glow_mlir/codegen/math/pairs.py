@@ -1,9 +1,10 @@
 """
-Numbers of twice the digits: the unevaluated sum of two floats, of which the second is the rounding error of the first.
+Numbers with twice the digits: the unevaluated sum of two floats, the second of which is the rounding error of the
+first.
 
-An f64 has them of 106 bits, and an f32 of 48 bits, where the machine has no f64 (Dekker 1971, Knuth, Joldes and others
-2017). Nothing here is right where a product underflows, which costs digits, or overflows, which makes the second part
-NaN: who calls keeps away from both, or selects what is right.
+With f64 they have 106 bits; with f32, on machines without f64, they have 48 bits (Dekker 1971, Knuth, Joldes and others
+2017). Results are wrong where a product underflows, which loses digits, or overflows, which makes the second part NaN:
+callers avoid both, or select other results.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ class Pair(NamedTuple):
 
 
 def exact_sum(x: Value, y: Value) -> Pair:
-    """Return the rounded sum of two floats and what the rounding lost, exactly (Knuth's TwoSum)."""
+    """Return the rounded sum of two floats and its rounding error, exactly (Knuth's TwoSum)."""
     total = x + y
     back = total - x
     return Pair(total, (x - (total - back)) + (y - back))
 
 
 def ordered_sum(large: Value, small: Value) -> Pair:
-    """Return what `exact_sum` does where the first is not the smaller one, or is zero (Dekker's FastTwoSum)."""
+    """Return the result of `exact_sum` if the first number is not the smaller one, or is zero (Dekker's FastTwoSum)."""
     total = large + small
     return Pair(total, small - (total - large))
 
 
 def sum_to_odd(b: Builder, x: Value, y: Value) -> Value:
-    """Return the sum of two floats, whose last bit is made odd where something is lost (by Knuth's TwoSum)."""
+    """Return the sum of two floats, rounded to odd: its last bit is set if anything is lost (by Knuth's TwoSum)."""
     total, lost = exact_sum(x, y)
     bits = b.bits_of(total)
     outward = b.compare("gt", lost, 0.0).eq(b.compare("gt", total, 0.0))
@@ -48,7 +49,7 @@ def sum_to_odd(b: Builder, x: Value, y: Value) -> Value:
 
 
 def product_and_error(b: Builder, x: Value, y: Value) -> Pair:
-    """Return the rounded product of two floats and what the rounding lost, exactly."""
+    """Return the rounded product of two floats and its rounding error, exactly."""
     product = x * y
     if b.target.fuses(x.info.bits):
         return Pair(product, b.fma(x, y, -product))
@@ -72,19 +73,19 @@ def constant_pair(b: Builder, value: tuple[float, float], like: Value) -> Pair:
 
 
 def add(p: Pair, q: Pair) -> Pair:
-    """Return the sum of two pairs, right to two units of the last place where they do not cancel."""
+    """Return the sum of two pairs, accurate to two units in the last place if they do not cancel."""
     total, error = exact_sum(p.high, q.high)
     return ordered_sum(total, error + (p.low + q.low))
 
 
 def multiply(b: Builder, p: Pair, q: Pair) -> Pair:
-    """Return the product of two pairs, right to a few units of the last place."""
+    """Return the product of two pairs, accurate to a few units in the last place."""
     product, error = product_and_error(b, p.high, q.high)
     return ordered_sum(product, b.fma(p.low, q.high, b.fma(p.high, q.low, error)))
 
 
 def divide(b: Builder, p: Pair, q: Pair) -> Pair:
-    """Return the quotient of two pairs, right to a few units of the last place."""
+    """Return the quotient of two pairs, accurate to a few units in the last place."""
     quotient = p.high / q.high
     product, error = product_and_error(b, quotient, q.high)
     rest = ((p.high - product) - error) + (p.low - quotient * q.low)
@@ -113,7 +114,7 @@ def polynomial_of_pair(b: Builder, x: Pair, leading: Sequence[tuple[float, float
     """
     Return a polynomial with the coefficients `leading`, in two parts each, and `further`, the constant one first.
 
-    The further ones are so small beside the others that they are computed in single floats.
+    The further terms are so small compared with the others that they are computed in single floats.
     """
     rest = b.constant(further[-1], x.high.type)
     for coefficient in reversed(further[:-1]):

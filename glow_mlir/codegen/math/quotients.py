@@ -1,9 +1,9 @@
 """
-Quotients by one number, with the bits of a division in less time.
+Quotients by one number, with the same bits as a division but in less time.
 
-A product with the reciprocal is off by a unit in the last place now and then. What it leaves over is exact in one fused
-multiply-add, and by that another one makes it the rounded quotient (Markstein 1990), as long as all of them are normal
-numbers. Where a lane is too small for it, or no number comes out, as of infinities, the whole vector is divided.
+A product with the reciprocal is sometimes off by a unit in the last place. One fused multiply-add gives the exact
+remainder, and another one corrects the product to the rounded quotient (Markstein 1990), as long as all of them are
+normal numbers. If a lane is too small for that, or its result is NaN, as for infinities, the whole vector is divided.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from glow_mlir.codegen.math.float_format import FloatFormat, format_of
 from glow_mlir.dialects.target import Target
 
 FAR = 100
-"""Divisors of halves beyond 2 to this power, or below its reciprocal, are divided by."""
+"""The exponent of two beyond which, in either direction, divisors of halves are divided by."""
 
 
 def quotient_of_halves(b: Builder, x: Value, divisor: float) -> Value:
     """
-    Return `x / divisor`, of numbers of 16 bits that are held as f32, for a result that is rounded to 16 bits.
+    Return `x / divisor` of 16-bit numbers that are held as f32, for a result that is rounded to 16 bits.
 
-    The reciprocal is the sum of two numbers of one sign, and the product with it is exact but for one rounding, to f32,
-    and less than 2⁻⁴⁷ of it: so are quotients that lie in the middle of two numbers of 16 bits, and no others of such
-    numbers come near there.
+    The reciprocal is the sum of two numbers of one sign. The product with it is exact but for one rounding to f32, and
+    an error of less than 2⁻⁴⁷ of it. Quotients in the middle of two 16-bit numbers are therefore exact, and no other
+    quotients come near the middle.
     """
     if not 2.0**-FAR < abs(divisor) < 2.0**FAR or not b.target.fuses(x.info.bits):
         return x / divisor
@@ -52,12 +52,12 @@ def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
         return x / divisor
     if abs(mantissa) == 0.5:
         return x * (1.0 / divisor)
-    # A divisor below 1 is one of 1 or more, and a power of two by which nothing rounds: its reciprocal never overflows.
+    # A divisor below 1 is scaled to 1 or more by a power of two, which rounds nothing: its reciprocal never overflows.
     raised = math.ldexp(1.0, min(exponent - 1, 0))
     divisor, given = divisor / raised, divisor
     inverse = _rounded(1.0 / divisor, form)
     guess = x * inverse
-    # The sign of what is left over decides the sign of a zero: it is that of zeros added to the guess.
+    # The sign of the remainder decides the sign of a zero: zeros of that sign are added to the guess.
     if divisor > 0:
         quotient = b.fma(b.fma(guess, divisor, -x), -inverse, guess)
     else:
@@ -65,7 +65,7 @@ def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
     is_odd = b.compare("uno", quotient, quotient)
     smallest = max(2.0 ** (2 * form.mantissa + 4 - form.bias), 2.0 ** (max(exponent, 0) + 2 - form.bias))
     limit = int(np.array(smallest, _DTYPES[form.mantissa]).view(f"u{x.info.bits // 8}"))
-    # Zero is none of the small ones: less one, its bits are the largest number.
+    # Zero does not count as small: its bits less one are the largest number.
     is_odd = is_odd | b.compare("ult", b.bits_of(b.fabs(x)) - 1, limit - 1)
     scaled = quotient if raised == 1.0 else quotient * (1.0 / raised)
     return b.either(b.any(is_odd), lambda: [x / given], lambda: [scaled])[0]
@@ -76,11 +76,11 @@ _DTYPES = {23: np.float32, 52: np.float64}
 
 
 def _rounded(number: float, form: FloatFormat) -> float:
-    """A number in a format."""
+    """A number rounded to a format."""
     with np.errstate(over="ignore"):
         return float(_DTYPES[form.mantissa](number))
 
 
 def corrects_quotients(target: Target, bits: int) -> bool:
-    """Whether multiply-adds take less time than a division, in vectors of floats of so many bits."""
+    """Whether multiply-adds are faster than a division, for vectors of floats of that many bits."""
     return kernel_costs(target).quotient_vectors > 1 and target.fuses(bits)

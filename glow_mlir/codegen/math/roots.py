@@ -1,7 +1,7 @@
 """
-Square roots, also where a machine has no instruction for them: a function of the module computes them in integers.
+Square roots; on machines without an instruction for them, a function of the module computes them in integers.
 
-It finds a digit of the root in each round, of two digits of the number, as by hand.
+As in manual calculation, each iteration turns two digits of the number into one digit of the root.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def _build(module: ModuleBuilder, name: str, form: FloatFormat) -> None:
 
 
 def _digits(b: Builder, number: Value, form: FloatFormat) -> Value:
-    """Return the root, rounded to as many bits as a float has, of a number of as many before the point, or one more."""
+    """
+    Return the square root, rounded to the bits of a float, of a number with as many bits before the point, or one more.
+    """
     zero = b.constant(0, form.integer)
-    # The number stands at the top of the word: its leading pair of digits is next.
+    # The number is at the top of the word, so that its leading pair of digits is next.
     word = type_info(form.integer).bits
     with b.loop(0, form.mantissa + 2, carried=[number << (word - form.mantissa - 2), zero, zero]) as loop:
         digits, rest, root = loop.values

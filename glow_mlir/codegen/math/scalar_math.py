@@ -1,9 +1,9 @@
 """
 Mathematical functions without a library: one table, from the names of MLIR's `math` dialect to code.
 
-Every function takes floats or vectors of floats, f32 or f64 (f16 and bf16 go through f32), and is built of
-instructions alone: nothing compiled calls a symbol. NaN gives NaN, infinities and zeros what IEEE 754 says, denormal
-numbers are numbers like others.
+Every function takes floats or vectors of floats, f32 or f64 (f16 and bf16 go through f32), and consists only of
+instructions: compiled code calls no symbol. NaN gives NaN, infinities and zeros follow IEEE 754, and denormal numbers
+are handled like others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MathFunction = Callable[..., Value]
 
 def round_half_away(b: Builder, x: Value) -> Value:
     """Return the nearest integral value, ties away from zero."""
-    # The largest number below one half: half itself would carry 0.49999997 up to 1.
+    # The largest number below one half: one half itself would round 0.49999997 up to 1.
     below_half = 0.5 - 2.0 ** -{32: 25, 64: 54}[x.info.bits]
     return b.truncate(x + b.copysign(below_half, x))
 
@@ -56,7 +56,7 @@ def isfinite(b: Builder, x: Value) -> Value:
 
 
 def clampf(b: Builder, x: Value, low: Value, high: Value) -> Value:
-    """Return `x` brought within `low` and `high`; a NaN stays."""
+    """Return `x` clamped to `low` and `high`; a NaN stays."""
     return b.max(low, b.min(high, x))
 
 
@@ -66,7 +66,7 @@ def fpowi(b: Builder, x: Value, y: Value) -> Value:
 
 
 def _through_f32(function: MathFunction) -> MathFunction:
-    """Return `function` for the 16-bit formats too: they are widened, and the result is narrowed again."""
+    """Return `function` extended to the 16-bit formats: operands are widened, and the result is narrowed again."""
 
     @functools.wraps(function)
     def wide(b: Builder, *operands: Value) -> Value:
@@ -81,7 +81,7 @@ def _through_f32(function: MathFunction) -> MathFunction:
 
 
 def ctpop(b: Builder, x: Value) -> Value:
-    """Return how many bits of an integer are set."""
+    """Return the number of set bits of an integer."""
     return b.intrinsic("llvm.ctpop", (x,), x.type)
 
 
@@ -121,7 +121,7 @@ MATH: dict[str, MathFunction] = {name: _through_f32(function) for name, function
 
 CHAINS = frozenset({*vars(exponentials), *vars(special_functions)} & _APPROXIMATIONS.keys())
 """
-The functions that are one long chain of operations, each waiting for the one before.
+The functions that are one long chain of dependent operations.
 
-Logarithms and trigonometric functions are not: there, two chains or more run side by side.
+Logarithms and trigonometric functions are not: they have two or more independent chains.
 """

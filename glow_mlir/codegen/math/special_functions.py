@@ -34,13 +34,15 @@ P = {
     ),
 }
 LIMIT = {32: 4.0, 64: 6.0}
-"""From here on erf rounds to 1, and the fit ends."""
+"""The magnitude from which on erf rounds to 1, and where the fit ends."""
 
 HUGE = {32: 2.0**120, 64: 2.0**1000}
-"""Up to here nothing that `remf` computes overflows."""
+"""The largest magnitude for which nothing that `remf` computes overflows."""
 
 STEPS = {32: (180, 90, 0), 64: (1500, 750, 0)}
-"""Multiples of the divisor by two to these powers go first: a quotient by the last is within the range of floats."""
+"""
+Powers of two, multiples of the divisor by which are subtracted first: a quotient by the last is in the range of floats.
+"""
 
 
 def erf(b: Builder, x: Value) -> Value:
@@ -48,7 +50,7 @@ def erf(b: Builder, x: Value) -> Value:
     bits = x.info.bits
     a = b.max(-LIMIT[bits], -b.fabs(x))
     n, r = reduce_by_ln2(b, b.fma(a, polynomial(b, a, P[bits]), a))
-    # With n and t = exp(r) - 1 it is 1 - 2^n (t + 1); the difference from 2^n is exact, or the rest does not count.
+    # With n and t = exp(r) - 1 it is 1 - 2^n (t + 1); 1 - 2^n is exact, or its error does not matter.
     power = power_of_two(b, n.shifted)
     return b.copysign(b.fma(-power, expm1_reduced(b, r), 1.0 - power), x)
 
@@ -57,8 +59,8 @@ def remf(b: Builder, x: Value, y: Value) -> Value:
     """
     Return `x - y * trunc(x / y)` exactly, with the sign of x: C's `fmod`, the dialect's `arith.remf`.
 
-    NaN for an infinite x or a zero y. Each round of the loop takes a multiple of y away that has as many digits as
-    a float holds, so that one round is enough unless x / y exceeds 2^53, or 2^24 for an f32 without f64.
+    NaN for an infinite x or a zero y. Each iteration subtracts a multiple of y that has as many digits as a float
+    holds, so that one iteration is enough unless x / y exceeds 2^53, or 2^24 for an f32 without f64.
     """
     bits = x.info.bits
     if bits == 32 and b.target.doubles:
@@ -74,10 +76,10 @@ def remf(b: Builder, x: Value, y: Value) -> Value:
 
 def _remainder(b: Builder, x: Value, y: Value, powers: Sequence[int]) -> Value:
     """
-    Return what `remf` does for numbers up to `HUGE`.
+    Return the result of `remf` for numbers up to `HUGE`.
 
-    A quotient may exceed the range of floats: multiples of the divisor by two to the `powers` go first. A multiple
-    that is infinite takes nothing away.
+    A quotient may exceed the range of floats, so multiples of the divisor by two to the `powers` are subtracted first.
+    An infinite multiple is not subtracted.
     """
     divisor, rest = b.fabs(y), b.fabs(x)
     for power in powers:

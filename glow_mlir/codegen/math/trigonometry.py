@@ -1,9 +1,9 @@
 """
 Trigonometric functions and their inverses, computed in f64 (an f32 is widened and rounded once at the end).
 
-Where the machine has no f64, those of f32 are computed in pairs of f32 (`paired_angles.py`).
-The argument is reduced by multiples of pi/2 in three parts (Cody and Waite) below a magnitude of 2^22, and exactly from
-there on (`large_angles.py`); a vector takes the second way where one of its lanes has to.
+On machines without f64, those of f32 are computed in pairs of f32 (`paired_angles.py`). Below a magnitude of 2^22, the
+argument is reduced by multiples of pi/2 in three parts (Cody and Waite); from there on, it is reduced exactly
+(`large_angles.py`). One large lane of a vector is enough for the second way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _at_precision(paired: Function) -> Callable[[Callable[[Builder, Value, Coeff
     """
     Return a function of one f32 or f64, made from its f64 form and the coefficients for the precision.
 
-    `paired` is what computes it of an f32 without f64.
+    `paired` computes it for an f32 without f64.
     """
     return lambda body: _choice_of_precision(body, paired)
 
@@ -59,7 +59,7 @@ def _choice_of_precision(body: Callable[[Builder, Value, Coefficients], Value], 
 
 
 def _reduce_angle(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Return x, below `LARGE`, less its nearest multiple of pi/2, and that multiple in the low bits of an integer."""
+    """Return x, below `LARGE`, minus its nearest multiple of pi/2, and that multiple in the low bits of an integer."""
     n, shifted = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in HALF_PI_PARTS:
@@ -71,7 +71,7 @@ def _of_angle(body: Callable[[Builder, Value, Value, Value, Value], Value], name
     """
     Return a function of one f32 or f64, made from `body(b, x, sine, cosine, multiple)`.
 
-    These are sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits.
+    Sine and cosine are those of x minus its nearest multiple of pi/2; that multiple is in the low bits of an integer.
     """
 
     def function(b: Builder, x: Value, with_: Coefficients) -> Value:

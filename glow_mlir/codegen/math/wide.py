@@ -1,4 +1,4 @@
-"""Numbers with more digits than an f32: f64, or pairs of f32 on machines that have none."""
+"""Numbers with more digits than an f32: f64, or pairs of f32 on machines without f64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 Parts = tuple[Value, ...]
-"""A number: the floats whose sum it is, the largest first."""
+"""A number as the floats whose sum it is, the largest first."""
 
 Operation = Callable[[Builder, Parts, Parts], Parts]
 
@@ -23,9 +23,9 @@ Operation = Callable[[Builder, Parts, Parts], Parts]
 @dataclass(frozen=True)
 class Wide:
     """
-    How such numbers are held, in `parts` floats of type `element`, and computed with.
+    How such numbers are represented, in `parts` floats of type `element`, and computed.
 
-    `of` makes one of a float, exactly; `rounded` a float of one.
+    `of` converts a float, exactly; `rounded` converts back to a float.
     """
 
     element: Attribute
@@ -38,7 +38,7 @@ class Wide:
 
 
 def wide_numbers(target: Target, element: Attribute) -> Wide:
-    """What floats of a type are computed in where digits cancel."""
+    """The numbers in which floats of a type are computed where digits cancel."""
     return IN_F64 if target.doubles or element == f64 else IN_PAIRS
 
 

@@ -1,6 +1,4 @@
-"""
-Conversions between floats and integers of 64 bits, also where a machine has none: it converts halves of 32 bits.
-"""
+"""Conversions between floats and integers of 64 bits; on machines without them, by halves of 32 bits."""
 
 from __future__ import annotations
 
@@ -40,12 +38,12 @@ def _scalar_to_float(b: Builder, x: Value, element: Attribute, signed: bool) -> 
         high = b.cast(b.cast(_shifted(b, x, 32, signed), i32), element, signed=signed)
         return high * _HALF + b.cast(b.cast(x, i32), element, signed=False)
     near, last = _parts(b, x, signed)
-    # Where three parts do not fit, the second sum says which side of the middle the exact one is on.
+    # If three parts do not fit, the second sum shows on which side of the middle the exact sum is.
     return near.high + sum_to_odd(b, near.low, last)
 
 
 def to_odd_f32(b: Builder, x: Value, signed: bool) -> Value:
-    """Return integers of 32 or 64 bits as f32, inexact ones with an odd last digit: ready to be rounded again."""
+    """Return integers of 32 or 64 bits as f32, rounded to odd if inexact, so that they can be rounded again."""
 
     def convert(lane: Value) -> Value:
         near, last = _parts(b, b.cast(lane, i64, signed=signed), signed)
@@ -80,7 +78,7 @@ def wide_product(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
 def to_integer_saturating(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
     """Return floats as integers, towards zero, clamped to the range of the type; NaN gives 0."""
     native = _is_native(b, element)
-    # LLVM makes vectors of 64 bits of those that fill no register.
+    # LLVM widens elements of vectors that do not fill a register to 64 bits.
     if b.target.wide_integers or (native and x.lanes * x.info.bits >= b.target.vector_bits):
         return b.to_int_saturating(x, element, signed=signed)
 

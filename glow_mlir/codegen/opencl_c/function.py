@@ -26,19 +26,19 @@ from glow_mlir.ir.traversal import own_operations
 RULES = {**EXPRESSIONS, **LANE_RULES, **MEMORY_RULES}
 
 MASK_BITS = 32
-"""How wide the lanes of truth values are that loops and branches pass on."""
+"""The width of mask lanes that loops and branches pass on."""
 
 _UNDEFINED = frozenset({"llvm.mlir.zero", "llvm.mlir.undef", "llvm.mlir.poison"})
-"""Operations whose value is zero, or may be."""
+"""Operations whose value is zero, or undefined."""
 
 _WORD = re.compile(r"\w+")
 
 
 class Program(Protocol):
-    """What functions share."""
+    """The parts of a program that functions share."""
 
     def access_type(self, name: str, align: int) -> str:
-        """The type of what lies in memory at an alignment."""
+        """The type of accesses to memory with that alignment."""
         ...
 
     def table(self, name: str) -> str:
@@ -51,7 +51,7 @@ class Program(Protocol):
 
 
 class FunctionText:
-    """A function that is being written, for arguments that point into some address spaces."""
+    """A function that is being written, for arguments that point into given address spaces."""
 
     def __init__(self, program: Program, op: FuncOp, spaces: Sequence[str]) -> None:
         self.op = op
@@ -66,7 +66,7 @@ class FunctionText:
         for argument in op.body.block.args:
             self._name(argument)
 
-    # ---- what rules ask
+    # ---- for rules
 
     def pieces(self, value: SSAValue) -> Pieces:
         """A value as text."""
@@ -77,7 +77,7 @@ class FunctionText:
         self._lines.append("  " * self._depth + text)
 
     def access_type(self, name: str, align: int) -> str:
-        """The type of what lies in memory at an alignment."""
+        """The type of accesses to memory with that alignment."""
         return self._program.access_type(name, align)
 
     def callee(self, name: str, spaces: Sequence[str]) -> str:
@@ -89,7 +89,7 @@ class FunctionText:
         return self._program.table(name)
 
     def fresh(self) -> str:
-        """A name that nothing has."""
+        """A name that is not in use."""
         self._count += 1
         return f"v{self._count}"
 
@@ -97,12 +97,12 @@ class FunctionText:
 
     @property
     def result(self) -> str:
-        """What it returns."""
+        """The type of the result."""
         output = self.op.function_type.output
         return "void" if isinstance(output, LLVMVoidType) else of_lanes(*self._type_of(output))
 
     def body(self, first: Sequence[str] = ()) -> str:
-        """The statements, between braces, some given ones first."""
+        """The statements in braces, after those in `first`."""
         self._write(self.op.body.block)
         return "\n".join(["{", *first, *self._top, *self._lines, "}", ""])
 
@@ -115,7 +115,7 @@ class FunctionText:
         ]
 
     def _name(self, value: SSAValue) -> None:
-        """Give a value that loops, branches or callers set variables of its own."""
+        """Declare names for a value that loops, branches or callers set."""
         if is_mask(value):
             self.mask_bits[value] = MASK_BITS
         self._pieces[value] = self._named(value)
@@ -144,7 +144,7 @@ class FunctionText:
     # ---- control flow
 
     def _write(self, block: Block) -> None:
-        """Write the operations of a block; what ends a region is up to whoever has it."""
+        """Write the operations of a block; the owner of a region writes its end."""
         for op in own_operations(block):
             rule = _CONTROL.get(type(op))
             if rule is not None:
@@ -161,12 +161,12 @@ class FunctionText:
         self.line("}")
 
     def for_loop(self, op: Operation) -> None:
-        """A loop whose carried values are variables in front of it, which are its results behind it."""
+        """Write a loop whose carried values are variables, declared before the loop, which become its results."""
         (body,) = (region.block for region in op.regions)
         first, limit, step, *carried = op.operands
         index, *arguments = body.args
         self._declare(arguments, carried)
-        self._share(op.results, arguments)
+        self._alias(op.results, arguments)
         self._name(index)
         (type_,), bits = self._types(index), info(index.type).bits
         (name,), (begin,), (end,), (by,) = (self._pieces[value] for value in (index, first, limit, step))
@@ -176,16 +176,19 @@ class FunctionText:
             self._set(arguments, _yielded(body))
 
     def while_loop(self, op: Operation) -> None:
-        """A loop that is left where its condition does not hold; what that passes on is the results behind it."""
+        """
+        Write a loop that ends when its condition does not hold; the values that the condition passes on are the
+        results.
+        """
         before, body = (region.block for region in op.regions)
         self._declare(before.args, op.operands)
         condition, *passed = _yielded(before)
         for result, value in zip(op.results, passed, strict=True):
             if value in before.args:
-                self._share([result], [value])
+                self._alias([result], [value])
             else:
                 self._declare([result], None)
-        self._share(body.args, op.results)
+        self._alias(body.args, op.results)
         with self._braces("ROLLED for (;;)"):
             self._write(before)
             self._set(op.results, passed)
@@ -194,7 +197,7 @@ class FunctionText:
             self._set(before.args, _yielded(body))
 
     def branch(self, op: Operation) -> None:
-        """One of two ways, which set the results; a way in which nothing is to be done is left out."""
+        """Write a branch of two ways, which set the results; a way without statements is left out."""
         self._declare(op.results, None)
         (condition,) = self._pieces[op.operands[0]]
         ways = [region.block for region in op.regions if region.blocks]
@@ -208,7 +211,7 @@ class FunctionText:
             self.line("}")
 
     def _way(self, op: Operation, way: Block) -> list[str]:
-        """The statements of a way of a branch."""
+        """The statements of one way of a branch."""
         around, self._lines = self._lines, []
         self._depth += 1
         self._write(way)
@@ -218,39 +221,39 @@ class FunctionText:
         return found
 
     def early_return(self, op: Operation) -> None:
-        """A return where a condition holds."""
+        """Write a return if a condition holds."""
         condition, *values = (self._pieces[operand][0] for operand in op.operands)
         self.line(f"if ({condition}) return{''.join(f' {value}' for value in values)};")
 
     def last_return(self, op: Operation) -> None:
-        """The end of the function."""
+        """Write the return at the end of the function."""
         texts = [text for operand in op.operands for text in self._pieces[operand]]
         self.line(f"return {texts[0]};" if texts else "return;")
 
     def nothing(self, op: Operation) -> None:
-        """The end of a region, whose values are read by whoever has the region."""
+        """Write nothing: the owner of a region reads the values at its end."""
 
     def _declare(self, values: Sequence[SSAValue], initial: Sequence[SSAValue] | None) -> None:
-        """Declare variables for values that change, which begin with others if these are given."""
+        """Declare variables for values that change, initialized with others if these are given."""
         for number, value in enumerate(values):
             self._name(value)
             texts = None if initial is None else self._as_set(initial[number])
             for piece, (type_, name) in enumerate(zip(self._types(value), self._pieces[value], strict=True)):
                 self.line(f"{type_} {name};" if texts is None else f"{type_} {name} = {texts[piece]};")
 
-    def _share(self, values: Sequence[SSAValue], others: Sequence[SSAValue]) -> None:
-        """Let values be the variables that others are."""
+    def _alias(self, values: Sequence[SSAValue], others: Sequence[SSAValue]) -> None:
+        """Let values use the variables of others."""
         for value, other in zip(values, others, strict=True):
             self._pieces[value] = self._pieces[other]
             if is_mask(value):
                 self.mask_bits[value] = self.mask_bits[other]
 
     def _as_set(self, value: SSAValue) -> Pieces:
-        """A value as variables for it have it."""
+        """A value in the form of its variables."""
         return resized_mask(self, value, MASK_BITS) if is_mask(value) else self._pieces[value]
 
     def _set(self, targets: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
-        """Assign to variables, all at once."""
+        """Assign to variables, all at the same time."""
         moves: list[tuple[str, str, str]] = []
         for target, value in zip(targets, values, strict=True):
             moves += zip(self._types(target), self._pieces[target], self._as_set(value), strict=True)
@@ -301,7 +304,7 @@ class FunctionText:
         return found
 
     def _define(self, value: SSAValue, texts: Pieces) -> None:
-        """A variable for each piece of a value."""
+        """Declare a variable for each piece of a value."""
         self._pieces[value] = self._named(value)
         for type_, name, text in zip(self._types(value), self._pieces[value], texts, strict=True):
             self.line(f"{type_} {name} = {text};")
@@ -314,7 +317,7 @@ class FunctionText:
             self.line(f"{text};")
 
     def _alloca(self, op: Operation, result: SSAValue) -> None:
-        """A buffer that lives as long as the call."""
+        """Declare a buffer that lives as long as the call."""
         count = op.operands[0].owner
         if not isinstance(count, ConstantOp) or not isinstance(count.value, IntegerAttr):
             raise EmissionError("a buffer whose size is no constant is not translated")
@@ -326,7 +329,7 @@ class FunctionText:
         self._pieces[result] = [f"({PRIVATE} uchar *){name}"]
 
     def _constant(self, op: ConstantOp, result: SSAValue) -> None:
-        """A number where it is used; a vector of several has a variable."""
+        """Write a number where it is used; a vector of several numbers gets a variable."""
         found = info(result.type)
         texts = [element_literal(number, found.element) for number in numbers_of(op.value, found.lanes)]
         if is_mask(result):
@@ -360,11 +363,11 @@ _CONTROL: Mapping[type[Operation], Callable[[FunctionText, Operation], None]] = 
     ReturnIfOp: FunctionText.early_return,
     ReturnOp: FunctionText.last_return,
 }
-"""Operation of control flow → what writes it."""
+"""Operation of control flow → the method that writes it."""
 
 
 def _yielded(block: Block) -> Sequence[SSAValue]:
-    """The operands of what ends a block."""
+    """The operands of a block's terminator."""
     end = block.last_op
     assert end is not None
     return end.operands
@@ -375,7 +378,7 @@ def _is_intrinsic(name: str, base: str) -> bool:
 
 
 def _is_part_of_splat(op: Operation) -> bool:
-    """Whether a lane is inserted for nothing but to be spread over all lanes."""
+    """Whether a lane is inserted only to be broadcast to all lanes."""
     if op.name != "llvm.insertelement":
         return False
     users = [use.operation for use in op.results[0].uses]

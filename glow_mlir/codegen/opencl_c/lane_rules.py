@@ -1,4 +1,4 @@
-"""Rules for what moves lanes of vectors, and reads bits as other types."""
+"""Rules for operations that move lanes of vectors, or reinterpret bits as other types."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from glow_mlir.codegen.opencl_c.scope import (
 from glow_mlir.codegen.opencl_c.types import element_name, info, of_lanes, piece_sizes, signed_name
 
 _ANYTHING = ("llvm.mlir.poison", "llvm.mlir.undef")
-"""Operations whose value may be any."""
+"""Operations whose value is arbitrary."""
 
 
 def _number(value: SSAValue) -> int:
-    """The number of a lane; raises `EmissionError` where it is known at run time alone."""
+    """The constant number of a lane; raises `EmissionError` if it is known only at run time."""
     if isinstance(value.owner, ConstantOp) and isinstance(value.owner.value, IntegerAttr):
         return value.owner.value.value.data
     raise EmissionError("a lane whose number is no constant is not translated")
 
 
 def _of_mask(scope: Scope, value: SSAValue) -> tuple[str, str]:
-    """The element type of a vector, and what stands for any number of it."""
+    """The element type of a vector, and the text of a zero."""
     if is_mask(value):
         return signed_name(scope.mask_bits[value]), "0"
     return element_name(info(value.type).element), "0"
@@ -49,7 +49,7 @@ def _extract(scope: Scope, op: Operation) -> Pieces:
 
 
 def _insert(scope: Scope, op: Operation) -> Pieces:
-    """A copy of a vector, in which one lane is another."""
+    """A copy of a vector with one lane replaced."""
     vector, scalar, position = op.operands
     result, number = op.results[0], _number(position)
     (text,) = scope.pieces(scalar)
@@ -72,7 +72,7 @@ def _insert(scope: Scope, op: Operation) -> Pieces:
 
 
 def splat_scalar(op: Operation) -> SSAValue | None:
-    """The scalar that is in all lanes of a shuffled vector, if one is."""
+    """The scalar in all lanes of a shuffled vector, if there is one."""
     first = op.operands[0].owner
     if set(shuffle_mask(op)) == {0} and isinstance(first, Operation) and first.name == "llvm.insertelement":
         position = first.operands[2].owner
@@ -111,7 +111,7 @@ def _shuffle(scope: Scope, op: Operation) -> Pieces:
 
 
 def _bitcast(scope: Scope, op: Operation) -> Pieces:
-    """The bits of a value as lanes of another size: cut into what both sides have, and put together."""
+    """The bits of a value as lanes of another size: split into units that both sides share, and put together."""
     value, result = op.operands[0], op.results[0]
     source, target = info(value.type), info(result.type)
     if 1 in (source.bits, target.bits):
@@ -120,25 +120,25 @@ def _bitcast(scope: Scope, op: Operation) -> Pieces:
     if (source.bits, from_name) == (target.bits, to_name):
         return scope.pieces(value)
     from_sizes, to_sizes = piece_sizes(lanes_of(value)), piece_sizes(lanes_of(result))
-    least = min(source.bits * min(from_sizes), target.bits * min(to_sizes))
-    least = max(least, source.bits, target.bits)
-    parts: list[str] = []
+    unit = min(source.bits * min(from_sizes), target.bits * min(to_sizes))
+    unit = max(unit, source.bits, target.bits)
+    units: list[str] = []
     for text, size in zip(scope.pieces(value), from_sizes, strict=True):
-        parts += _cut(text, size, least // source.bits)
-    cells = [same_bits(text, of_lanes(to_name, least // target.bits)) for text in parts]
+        units += _split(text, size, unit // source.bits)
+    cells = [same_bits(text, of_lanes(to_name, unit // target.bits)) for text in units]
     found: list[str] = []
     for size in to_sizes:
-        count = size * target.bits // least
+        count = size * target.bits // unit
         own, cells = cells[:count], cells[count:]
         found.append(own[0] if count == 1 else f"({of_lanes(to_name, size)})({', '.join(own)})")
     return found
 
 
-def _cut(text: str, size: int, part: int) -> list[str]:
-    """A piece of a vector in parts of so many lanes."""
-    if part == size:
+def _split(text: str, size: int, lanes: int) -> list[str]:
+    """Split a piece of a vector into groups of `lanes` lanes."""
+    if lanes == size:
         return [text]
-    return [f"{text}.s{LANES[start : start + part]}" for start in range(0, size, part)]
+    return [f"{text}.s{LANES[start : start + lanes]}" for start in range(0, size, lanes)]
 
 
 LANE_RULES: Mapping[str, Rule] = {
@@ -147,4 +147,4 @@ LANE_RULES: Mapping[str, Rule] = {
     "llvm.shufflevector": _shuffle,
     "llvm.bitcast": _bitcast,
 }
-"""Operation → how it is written."""
+"""Operation → the rule that writes it."""

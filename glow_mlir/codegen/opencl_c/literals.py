@@ -25,7 +25,7 @@ _SUFFIXES = {32: "u", 64: "ul"}
 
 
 def integer_literal(value: int, bits: int) -> str:
-    """An integer of a width as the unsigned number with the same bits; of one bit, a truth value."""
+    """An integer as the unsigned number with the same bits; a truth value if it has one bit."""
     if bits == 1:
         return "true" if value & 1 else "false"
     number = value & ((1 << bits) - 1)
@@ -35,7 +35,7 @@ def integer_literal(value: int, bits: int) -> str:
 
 
 def float_literal(value: float, element: Attribute) -> str:
-    """A float, exactly; of 16 bits, its bits."""
+    """A float, exactly; one of 16 bits as its bits."""
     if isinstance(element, Float16Type):
         return integer_literal(half_bits(value), 16)
     if isinstance(element, BFloat16Type):
@@ -59,7 +59,7 @@ def element_literal(value: float, element: Attribute) -> str:
 
 
 def numbers_of(value: Attribute, count: int) -> Sequence[float]:
-    """The numbers of a constant of so many elements; raises `EmissionError` for what is none."""
+    """The numbers of a constant of `count` elements; raises `EmissionError` for other attributes."""
     match value:
         case IntegerAttr() | FloatAttr():
             return [value.value.data] * count

@@ -27,18 +27,18 @@ POINTER_BYTES = 8
 
 
 def bytes_of(type_: Attribute) -> int:
-    """How many bytes an element takes in memory."""
+    """Bytes of an element in memory."""
     return POINTER_BYTES if isinstance(type_, LLVMPointerType) else info(type_).bytes_in_memory
 
 
 def integer(op: Operation, name: str) -> int:
-    """An integer property; 0 where it is absent."""
+    """An integer property; 0 if it is absent."""
     found = op.properties.get(name)
     return found.value.data if isinstance(found, IntegerAttr) else 0
 
 
 def moved(pointer: str, nbytes: int) -> str:
-    """An address some bytes further."""
+    """An address, moved by some bytes."""
     return f"({pointer} + {nbytes})" if nbytes else pointer
 
 
@@ -53,24 +53,24 @@ def _gep(scope: Scope, op: Operation) -> Pieces:
         return [f"{pointer} {'-' if offset < 0 else '+'} {abs(offset)}"]
     (index,) = scope.pieces(op.operands[1])
     bits = info(op.operands[1].type).bits
-    # A signed offset: one that is unsigned wraps around where addresses have other widths.
+    # The offset is signed: an unsigned one would wrap around where addresses have another width.
     number = f"(long){index}" if bits == 64 else f"(long)(int){index}"
     return [f"{pointer} + {number}" if size == 1 else f"{pointer} + {number} * {size}"]
 
 
 def lanes_in(type_: Attribute) -> int:
-    """How many lanes a type has."""
+    """The number of lanes of a type."""
     return 1 if isinstance(type_, LLVMPointerType) else info(type_).lanes
 
 
-def _place(scope: Scope, pointer: SSAValue, type_: str, nbytes: int, align: int) -> str:
-    """What lies in memory, some bytes behind a pointer."""
+def _at_offset(scope: Scope, pointer: SSAValue, type_: str, nbytes: int, align: int) -> str:
+    """The memory some bytes after a pointer."""
     (text,) = scope.pieces(pointer)
     return f"*({scope.spaces[pointer]} {scope.access_type(type_, align)} *){moved(text, nbytes)}"
 
 
-def _pointer_place(scope: Scope, pointer: SSAValue) -> str:
-    """The pointer in memory at an address; those in memory are all of buffers."""
+def _pointer_at(scope: Scope, pointer: SSAValue) -> str:
+    """The pointer in memory at an address; pointers in memory always point to buffers."""
     (text,) = scope.pieces(pointer)
     return f"*({scope.spaces[pointer]} buffer_pointer *){text}"
 
@@ -78,19 +78,19 @@ def _pointer_place(scope: Scope, pointer: SSAValue) -> str:
 def _load(scope: Scope, op: Operation) -> Pieces:
     pointer, result = op.operands[0], op.results[0]
     if is_pointer(result):
-        return [_pointer_place(scope, pointer)]
+        return [_pointer_at(scope, pointer)]
     found = info(result.type)
     align, name = integer(op, "alignment"), element_name(found.element)
     texts: list[str] = []
     begin = 0
     for size in piece_sizes(lanes_of(result)):
-        texts.append(_place(scope, pointer, of_lanes(name, size), begin, _aligned(align, begin)))
+        texts.append(_at_offset(scope, pointer, of_lanes(name, size), begin, _aligned(align, begin)))
         begin += size * found.bytes_in_memory
     return texts
 
 
 def _aligned(align: int, offset: int) -> int:
-    """The alignment of what lies at an offset from what has one."""
+    """The alignment at an offset from an aligned address."""
     return min(align, offset & -offset) if offset else align
 
 
@@ -100,18 +100,18 @@ def store(scope: Scope, op: Operation) -> None:
     if is_pointer(value):
         if scope.spaces.get(value, GLOBAL) != GLOBAL:
             raise EmissionError(f"a pointer into the address space {scope.spaces[value]} is stored")
-        scope.line(f"{_pointer_place(scope, pointer)} = {scope.pieces(value)[0]};")
+        scope.line(f"{_pointer_at(scope, pointer)} = {scope.pieces(value)[0]};")
         return
     found = info(value.type)
     align, name = integer(op, "alignment"), element_name(found.element)
     begin = 0
     for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
-        scope.line(f"{_place(scope, pointer, of_lanes(name, size), begin, _aligned(align, begin))} = {text};")
+        scope.line(f"{_at_offset(scope, pointer, of_lanes(name, size), begin, _aligned(align, begin))} = {text};")
         begin += size * found.bytes_in_memory
 
 
 def _masked_load(scope: Scope, op: Operation) -> Pieces:
-    """Each lane that is in the mask is loaded."""
+    """Load each lane that is in the mask."""
     pointer, mask = op.operands[:2]
     found = info(op.results[0].type)
     name, lanes = element_name(found.element), lanes_of(op.results[0])
@@ -122,8 +122,8 @@ def _masked_load(scope: Scope, op: Operation) -> Pieces:
         chosen = lane(scope.pieces(mask), lanes, number)
         kept = "0" if otherwise is None else lane(otherwise, lanes, number)
         scope.line(f"{name} {scalar} = {kept};")
-        place = _place(scope, pointer, name, number * found.bytes_in_memory, found.bytes_in_memory)
-        scope.line(f"if ({chosen}) {scalar} = {place};")
+        memory = _at_offset(scope, pointer, name, number * found.bytes_in_memory, found.bytes_in_memory)
+        scope.line(f"if ({chosen}) {scalar} = {memory};")
         scalars.append(scalar)
     assert is_mask(mask)
     return picked(scalars, name, "0")
@@ -135,9 +135,9 @@ def masked_store(scope: Scope, op: Operation) -> None:
     found, lanes = info(value.type), lanes_of(value)
     name = element_name(found.element)
     for number in range(lanes):
-        place = _place(scope, pointer, name, number * found.bytes_in_memory, found.bytes_in_memory)
+        memory = _at_offset(scope, pointer, name, number * found.bytes_in_memory, found.bytes_in_memory)
         chosen = lane(scope.pieces(mask), lanes, number)
-        scope.line(f"if ({chosen}) {place} = {lane(scope.pieces(value), lanes, number)};")
+        scope.line(f"if ({chosen}) {memory} = {lane(scope.pieces(value), lanes, number)};")
 
 
 def _address_of(scope: Scope, op: Operation) -> Pieces:
@@ -147,7 +147,7 @@ def _address_of(scope: Scope, op: Operation) -> Pieces:
 
 
 def call(scope: Scope, op: Operation) -> str:
-    """The text of a call, of the function for the address spaces of what it gets."""
+    """The text of a call, of the function variant for the address spaces of its arguments."""
     callee = op.properties.get("callee")
     if not isinstance(callee, SymbolRefAttr):
         raise EmissionError("a call of an address is not translated")
@@ -164,10 +164,10 @@ MEMORY_RULES: Mapping[str, Rule] = {
     "llvm.intr.masked.load": _masked_load,
     "llvm.mlir.addressof": _address_of,
 }
-"""Operation with a result → how it is written."""
+"""Operation with a result → the rule that writes it."""
 
 STATEMENTS = {"llvm.store": store, "llvm.intr.masked.store": masked_store}
-"""Operation without a result → what writes it."""
+"""Operation without a result → the function that writes it."""
 
 NOTHING = frozenset({"llvm.intr.prefetch"})
-"""Hints."""
+"""Operations that are hints, and are not written."""

@@ -1,8 +1,8 @@
 """
 Structured functions of the `llvm` dialect as OpenCL C.
 
-The kernels of this compiler make structured functions, whatever they run on. Here these are written as OpenCL C 1.2:
-each value is a variable, `scf.for`, `scf.while` and `scf.if` are `for` and `if`, vectors are OpenCL's.
+The kernels of this compiler emit structured functions for any target. This package writes them as OpenCL C 1.2: each
+value is a variable, `scf.for`, `scf.while` and `scf.if` become `for` and `if`, and vectors are OpenCL's.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ PREAMBLE = """\
 #endif
 typedef __global uchar *buffer_pointer ACCESS(8);"""
 """
-What all programs begin with. Compilers made of clang are told to convert vectors as a whole, that memory has no types,
-and that functions and loops are to stay what they are: kernels have unrolled and vectorized what they want to be so.
+The beginning of all programs. For compilers based on clang it says that vectors are converted as a whole, that memory
+has no types, and that functions and loops stay as they are, because kernels have already unrolled and vectorized them.
 """
 
 
 def print_program(module: ModuleOp, functions: Sequence[str]) -> str:
     """
-    OpenCL C for structured functions of a module that are launched, and for those that these call.
+    OpenCL C for structured functions of a module that are launched, and for the functions that these call.
 
-    A kernel, called as `kernel_name` says, takes a buffer for each pointer, an offset into it in bytes, and the other
-    arguments but the last. That is the number of the part, which is the number of the work-group; each has one item.
-    Raises `EmissionError` for what is not translated.
+    A kernel, named by `kernel_name`, takes a buffer and an offset in bytes for each pointer, and the other arguments
+    but the last: the number of the part, which is the number of the work-group. A work-group has one item. Raises
+    `EmissionError` for anything that is not translated.
     """
     program = _Program(module)
     for name in functions:
@@ -60,7 +60,7 @@ def print_program(module: ModuleOp, functions: Sequence[str]) -> str:
 
 
 class _Program:
-    """The program that is being written: types of accesses, tables, and functions, each behind those that it calls."""
+    """The program that is being written: types of accesses, tables, and functions, each after those that it calls."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
@@ -72,7 +72,7 @@ class _Program:
         self._names: set[str] = set()
 
     def access_type(self, name: str, align: int) -> str:
-        """The type of what lies in memory at an alignment."""
+        """The type of accesses to memory with that alignment."""
         alias = f"{name}_at_{align}"
         self._accesses[alias] = f"typedef {name} {alias} ACCESS({align});"
         return alias
@@ -112,15 +112,15 @@ class _Program:
         self._add(f"{head} void {self._own_name(kernel_name(name))}({', '.join(parameters)})", function, first)
 
     def text(self) -> str:
-        """All of it."""
+        """The whole program."""
         return "\n".join([PREAMBLE, *self._accesses.values(), "", *self._tables.values(), "", *self._texts])
 
     def _function(self, op: FuncOp, spaces: Sequence[str]) -> FunctionText:
-        with _told_of(op):
+        with _in_function(op):
             return FunctionText(self, op, spaces)
 
     def _add(self, head: str, function: FunctionText, first: Sequence[str] = ()) -> None:
-        with _told_of(function.op):
+        with _in_function(function.op):
             self._texts.append(f"{head} {function.body(first)}")
 
     def _own_name(self, name: str) -> str:
@@ -131,8 +131,8 @@ class _Program:
 
 
 @contextmanager
-def _told_of(op: FuncOp) -> Generator[None]:
-    """Say in which function something is not translated."""
+def _in_function(op: FuncOp) -> Generator[None]:
+    """A context that adds the name of the function to the reason of an `EmissionError`."""
     try:
         yield
     except EmissionError as error:

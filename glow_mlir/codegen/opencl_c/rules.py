@@ -1,8 +1,8 @@
 """
 One rule for each operation of the `llvm` dialect that is an expression: its text in OpenCL C, for each piece.
 
-Integers are unsigned and become signed where an operation reads them so. A lane of a vector of truth values is 0 or -1
-in an integer of any width; a truth value alone is a `bool`.
+Integers are unsigned, and become signed where an operation reads them as signed. A lane of a vector of truth values is
+0 or -1 in an integer of any width; a scalar truth value is a `bool`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from glow_mlir.codegen.opencl_c.types import (
 Rule = Callable[[Scope, Operation], Pieces]
 
 _PART_BITS = 128
-"""How many bits of a vector are given to a built-in function at once."""
+"""Bits of a vector that are passed to a built-in function at once."""
 
 _NARROW = 32
 """Scalars of fewer bits are computed as `int`."""
@@ -61,7 +61,11 @@ def _typed(value: SSAValue) -> list[tuple[str, int]]:
 
 
 def _computed(op: Operation, value: SSAValue) -> TypeInfo:
-    """What is known of a type that is computed with: 16-bit floats are their bits, which are none to add."""
+    """
+    The properties of a type that is computed with.
+
+    Raises `EmissionError` for 16-bit floats, which are held as bits.
+    """
     found = info(value.type)
     if isinstance(found.element, Float16Type | BFloat16Type):
         raise EmissionError(f"'{op.name}' of floats of 16 bits is not translated")
@@ -69,7 +73,7 @@ def _computed(op: Operation, value: SSAValue) -> TypeInfo:
 
 
 def by_piece(template: str) -> Rule:
-    """A rule that writes each piece from those of the operands, all of one type and of that of the result."""
+    """A rule that writes each piece from those of the operands, which have the type of the result."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         result = op.results[0]
@@ -87,7 +91,7 @@ def _infix(symbol: str) -> Rule:
 
 
 def _logical(symbol: str) -> Rule:
-    """Bits of integers, or truth values."""
+    """A rule for bits of integers, or truth values."""
     plain = _infix(symbol)
 
     def rule(scope: Scope, op: Operation) -> Pieces:
@@ -102,17 +106,17 @@ def _logical(symbol: str) -> Rule:
 
 
 def signed(text: str, bits: int, lanes: int) -> str:
-    """An unsigned integer, or a vector of such, read as signed."""
+    """An unsigned integer, or a vector of them, reinterpreted as signed."""
     return f"as_{of_lanes(signed_name(bits), lanes)}({text})"
 
 
 def unsigned(text: str, bits: int, lanes: int) -> str:
-    """What `signed` undoes."""
+    """The inverse of `signed`."""
     return f"as_{of_lanes(unsigned_name(bits), lanes)}({text})"
 
 
 def _on_signed(symbol: str) -> Rule:
-    """An operation on integers that reads them as signed."""
+    """A rule for an operation on integers that reads them as signed."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         bits, result = info(op.results[0].type).bits, op.results[0]
@@ -126,7 +130,7 @@ def _on_signed(symbol: str) -> Rule:
 
 
 def _product(scope: Scope, op: Operation) -> Pieces:
-    """An integer product: of two of 16 bits, as `int`, it would overflow."""
+    """Write an integer product; that of two 16-bit integers would overflow as `int`."""
     if is_vector(op.results[0]) or info(op.results[0].type).bits != 16:
         return _infix("*")(scope, op)
     (a,), (b,) = (scope.pieces(operand) for operand in op.operands)
@@ -134,7 +138,7 @@ def _product(scope: Scope, op: Operation) -> Pieces:
 
 
 def _call(name: str) -> Rule:
-    """A built-in function of values of one type."""
+    """A rule for a built-in function of values of one type."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         found = _computed(op, op.results[0])
@@ -150,9 +154,9 @@ def _call(name: str) -> Rule:
 
 def in_parts(function: str, arguments: Sequence[str], name: str, bits: int, lanes: int) -> str:
     """
-    A built-in function of vectors, of parts of 128 bits that are put together.
+    A call of a built-in function on vectors, in parts of 128 bits that are put together.
 
-    Drivers fail on wider ones than their processor has: PoCL 3.0 on roots of eight `double`.
+    Drivers fail on vectors wider than those of their processor: PoCL 3.0 on roots of eight `double`.
     """
     part = max(1, _PART_BITS // bits)
     if lanes <= part:
@@ -165,7 +169,7 @@ def in_parts(function: str, arguments: Sequence[str], name: str, bits: int, lane
 
 
 def _on_bits(template: str) -> Rule:
-    """An operation on the bits of floats; the first that the template has is their sign."""
+    """A rule for an operation on the bits of floats; the first operand of the template is their sign bit."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         bits, result = info(op.results[0].type).bits, op.results[0]
@@ -204,12 +208,12 @@ def _icmp(scope: Scope, op: Operation) -> Pieces:
 
 
 def _lanes_that_hold(text: str, compared: SSAValue, size: int) -> str:
-    """A comparison of pieces as truth values: C says 1 of a piece of one lane, where a vector has all bits."""
+    """A comparison of pieces as truth values: C gives 1 for a piece of one lane, where vectors have all bits set."""
     return f"-({text})" if size == 1 and is_vector(compared) else text
 
 
 def _compared_masks(scope: Scope, op: Operation) -> Pieces:
-    """Whether truth values are equal, or differ."""
+    """Write whether truth values are equal, or differ."""
     if (predicate := predicate_of(op)) not in _OF_MASKS:
         raise EmissionError(f"the comparison '{predicate}' of vectors of truth values is not translated")
     bits = max(scope.mask_bits[operand] for operand in op.operands)
@@ -231,7 +235,7 @@ def _fcmp(scope: Scope, op: Operation) -> Pieces:
 
 
 def _compared(predicate: str, a: str, b: str, inverse: str) -> str:
-    """A comparison of floats, which is false in C where one is a NaN, but for `!=`."""
+    """A comparison of floats; in C, all but `!=` are false if one is NaN."""
     if predicate in _ORDERED:
         return f"{a} {_ORDERED[predicate]} {b}"
     if predicate in _OPPOSITE:
@@ -262,7 +266,7 @@ def _select(scope: Scope, op: Operation) -> Pieces:
 
 
 def _selected_mask(scope: Scope, op: Operation) -> Pieces:
-    """One of two vectors of truth values."""
+    """Select one of two vectors of truth values."""
     condition, *values = op.operands
     bits = max(scope.mask_bits[value] for value in values)
     scope.mask_bits[op.results[0]] = bits
@@ -275,7 +279,7 @@ def _selected_mask(scope: Scope, op: Operation) -> Pieces:
 
 
 def _convert(reads_signed: bool, gives_signed: bool) -> Rule:
-    """A conversion between numbers."""
+    """A rule for a conversion between numbers."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         value, result = op.operands[0], op.results[0]
@@ -334,7 +338,7 @@ def _to_truth(scope: Scope, value: SSAValue, result: SSAValue) -> Pieces:
 
 
 def _smaller(symbol: str, is_signed: bool) -> Rule:
-    """The one of two integers that is before the other."""
+    """A rule for the one of two integers that comes before the other."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         bits = info(op.results[0].type).bits
@@ -367,7 +371,7 @@ def _pointer(scope: Scope, op: Operation) -> Pieces:
 
 
 def _each(names: str, make: Callable[[str], Rule], prefix: str = "llvm.") -> dict[str, Rule]:
-    """One rule for each operation of some names."""
+    """Return one rule for each of the names."""
     return {f"{prefix}{name}": make(name) for name in names.split()}
 
 
@@ -411,29 +415,31 @@ EXPRESSIONS: Mapping[str, Rule] = {
     "llvm.intr.umin": _smaller("<", False),
     "llvm.intr.ctpop": _call("popcount"),
 }
-"""Operation → how it is written, for those that read and write no memory and move no lanes."""
+"""Operation → its rule, for operations that neither access memory nor move lanes."""
 
 
 def saturated(is_signed: bool) -> Rule:
-    """Floats as integers, towards zero, cut to their range; NaN gives 0, of which drivers make anything."""
+    """
+    A rule for floats as integers, rounded towards zero and clamped to their range; NaN gives 0, unlike in some drivers.
+    """
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         value, target = op.operands[0], info(op.results[0].type)
         name = signed_name(target.bits) if is_signed else unsigned_name(target.bits)
-        most = max(target.bits, info(value.type).bits)
+        bits = max(target.bits, info(value.type).bits)
         found: list[str] = []
         for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
-            function = f"convert_{of_lanes(name, min(size, max(1, _PART_BITS // most)))}_sat"
+            function = f"convert_{of_lanes(name, min(size, max(1, _PART_BITS // bits)))}_sat"
             number, type_ = scope.fresh(), of_lanes(element_name(info(value.type).element), size)
             scope.line(f"{type_} {number} = {text} == {text} ? {text} : ({type_})(0);")
-            found.append(unsigned(in_parts(function, [number], name, most, size), target.bits, size))
+            found.append(unsigned(in_parts(function, [number], name, bits, size), target.bits, size))
         return found
 
     return rule
 
 
 def leading_zeros(scope: Scope, op: Operation) -> Pieces:
-    """How many leading bits are zero; the second operand says nothing that matters."""
+    """The number of leading zero bits; the second operand does not matter."""
     found, value = info(op.results[0].type), op.operands[0]
     sizes = piece_sizes(lanes_of(value))
     return [
@@ -443,7 +449,7 @@ def leading_zeros(scope: Scope, op: Operation) -> Pieces:
 
 
 def fenced(scope: Scope, op: Operation) -> Pieces:
-    """What compilers do not join with what uses it: a variable of its own is none in an expression."""
+    """A value that compilers do not combine with its users: a variable is not part of an expression."""
     return scope.pieces(op.operands[0])
 
 
@@ -471,4 +477,4 @@ BY_INTRINSIC: Mapping[str, Rule] = {
     "llvm.maxnum": _call("fmax"),
     "llvm.minnum": _call("fmin"),
 }
-"""Intrinsic without an operation of its own, less the suffix for its type → how it is written."""
+"""Intrinsic without an operation, without the suffix for its type → its rule."""

@@ -1,4 +1,4 @@
-"""What rules ask of the function that they write: names, types, lanes, and the text of what they need around."""
+"""The interface between rules and the function that they write: names, types, lanes, and surrounding statements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from glow_mlir.codegen.opencl_c.types import info, of_lanes, piece_sizes, signed_name
 
 LANES = "0123456789abcdef"
-"""How lanes are called."""
+"""The names of lanes."""
 
 Pieces = Sequence[str]
-"""A value as text: one for each piece, a scalar and most vectors being of one."""
+"""A value as text, one for each piece; scalars and most vectors have one piece."""
 
 
 class Scope(Protocol):
@@ -24,7 +24,7 @@ class Scope(Protocol):
     spaces: dict[SSAValue, str]
     """The address space of each pointer."""
     mask_bits: dict[SSAValue, int]
-    """How wide the lanes of a vector of truth values are, each 0 or -1."""
+    """The width of the lanes of a vector of truth values, each 0 or -1."""
 
     def pieces(self, value: SSAValue, /) -> Pieces:
         """A value as text."""
@@ -35,7 +35,7 @@ class Scope(Protocol):
         ...
 
     def access_type(self, name: str, align: int, /) -> str:
-        """The type of what lies in memory at that alignment."""
+        """The type of accesses to memory with that alignment."""
         ...
 
     def callee(self, name: str, spaces: Sequence[str], /) -> str:
@@ -47,17 +47,17 @@ class Scope(Protocol):
         ...
 
     def fresh(self) -> str:
-        """A name that nothing has."""
+        """A name that is not in use."""
         ...
 
 
 def lanes_of(value: SSAValue) -> int:
-    """How many lanes a value has; a scalar or pointer has one."""
+    """The number of lanes of a value; 1 for a scalar or pointer."""
     return value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1
 
 
 def is_vector(value: SSAValue) -> bool:
-    """Whether a value is a vector, of one lane perhaps."""
+    """Whether a value is a vector, maybe of one lane."""
     return isinstance(value.type, VectorType)
 
 
@@ -72,7 +72,7 @@ def is_mask(value: SSAValue) -> bool:
 
 
 def lane(pieces: Pieces, lanes: int, number: int) -> str:
-    """The text of one lane of a vector of so many lanes."""
+    """The text of one lane of a vector with `lanes` lanes."""
     for text, size in zip(pieces, piece_sizes(lanes), strict=True):
         if number < size:
             return text if size == 1 else f"{text}.s{LANES[number]}"
@@ -81,7 +81,7 @@ def lane(pieces: Pieces, lanes: int, number: int) -> str:
 
 
 def picked(scalars: Sequence[str | None], name: str, zero: str) -> list[str]:
-    """A vector of elements of a type made of scalars; `None` may be anything."""
+    """A vector of elements of a type, made of scalars; `None` is arbitrary."""
     found: list[str] = []
     start = 0
     for size in piece_sizes(len(scalars)):
@@ -92,7 +92,9 @@ def picked(scalars: Sequence[str | None], name: str, zero: str) -> list[str]:
 
 
 def _together(scalars: Sequence[str], name: str) -> str:
-    """Some scalars as a vector: of one other, some lanes; of one number, that in all."""
+    """
+    Scalars as a vector: lanes of another vector if all come from it, or one scalar for all lanes if they are equal.
+    """
     type_ = of_lanes(name, len(scalars))
     if len(set(scalars)) == 1:
         return f"({type_})({scalars[0]})"
@@ -103,7 +105,7 @@ def _together(scalars: Sequence[str], name: str) -> str:
 
 
 def resized_mask(scope: Scope, value: SSAValue, bits: int) -> list[str]:
-    """A vector of truth values with lanes of a width."""
+    """A vector of truth values with lanes of `bits` bits."""
     if scope.mask_bits[value] == bits:
         return list(scope.pieces(value))
     sizes = piece_sizes(lanes_of(value))

@@ -1,8 +1,8 @@
 """
-In which address space each pointer of a function points, which OpenCL C wants to know and the `llvm` dialect does not.
+The address space of each pointer of a function, which OpenCL C requires and the `llvm` dialect does not state.
 
-It follows from where a pointer comes from: an argument, a buffer of the function, a table of the module. What is
-computed from it stays there.
+It follows from the origin of a pointer: an argument, a buffer of the function, a table of the module. Pointers that are
+computed from it are in the same space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SOURCES = {
     "llvm.load": GLOBAL,
     "llvm.inttoptr": GLOBAL,
 }
-"""Operation that makes a pointer of what is none → where it points: addresses in memory are those of buffers."""
+"""Operation that makes a pointer from something else → its space: pointers in memory point to buffers."""
 
 _THROUGH = {"llvm.getelementptr": (0,), "llvm.select": (1, 2), "llvm.freeze": (0,)}
 """Operation → the operands whose space its result has."""
@@ -32,9 +32,9 @@ _THROUGH = {"llvm.getelementptr": (0,), "llvm.select": (1, 2), "llvm.freeze": (0
 
 def spaces_of(region: Region, arguments: Sequence[str]) -> Mapping[SSAValue, str]:
     """
-    The space of each pointer in a structured function whose pointer arguments, in order, are in those.
+    The space of each pointer in a structured function; `arguments` are the spaces of its pointer arguments, in order.
 
-    A null pointer alone has none. Raises `EmissionError` where a pointer may be in two.
+    Only a null pointer has none. Raises `EmissionError` if a pointer may be in two.
     """
     spaces: dict[SSAValue, str] = {}
     given = iter(arguments)
@@ -42,7 +42,7 @@ def spaces_of(region: Region, arguments: Sequence[str]) -> Mapping[SSAValue, str
         if isinstance(argument.type, LLVMPointerType):
             spaces[argument] = next(given)
     known = -1
-    while known < len(spaces):  # What comes around a loop is known after the next walk.
+    while known < len(spaces):  # Values carried by a loop are known after the next walk.
         known = len(spaces)
         for op in operations(region.block):
             for result in op.results:
@@ -55,7 +55,7 @@ def spaces_of(region: Region, arguments: Sequence[str]) -> Mapping[SSAValue, str
 
 
 def _sources(op: Operation, spaces: Mapping[SSAValue, str]) -> Sequence[str]:
-    """The spaces in which the pointer that an operation gives may be."""
+    """The possible spaces of the pointer that an operation returns."""
     if op.name in _SOURCES:
         return [_SOURCES[op.name]]
     operands = [op.operands[number] for number in _THROUGH.get(op.name, ())]

@@ -1,4 +1,4 @@
-"""Types of the `llvm` dialect in OpenCL C, and vectors as pieces of the sizes that there are."""
+"""Types of the `llvm` dialect in OpenCL C, and vectors as pieces of the sizes that exist there."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FLOATS: dict[type[Attribute], str] = {
 }
 
 _SIZES = (16, 8, 4, 2, 1)
-"""How many lanes a vector of OpenCL C may have, without that of three, which takes the memory of four."""
+"""The numbers of lanes of vectors in OpenCL C, except three, which takes the memory of four."""
 
 
 def info(type_: Attribute) -> TypeInfo:
-    """What is known of a type; raises `EmissionError` for an aggregate."""
+    """The properties of a type; raises `EmissionError` for an aggregate."""
     if (found := info_of(type_)) is not None:
         return found
     raise EmissionError(f"the type '{type_}' has no counterpart in OpenCL C")
@@ -31,9 +31,9 @@ def info(type_: Attribute) -> TypeInfo:
 
 def element_name(element: Attribute) -> str:
     """
-    An element type in OpenCL C: integers are unsigned, so that they wrap, and 16-bit floats their bits.
+    An element type in OpenCL C: integers are unsigned, so that they wrap, and 16-bit floats are their bits.
 
-    Raises `EmissionError` for one that there is not.
+    Raises `EmissionError` for a type that has no counterpart.
     """
     if isinstance(element, IntegerType):
         name = _UNSIGNED.get(element.bitwidth)
@@ -45,22 +45,22 @@ def element_name(element: Attribute) -> str:
 
 
 def signed_name(bits: int) -> str:
-    """The signed integer of a width, which masks of vectors have as well."""
+    """The signed integer type of a width, which masks of vectors have as well."""
     return _SIGNED[bits]
 
 
 def unsigned_name(bits: int) -> str:
-    """The unsigned integer of a width."""
+    """The unsigned integer type of a width."""
     return _UNSIGNED[bits]
 
 
 def of_lanes(name: str, lanes: int) -> str:
-    """The vector type of so many lanes; of one, the element itself."""
+    """The vector type with `lanes` lanes; the element type itself for one lane."""
     return name if lanes == 1 else f"{name}{lanes}"
 
 
 def piece_sizes(lanes: int) -> tuple[int, ...]:
-    """The lanes of the pieces that a vector is in, the large ones first."""
+    """The lanes of the pieces of a vector, the largest first."""
     sizes: list[int] = []
     for size in _SIZES:
         while lanes >= size:

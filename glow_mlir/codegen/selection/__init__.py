@@ -1,1 +1,1 @@
-"""What a kernel says of itself, and what selection writes on instructions."""
+"""The interface of kernels, and the choices that selection writes on instructions."""

@@ -18,7 +18,7 @@ def executes(kernel: Kernel, op: Operation) -> bool:
     """
     Whether a kernel executes an operator, or an instruction with its bodies.
 
-    It does not where it asks for a number in place of a size that is known at run time only.
+    It does not if it needs a number in place of a size that is known only at run time.
     """
     if not kernel.is_for(op):
         return False
@@ -39,10 +39,12 @@ def _executes(kernel: Kernel, op: Operation) -> bool:
 
 
 def is_even(body: Body) -> bool:
-    """Whether the ops of a body can be emitted, and its extra operands have their columns side by side."""
+    """
+    Whether the ops of a body can be emitted, and its extra operands have contiguous columns, or one element for all.
+    """
     operands = zip((*body.targets, *body.sources), body.maps, strict=True)
     steps = [strides_over(affine, strides_of(value)) for value, affine in operands]
     even = all(not step or step[-1] in (0, 1) for step in steps)
-    # An element without a column of its own would be written once for each.
+    # An element that columns share would be written once for each.
     written = all(step and step[-1] == 1 for step in steps[: len(body.targets)])
     return even and written and all(can_emit(op) for op in body.block.ops if op.results)

@@ -1,4 +1,4 @@
-"""Ways to execute an instruction: a kernel with its tiles, and how that is written on the instruction."""
+"""Ways to execute an instruction: a kernel with its tiles, and how the choice is written on the instruction."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Candidate:
 
     @property
     def arithmetic(self) -> tuple[str, ...]:
-        """What candidates have in common whose results have the same bits."""
+        """The key of candidates whose results have the same bits."""
         return (self.kernel.name, *(f"{name}={self.tiles.get(name, 0)}" for name in self.kernel.SUMMING))
 
     def scratch_bytes(self, op: Instruction, storage: Storage, target: Target) -> int:
-        """The bytes of scratch that the choice takes, for one worker, once its operands are packed."""
+        """The bytes of scratch that the choice needs, for one worker, once its operands are packed."""
         trial = op.clone()
         try:
             self._name(trial)
@@ -55,7 +55,7 @@ class Candidate:
             op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
 
     def write(self, op: Instruction, storage: Storage, target: Target) -> None:
-        """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
+        """Write the choice on an instruction, with the packing, scratch operands and partition that follow from it."""
         self._name(op)
         for name, form in self.kernel.packed(op, target).items():
             assert isinstance(op, DerivedInstruction)

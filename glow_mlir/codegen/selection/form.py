@@ -1,4 +1,4 @@
-"""The form of an operator or instruction: all that decides how it is executed, and nothing else."""
+"""The form of an operator or instruction: everything that determines how it is executed, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from glow_mlir.xdsl_patches.operations import operands_of
 Answer = TypeVar("Answer")
 
 Form = tuple[Hashable, ...]
-"""Equal for two instructions that are executed alike; that of a repeated block is met once in each of its copies."""
+"""Equal for instructions that are executed alike, such as those of copies of a repeated block."""
 
 
 def form_of(op: Operation, storage: Storage | None = None) -> Form:
     """
-    The kind of an operation, its properties, the types of operands and results, bodies, and which operands are the same
-    value or lie in the same memory; with `storage`, also which are constants, or state that the function leaves as it
-    is. Where it lies, what it is called and what constants contain is no part of it; of scalars in bodies that may be
-    parameters of code, it has only what code depends on.
+    The form of an operation: its kind, properties, types of operands and results, bodies, and which operands are the
+    same value or lie in the same memory.
+
+    With `storage`, it also says which operands are constants, or state that the function does not change. Locations,
+    names and the contents of constants are left out. For scalars in bodies that may be parameters of code, it has only
+    the properties on which code depends.
     """
     found: list[Hashable] = [type(op)]
     roots: dict[SSAValue, int] = {}
@@ -43,11 +45,11 @@ def form_of(op: Operation, storage: Storage | None = None) -> Form:
 
 
 State = tuple[Operation, Sequence[SSAValue], Sequence[Attribute], Sequence[Region], Mapping[str, Attribute]]
-"""What an operation is made of, as it was; none of it is changed in place."""
+"""The state of an operation at some time; none of it is changed in place."""
 
 
 class ByForm(Generic[Answer]):
-    """What is known of operations by their forms, for one target at a time."""
+    """Answers about operations, cached by their forms, for one target at a time."""
 
     def __init__(self) -> None:
         self._known: dict[Form, Answer] = {}
@@ -56,7 +58,7 @@ class ByForm(Generic[Answer]):
     def once(
         self, op: Operation, find: Callable[[], Answer], storage: Storage | None = None, target: Target | None = None
     ) -> Answer:
-        """What `find` says of an operation, or has said of one of the same form."""
+        """The answer of `find` for an operation, or its earlier one for an operation of the same form."""
         if target is not self._target:
             self._target, self._known = target, {}
         form = form_of(op, storage)
@@ -66,13 +68,13 @@ class ByForm(Generic[Answer]):
 
 
 class Latest(Generic[Answer]):
-    """What was found of the operation that was asked about last; several questions about one are asked in a row."""
+    """The answer for the latest operation, since several questions about one operation follow each other."""
 
     def __init__(self) -> None:
         self._found: tuple[State, Answer] | None = None
 
     def of(self, op: Operation, find: Callable[[], Answer]) -> Answer:
-        """What `find` says of an operation, or said when it was asked last, of the same one in the same state."""
+        """The answer of `find` for an operation, or the last one if it was for the same operation in the same state."""
         operands = operands_of(op)
         state = op, operands, tuple([value.type for value in operands]), op.regions, dict(op.properties)
         if self._found is None or self._found[0] != state:
@@ -81,13 +83,13 @@ class Latest(Generic[Answer]):
 
 
 def _content(root: SSAValue, weight: WeightOp, storage: Storage) -> Hashable:
-    """What storage says of the content of a buffer."""
+    """The kind of a buffer's content, and whether it is state that is written."""
     found = storage.by_name.get(weight.storage_name)
     return type(found), isinstance(found, PlaceholderOp) and found.state is not None and is_written(root)
 
 
 def _append(op: Operation, values: dict[SSAValue, int], found: list[Hashable]) -> None:
-    """Append to what is `found` of an operation what it says itself; `values` are numbered as they are met."""
+    """Append the form of an operation to `found`; `values` are numbered in the order in which they occur."""
     operands = operands_of(op)
     found += (len(operands), len(op.regions))
     for name, attribute in op.properties.items():
@@ -105,7 +107,7 @@ def _append_region(region: Region, values: dict[SSAValue, int], found: list[Hash
         _append_values(block.args, values, found)
         for op in own_operations(block):
             found.append(type(op))
-            if isinstance(op, ConstantOp):  # Layers of a quantized network differ in these alone.
+            if isinstance(op, ConstantOp):  # Layers of a quantized network differ only in these.
                 found.append(number_of_constant(op))
                 _append_values(op.results, values, found)
             else:

@@ -1,4 +1,4 @@
-"""What a kernel is: which instructions it executes, what it wants prepared, and how it becomes `llvm` ops."""
+"""The interface of kernels: the instructions that they execute, their preparation, and the emission of `llvm` ops."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, Sym
 
 OpT = TypeVar("OpT", bound=Operation, default=Any)
 """
-The operators that a kernel executes: what it is asked about, and given to emit, is one of them, or an instruction of
-one, which has the same operands, properties and methods.
+The operators that a kernel executes. Its methods get one of them, or an instruction of one, which has the same
+operands, properties and methods.
 """
 
 OpT_co = TypeVar("OpT_co", bound=Operation, default=Any, covariant=True)
@@ -51,30 +51,30 @@ class Operand:
     """
     One operand inside a kernel: the address of its first element, and its static type.
 
-    Of @scratch that each worker has one of, the first axis counts the workers and is `hidden`.
+    The first axis of @scratch that each worker has for itself counts the workers, and is `hidden`.
     """
 
     pointer: Value
     value: SSAValue
     hidden: int = 0
     symbols: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    """What the symbols in its sizes are, by name."""
+    """The values of the symbols in its sizes, by name."""
     quotients: dict[Quotient, Index] = field(default_factory=dict[Quotient, Index])
-    """The quotients in sizes that are computed where its extents are, or in front of that; its own come to them."""
+    """The quotients in sizes that have been computed where its extents are, or before that; its own are added."""
 
     @property
     def shape(self) -> Shape:
-        """Sizes of the axes; raises `RunTimeSizeError` where one is known at run time only."""
+        """Sizes of the axes; raises `RunTimeSizeError` if one is known only at run time."""
         return shape_of(self.value)[self.hidden :]
 
     @property
     def sizes(self) -> Sizes:
-        """Sizes of the axes: numbers, or what is known of them before run time."""
+        """Sizes of the axes: numbers, or symbolic sizes."""
         return sizes_of(self.value)[self.hidden :]
 
     @cached_property
     def extents(self) -> Extents:
-        """Sizes of the axes: numbers of Python, or values of the function where symbols decide."""
+        """Sizes of the axes: Python numbers, or values of the function for symbolic sizes."""
         return extents_at(self.sizes, self.symbols, self.quotients)
 
     @property
@@ -95,9 +95,9 @@ class Operand:
 
 def extents_at(sizes: Sizes, symbols: Mapping[str, Value], quotients: dict[Quotient, Index] | None = None) -> Extents:
     """
-    Sizes as numbers of Python where they are numbers, else as values, where symbols have these values.
+    Sizes as Python numbers where they are known, else as values, for these values of symbols.
 
-    Each quotient is computed once: `quotients` has those that are, and gets the others.
+    Each quotient is computed once: `quotients` has those that have been computed, and gets the others.
     """
     known = {} if quotients is None else quotients
     return tuple(size if isinstance(size, int) else _extent(size, symbols, known) for size in sizes)
@@ -114,7 +114,7 @@ def _extent(size: SymbolicSize, symbols: Mapping[str, Value], quotients: dict[Qu
 
 
 def _factor(factor: Factor, symbols: Mapping[str, Value], quotients: dict[Quotient, Index]) -> Index:
-    """What a size is a multiple of: neither is negative, nor is what a quotient is of."""
+    """A factor of a size; neither it nor the dividend of a quotient is negative."""
     if isinstance(factor, Symbol):
         return symbols[factor.name]
     if factor not in quotients:
@@ -125,10 +125,10 @@ def _factor(factor: Factor, symbols: Mapping[str, Value], quotients: dict[Quotie
 @dataclass(frozen=True)
 class KernelCall(Generic[OpT_co]):
     """
-    What a kernel gets to emit one function: a builder, the instruction, and its operands by name.
+    The inputs with which a kernel emits one function: a builder, the instruction, and its operands by name.
 
-    Where the instruction is cut into parts, the function runs one of them, that of `cut` along `axis`, in one of the
-    rounds that the kernel has there.
+    If the instruction is partitioned, the function runs one part, that of `cut` along `axis`, in one of the kernel's
+    rounds.
     """
 
     b: Builder
@@ -138,25 +138,25 @@ class KernelCall(Generic[OpT_co]):
     axis: str = ""
     cut: Partition = ALL
     round: Value | None = None
-    """The number of the round; `None` where the function runs all of them."""
+    """The number of the round; `None` if the function runs all of them."""
     symbols: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    """What the symbols in the sizes of its operands are, by name."""
+    """The values of the symbols in the sizes of its operands, by name."""
     failed: Value | None = None
-    """Where the function notes that the instruction fails; `None` for one that never does (`HighOp.FAILURE`)."""
+    """The address of the failure flag; `None` if the instruction never fails (`HighOp.FAILURE`)."""
     quotients: Mapping[Quotient, Index] = field(default_factory=dict[Quotient, Index])
-    """The quotients in sizes of its operands, computed in front of all branches."""
+    """The quotients in sizes of its operands, computed before all branches."""
     cancelled: Value | None = None
-    """Where it stands whether the call is to end; `None` where nobody ends it, or the kernel does not look."""
+    """The address of the cancellation flag; `None` if the call cannot be cancelled, or the kernel does not check."""
 
     def is_cancelled(self) -> Value:
-        """Whether the call is to end, as an i1: what the instruction gives then means nothing."""
+        """Whether the call has been cancelled, as an i1; the results of the instruction are then meaningless."""
         if self.cancelled is None:
             return self.b.constant(0, i1)
         return self.b.atomic_load(self.cancelled, i32, "monotonic").ne(0)
 
     @contextmanager
     def unless_cancelled(self) -> Generator[None]:
-        """Run the block unless the call is to end."""
+        """Run the block unless the call has been cancelled."""
         if self.cancelled is None:
             yield
             return
@@ -164,25 +164,27 @@ class KernelCall(Generic[OpT_co]):
             yield
 
     def share(self, axis: str) -> Partition:
-        """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
+        """
+        The slice of the steps along an axis that the function runs: all, unless it is partitioned along that axis.
+        """
         return self.cut if axis == self.axis else ALL
 
     def runs(self, *axes: str) -> bool:
-        """Whether the code that is cut along one of these axes belongs into the function."""
+        """Whether the function contains the code that is partitioned along one of these axes."""
         return not self.axis or self.axis in axes
 
     def extents(self, sizes: Sizes) -> Extents:
-        """Sizes as numbers of Python where they are numbers, and as values of the function where symbols decide."""
+        """Sizes as Python numbers where they are known, and as values of the function otherwise."""
         return extents_at(sizes, self.symbols, dict(self.quotients))
 
     def fail(self) -> None:
-        """Let the instruction fail where control comes here. It goes on, and reaches nothing but its operands."""
+        """Make the instruction fail if this code is reached. It continues, and accesses nothing but its operands."""
         assert self.failed is not None
         self.failed.store(self.b.constant(1, i32))
 
     @property
     def target(self) -> Target:
-        """The machine that is compiled for."""
+        """The target machine."""
         return self.module.target
 
     def one(self, name: str) -> Operand:
@@ -205,7 +207,9 @@ class KernelCall(Generic[OpT_co]):
 
 
 Tiles = Mapping[str, int]
-"""What a kernel chooses for an instruction, as names and numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
+"""
+The choices of a kernel for an instruction, as names and numbers: sizes of tiles and blocks, 1 and 0 for yes and no.
+"""
 
 Buffer = tuple[Shape, Attribute]
 """Shape and element type of a buffer."""
@@ -213,80 +217,80 @@ Buffer = tuple[Shape, Attribute]
 
 @dataclass(frozen=True)
 class Choice:
-    """What one of the tiles may be, and whether the kernel needs it."""
+    """The possible values of one of the tiles, and whether the kernel needs it."""
 
     values: Sequence[int]
     needed: bool = False
 
 
 UNBOUNDED = 1 << 62
-"""The largest number of a tile that may be as large as there is anything."""
+"""The upper bound of a tile whose size is not limited."""
 
 YES_OR_NO = range(2)
-"""What a tile may be that stands for a decision."""
+"""The values of a tile that stands for a decision."""
 
 
 class Kernel(ABC, Generic[OpT]):
     """
-    Executes some instructions on a CPU: those of the operators that are its type argument, as `Kernel[A | B]`.
+    Executes the instructions of some operators, which are its type argument, as in `Kernel[A | B]`.
 
     A kernel emits one function for each distinct instruction (types, properties and body); its arguments are the
-    addresses of the operands. Heavy inner loops belong into functions shared by `ModuleBuilder.shared`.
+    addresses of the operands. Heavy inner loops belong in functions shared by `ModuleBuilder.shared`.
     """
 
     name: ClassVar[str]
     NAMED_BY_INSTRUCTION: ClassVar[bool] = False
-    """Whether functions are called like their instruction: for a kernel of so many that its own name says little."""
+    """Whether functions are named after their instruction: for a kernel of so many that its own name says little."""
     passes: ClassVar[str] = ""
     """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
     EPILOGUE: ClassVar[bool] = False
-    """Whether the kernel applies epilogues whose extra operands have their columns side by side."""
+    """Whether the kernel applies epilogues whose extra operands have contiguous columns, or one element for all."""
     STRIDED_INNER: ClassVar[bool] = False
-    """Whether the kernel is as fast where elements along the innermost axis of an operand lie apart."""
+    """Whether the kernel is equally fast if elements along the innermost axis of an operand are not contiguous."""
     PROLOGUE: ClassVar[bool] = False
-    """Whether the kernel applies prologues of that kind, once to each element."""
+    """Whether the kernel applies prologues like that, once to each element."""
 
     AXES: ClassVar[tuple[str, ...]] = ()
     """
-    Names of the axes along which instructions are cut into parts, in the order in which the code for them runs. An
-    instruction has all its code cut along one axis, or consecutive phases that are cut along one each.
+    Names of the axes along which instructions are partitioned, in the order in which their code runs. Either all code
+    of an instruction is partitioned along one axis, or consecutive phases are, along one axis each.
     """
 
     ROW_TILING: ClassVar[bool] = False
     """
-    Whether the kernel computes some lines of an image as it would among all lines: as fast, and, with `image_lines`,
-    the same bits.
+    Whether the kernel computes some lines of an image as it would among all lines: equally fast and, with
+    `image_lines`, with the same bits.
     """
 
     SUMMING: ClassVar[tuple[str, ...]] = ()
     """
-    Names of the tiles on which it depends in which order sums are taken, and so the last digits of results. For any
-    number of threads, `candidates` have the same numbers there.
+    Names of the tiles that determine the order of sums, and so the last digits of results. The `candidates` for any
+    number of threads have the same values of these.
     """
 
     LEAN: ClassVar[bool] = True
     """Whether scratch and packed operands take about as much memory as the operands themselves."""
 
     STRICT: ClassVar[bool] = True
-    """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
+    """Whether the error of sums stays within the bound of docs/floating-point.md for plain sums."""
 
     RUN_TIME_SIZES: ClassVar[bool] = False
-    """Whether the kernel takes sizes that are known at run time only, wherever `accepts` asks for no number."""
+    """Whether the kernel takes sizes that are known only at run time, wherever `accepts` needs no number."""
 
     TIME_BY_VALUES: ClassVar[bool] = False
     """
-    Whether values decide how long the kernel takes: it then looks whether the call is to end before it is done
+    Whether the time that the kernel takes depends on values: it then checks for cancellation before it is done
     (`KernelCall.unless_cancelled`).
     """
 
     READS_ZERO_POINTS: ClassVar[bool] = False
-    """Whether code depends on the zero points of quantized operands, not on how they are stored alone."""
+    """Whether code depends on the zero points of quantized operands, not only on their storage type."""
 
     ONLY_PACKED: ClassVar[bool] = False
     """Whether the kernel executes an instruction only when its operands are packed."""
 
     operators: ClassVar[tuple[type[Operation], ...]] = ()
-    """The operators, or bases of operators, that the kernel is asked about: its type argument."""
+    """The operators of the kernel, or bases of them: its type argument."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -299,24 +303,24 @@ class Kernel(ABC, Generic[OpT]):
                     cls.operators = kinds
 
     def is_for(self, op: Operation) -> bool:
-        """Whether `op` is one of the operators of the kernel or an instruction of one, and so may be asked about."""
+        """Whether `op` is one of the operators of the kernel, or an instruction of one."""
         return issubclass(kind_of(op), self.operators)
 
     def accepts(self, op: OpT) -> bool:
         """
-        Whether the kernel executes `op`, one of its operators or an instruction of one: by default it does.
+        Whether the kernel executes `op`, one of its operators or an instruction of one; by default, it does.
 
-        Operators are asked before lowering, so that what no kernel accepts is lowered. Types, properties and bodies
-        decide, and which operands are constants or the same: what is alike in these is asked about once
-        (`selection.form`).
+        Operators are checked before lowering, so that those which no kernel accepts are lowered. The answer depends
+        only on types, properties and bodies, and on which operands are constants or the same value: it is cached for
+        operations of the same form (`selection.form`).
         """
         return True
 
     def suits(self, op: OpT, target: Target) -> bool:
         """
-        Whether the sizes of an instruction that the kernel accepts suit a target: by default any do.
+        Whether the sizes of an instruction that the kernel accepts suit a target; by default, all do.
 
-        Where they do not, it has no candidates.
+        If they do not, the kernel has no candidates for it.
         """
         return True
 
@@ -324,41 +328,41 @@ class Kernel(ABC, Generic[OpT]):
         """
         The tiles with which the kernel executes an instruction that it accepts, the best guess of its cost model first.
 
-        Empty tiles stand for an instruction where there is nothing to choose; no tiles at all for one whose sizes do
-        not suit the target, or whose operands would have to be constants.
+        Empty tiles mean that there is nothing to choose. The sequence is empty if the sizes do not suit the target, or
+        if operands would have to be constants.
         """
         return ({},)
 
     def is_profitable(self, op: OpT, storage: Storage, target: Target) -> bool:
         """
-        Whether to select the kernel for an instruction for which it has candidates, where nothing is measured; kernels
-        behind it are asked otherwise.
+        Whether to select the kernel for an instruction for which it has candidates, if nothing is measured; otherwise,
+        kernels after it are considered.
         """
         return True
 
     def choices(self, op: OpT, target: Target) -> Mapping[str, Choice]:
-        """What the tiles of a selected instruction may be, by name; its `candidates` are among them."""
+        """The possible values of the tiles of a selected instruction, by name; its `candidates` are among them."""
         return {}
 
     def packed(self, op: OpT, target: Target) -> Mapping[str, PackedForm]:
         """
-        The operands to pack where they are constants or state, of an instruction with this kernel and its tiles: all
-        or none.
+        The operands to pack if they are constants or state, of an instruction with this kernel and its tiles: all or
+        none.
 
-        The same before and after they are packed; empty where the sizes do not suit the target.
+        The result is the same before and after packing; it is empty if the sizes do not suit the target.
         """
         return {}
 
     def scratch(self, op: OpT, target: Target) -> Sequence[Buffer]:
-        """The @scratch operands that a prepared instruction needs; of `private` ones, each worker needs one."""
+        """The @scratch operands that a prepared instruction needs; for `private` ones, those of one worker."""
         return ()
 
     def cuts(self, op: OpT, target: Target) -> Mapping[str, int]:
         """
-        The axes to cut a prepared instruction along, one for each phase, and how many steps each has.
+        The axes along which to partition a prepared instruction, one for each phase, and the number of steps of each.
 
-        Empty where it cannot be cut. What an element of the result is computed from, and in which order, may not
-        depend on it.
+        Empty if it cannot be partitioned. Neither the inputs of an element of the result, nor their order, may depend
+        on the partition.
         """
         return {}
 
@@ -366,19 +370,19 @@ class Kernel(ABC, Generic[OpT]):
         """
         How often all parts along an axis run, one time after the other.
 
-        Neighbouring axes with as many rounds, more than one or as many as symbols say, take turns in each.
+        Neighbouring axes with the same number of rounds, if it is symbolic or more than one, take turns in each round.
         """
         return 1
 
     def threads(self, op: OpT, axis: str, target: Target) -> int:
         """
-        How many threads of a device run a part along an axis together, with barriers (`codegen.blocks`); 1 for code
-        that one thread runs.
+        The number of device threads that run a part along an axis together, with barriers (`codegen.blocks`); 1 for
+        code of one thread.
         """
         return 1
 
     def private(self, op: OpT) -> Sequence[int]:
-        """Numbers of the @scratch operands that each worker needs for itself."""
+        """Numbers of the @scratch operands that each worker has for itself."""
         return ()
 
     @abstractmethod
@@ -387,7 +391,7 @@ class Kernel(ABC, Generic[OpT]):
 
 
 def tiles_of(op: Operation) -> Tiles:
-    """The tiles that were chosen for an instruction; empty where there was nothing to choose."""
+    """The tiles that were chosen for an instruction; empty if there was nothing to choose."""
     tiles = op.properties.get("tiles")
     return {name: integer(size) for name, size in tiles.data.items()} if isinstance(tiles, DictionaryAttr) else {}
 
@@ -398,7 +402,7 @@ def kind_of(op: OpT) -> type[OpT]:
 
 
 def operands_of(op: IRDLOperation, name: str) -> list[SSAValue]:
-    """The operands of that name which an instruction has."""
+    """The operands of an instruction that have that name."""
     return [value for found, group in operand_groups(op) if found == name for value in group if value is not None]
 
 

@@ -1,4 +1,4 @@
-"""Operands that are the same in all trips of a loop, packed once in front of it."""
+"""Loop-invariant operands, packed once before the loop."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from glow_mlir.ir.traversal import function_of
 
 def packed_before_loop(op: Instruction, value: SSAValue, form: PackedForm) -> SSAValue | None:
     """
-    A buffer with an operand in a form, packed in front of the outermost loop in all of whose trips it is the same.
+    A buffer with an operand in a packed form, packed before the outermost loop in which the operand does not change.
 
-    `None` where there is no such loop, where machine code does not pack the form, and where memory is limited: what is
-    packed lives as long as the loop.
+    `None` if there is no such loop, if machine code cannot pack the form, or if memory is limited, since the packed
+    buffer lives as long as the loop.
     """
     layout = form.layout
     if not isinstance(layout, TiledLayout) or not has_static_shape(value) or shape_of(value) != layout.plain:
         return None
     if (loop := _loop_around(op, value)) is None:
         return None
-    return _packed_in_front(loop, value, form) or _pack(loop, value, form)
+    return _already_packed(loop, value, form) or _pack(loop, value, form)
 
 
 def _loop_around(op: Instruction, value: SSAValue) -> LoopOp | None:
-    """The outermost loop around an instruction of more than one trip, in all of which an operand is the same."""
+    """The outermost loop of more than one trip around an instruction in which an operand does not change."""
     found, around = None, op.parent_op()
     while isinstance(around, RegionOp) and _is_same_in(around, value):
         if isinstance(around, LoopOp) and around.most_trips not in (0, 1):
@@ -44,7 +44,7 @@ def _loop_around(op: Instruction, value: SSAValue) -> LoopOp | None:
 
 
 def _is_same_in(region: RegionOp, value: SSAValue) -> bool:
-    """Whether a buffer is there in front of a branch or a loop, which leaves its place and its content as they are."""
+    """Whether a buffer exists before a branch or loop that changes neither its address nor its content."""
     root = root_of(value)
     if region.is_ancestor(root.owner) or any(region.is_ancestor(loop_of(index)) for index in motion_of(value)):
         return False
@@ -52,8 +52,8 @@ def _is_same_in(region: RegionOp, value: SSAValue) -> bool:
     return not any(qualifier.writes and root_of(used) is root for qualifier, used in uses)
 
 
-def _packed_in_front(loop: LoopOp, value: SSAValue, form: PackedForm) -> SSAValue | None:
-    """What instructions right in front of a loop have packed like that already."""
+def _already_packed(loop: LoopOp, value: SSAValue, form: PackedForm) -> SSAValue | None:
+    """The buffer that an instruction right before a loop has packed the same way already."""
     before, layout = loop.prev_op, form.described()
     while isinstance(before, PackOp | AllocOp | ViewOp | WindowOp):
         if isinstance(before, PackOp) and before.layout == layout and is_same_buffer(before.source, value):
@@ -63,7 +63,7 @@ def _packed_in_front(loop: LoopOp, value: SSAValue, form: PackedForm) -> SSAValu
 
 
 def _pack(loop: LoopOp, value: SSAValue, form: PackedForm) -> SSAValue:
-    """Pack a buffer in front of a loop, behind which the packed one is freed."""
+    """Pack a buffer before a loop, and free the packed one after it."""
     block, root = loop.parent_block(), root_of(value)
     assert block is not None
     moves = list(motion_of(value).items())

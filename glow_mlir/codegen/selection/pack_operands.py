@@ -1,6 +1,6 @@
 """
-Operands in the forms that kernels read: packed constants, packed state with the function that makes it, and buffers
-that are packed in front of a loop.
+Operands in the forms that kernels read: packed constants, packed state with the function that packs it, and buffers
+that are packed before a loop.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from glow_mlir.ir.traversal import function_of, own_operations
 
 def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> bool:
     """
-    Replace an operand by its packed form, and say so in `packing`; false for one that is packed in each call.
+    Replace an operand by its packed form, and record that in `packing`; false for one that is packed in each call.
 
-    A constant is packed by the compiler, state that the function leaves as it is by a function that is added to the
-    module, if the operand is the whole of it in its order; what is the same in all trips of a loop, in front of that.
-    Operands that were packed alike share what is packed.
+    A constant is packed by the compiler. State that the function does not change is packed by a function that is added
+    to the module, if the operand is all of the state, in its order. A loop-invariant operand is packed before the loop.
+    Operands that are packed alike share the packed form.
     """
     (value,), source = operands_of(op, name), packable(op, name, storage, form)
     if source is not None:
@@ -58,7 +58,7 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
 def _packed_storage(
     op: DerivedInstruction, source: ContentOp, shape: Shape, storage: Storage, form: PackedForm
 ) -> SSAValue:
-    """A constant or state of that shape in a form, declared in the function of `op`."""
+    """A constant or state of that shape in a packed form, declared in the function of `op`."""
     function = function_of(op)
     # State is packed by code for one machine.
     target = str(function.assigned) if isinstance(source, PlaceholderOp) else ""
@@ -76,7 +76,7 @@ def _packed_storage(
 
 
 def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
-    """The constant or state behind an operand that `pack_operand` packs; None where it leaves the operand as it is."""
+    """The constant or state behind an operand that `pack_operand` packs; None if there is none."""
     (value,) = operands_of(op, name)
     return whole_storage(value, storage)
 
@@ -84,14 +84,17 @@ def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedFo
 def _packed_constant(
     op: Operation, constant: ContentOp, shape: Shape, storage: Storage, form: PackedForm, wish: str
 ) -> str:
-    """The name of a constant that is another one packed."""
+    """Add a constant that is another one packed; returns its name."""
     operand = deferred_constant(constant).reshaped(shape)
     made = Packed(operand, form.layout, numpy_dtype(form.element))
     return storage.add_constant(wish, made, constant.location).sym_name.data
 
 
 def _packed_state(op: Operation, state: ContentOp, shape: Shape, storage: Storage, form: PackedForm, wish: str) -> str:
-    """The name of new packed state, and a function that makes it for the machine of the function of `op`."""
+    """
+    Add packed state, and a function that makes it for the machine of the function of `op`; returns the name of the
+    state.
+    """
     symbol = storage.unique_name(wish)
     function = FuncOp.named(
         storage.unique_function(f"pack_{symbol}"),
@@ -118,14 +121,15 @@ def _packed_state(op: Operation, state: ContentOp, shape: Shape, storage: Storag
 
 
 def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:
-    """The constant all of which a buffer has, in its order; `None` where there is none."""
+    """The constant that a buffer holds as a whole, in its order; `None` if there is none."""
     found = _whole(value, storage)
     return found if isinstance(found, ConstantOp) else None
 
 
 def whole_storage(value: SSAValue, storage: Storage) -> ContentOp | None:
     """
-    The constant, or the state that the function leaves as it is, all of which a buffer has, in its order; else `None`.
+    The constant, or the state that the function does not change, that a buffer holds as a whole, in its order; else
+    `None`.
     """
     found = _whole(value, storage)
     if isinstance(found, PlaceholderOp) and (found.state is None or is_written(root_of(value))):
@@ -134,7 +138,7 @@ def whole_storage(value: SSAValue, storage: Storage) -> ContentOp | None:
 
 
 def _whole(value: SSAValue, storage: Storage) -> ContentOp | None:
-    """The storage all of which a buffer has, in its order; `None` where there is none."""
+    """The storage that a buffer holds as a whole, in its order; `None` if there is none."""
     weight = root_of(value).owner
     if not isinstance(weight, WeightOp) or not _is_whole(value, weight.result):
         return None
@@ -151,7 +155,7 @@ def _is_whole(value: SSAValue, root: SSAValue) -> bool:
 
 
 def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
-    """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
+    """The declaration of storage `symbol` at the start of the function of `op`; it is created if it is missing."""
     block = function_of(op).block
     if block not in storage.declared:
         storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
@@ -166,7 +170,7 @@ def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
 
 
 def _hoisted_weights(block: Block) -> list[WeightOp]:
-    """The declarations of a block; those behind an instruction are moved to its start."""
+    """The declarations of a block; those after an instruction are moved to its start."""
     weights = [op for op in own_operations(block) if isinstance(op, WeightOp)]
     leading = set(takewhile(lambda op: isinstance(op, WeightOp), own_operations(block)))
     for weight in weights:

@@ -1,4 +1,4 @@
-"""How a kernel wants an operand packed: what `select` makes, and `verify-selected` expects."""
+"""The packed form of a kernel's operand, which `select` makes and `verify-selected` expects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PackedForm:
     element: Attribute
 
     def described(self) -> DictionaryAttr:
-        """What `packing` of an instruction says of the operand."""
+        """The entry of the operand in the property `packing`."""
         layout = self.layout
         numbers = {key: to_attribute(number) for key, number in layout.numbers.items()}
         return DictionaryAttr({"form": StringAttr(layout.form), "shape": to_attribute(layout.plain), **numbers})

@@ -1,4 +1,6 @@
-"""Into how many parts an instruction is cut for several threads: by what it costs, and by where its kernel can cut."""
+"""
+The number of parts into which an instruction is partitioned for threads, by its cost and by the steps of its kernel.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from glow_mlir.runtime.pool_layout import MAX_PARTS
 
 def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
-    Write on a prepared instruction into how many parts it is cut, and make room for scratch of each worker.
+    Write the number of parts on a prepared instruction, and allocate scratch for each worker.
 
-    Returns whether it is cut. Where symbols decide, there are as many parts as the largest sizes take, some of which
-    have nothing to do in calls with smaller ones.
+    Returns whether the instruction is partitioned. If sizes are symbolic, the number of parts suits the largest ones;
+    in calls with smaller sizes, some parts have nothing to do.
     """
     costs = costs_of(target)
     total = work(at_largest(op), costs)
@@ -37,9 +39,9 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
         wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
         parts[axis] = max(1, min(wanted, steps, MAX_PARTS))
     scratch = operands_of(op, "scratch")
-    if room := get_backend(target.backend).PART_SCRATCH:
+    if available_bytes := get_backend(target.backend).PART_SCRATCH:
         taken = sum(byte_size(scratch[number]) for number in kernel.private(op))
-        parts = {axis: max(1, min(count, room // max(1, taken))) for axis, count in parts.items()}
+        parts = {axis: max(1, min(count, available_bytes // max(1, taken))) for axis, count in parts.items()}
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
@@ -49,12 +51,14 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
 
 
 def private_copies(parts: Mapping[str, int], target: Target) -> int:
-    """How many copies there are of private scratch of an instruction that is cut into so many parts along each axis."""
+    """The number of copies of private scratch of an instruction with that many parts along each axis."""
     return max(parts.values()) if get_backend(target.backend).PART_SCRATCH else target.policy.threads
 
 
 def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[str, int]:
-    """The axes that a kernel cuts an instruction along, and how many steps each has, at most where symbols decide."""
+    """
+    The axes along which a kernel partitions an instruction, and their steps, which are upper bounds for symbolic sizes.
+    """
     try:
         return kernel.cuts(op, target)
     except RunTimeSizeError:
@@ -62,7 +66,7 @@ def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[st
 
 
 def partitions_of(op: Operation) -> dict[str, int]:
-    """Axis → into how many parts an instruction is cut along it; empty where it is whole."""
+    """Axis → the number of parts along it; empty if the instruction is not partitioned."""
     found = op.properties.get("partitions")
     if not isinstance(found, DictionaryAttr):
         return {}
@@ -70,13 +74,13 @@ def partitions_of(op: Operation) -> dict[str, int]:
 
 
 def widened(buffer: Buffer, copies: int) -> Buffer:
-    """A buffer that each worker has a copy of."""
+    """A buffer with a copy for each worker."""
     shape, element = buffer
     return (copies, *shape), element
 
 
 def _multiply(scratch: SSAValue, copies: int) -> None:
-    """Give a buffer that was just allocated a first axis of as many steps as there are workers."""
+    """Give a buffer that was just allocated a first axis with that many copies."""
     allocation = scratch.owner
     assert isinstance(allocation, AllocOp)
     wide = AllocOp.of(buffer_type(*widened((shape_of(scratch), element_of(scratch)), copies)), allocation.location)

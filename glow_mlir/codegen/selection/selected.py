@@ -1,8 +1,7 @@
 """
-Whether what is written on a selected instruction fits together: kernel, tiles, packed operands, parts and scratch.
+Whether the choices on a selected instruction fit together: kernel, tiles, packed operands, partitions and scratch.
 
-`Candidate.write` writes what does; text that was edited may have anything, of which code would be made that computes
-nothing, or writes where it may not.
+Choices of `Candidate.write` do. Edited text may have anything; its code might compute nothing, or write out of bounds.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MAX_PARTS
 
 Fault = tuple[str, str]
-"""What is wrong, and what to do about it."""
+"""The fault, and a hint."""
 
 
 def fault_of(op: Instruction, kernels: Mapping[str, Kernel], target: Target) -> Fault | None:
     """
     The first fault of an instruction that names one of the kernels of its backend.
 
-    The target has as many threads as its function.
+    The target has the number of threads of the function.
     """
     name = op.kernel_name
     kernel = kernels.get(name)
@@ -80,7 +79,7 @@ def _of_packing(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
 
 
 def _of_packed(name: str, value: SSAValue, entry: Attribute, form: PackedForm) -> Iterator[str]:
-    """What is wrong with a packed operand."""
+    """The faults of a packed operand."""
     given = _described(entry)
     layout = form.layout
     wanted = {"form": layout.form, "shape": layout.plain, **layout.numbers}
@@ -93,7 +92,7 @@ def _of_packed(name: str, value: SSAValue, entry: Attribute, form: PackedForm) -
 
 
 def _described(entry: Attribute) -> dict[str, object]:
-    """What an entry of `packing` says, which is verified."""
+    """The content of an entry of `packing`, which has been verified."""
     assert isinstance(entry, DictionaryAttr)
     known = {"form": text, "shape": ints}
     return {key: known.get(key, integer)(value) for key, value in entry.data.items()}
@@ -107,26 +106,29 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
         if axis not in kernel.AXES:
             yield f"the kernel '{kernel.name}' has no axis '{axis}' for 'partitions'", f"it has {_listed(kernel.AXES)}"
     if target.policy.threads < 2:
-        yield "there are 'partitions' in a function for one thread", "its attribute 'threads' says for how many it is"
-    # What belongs to an axis that is left out would never run.
+        yield (
+            "there are 'partitions' in a function for one thread",
+            "its attribute 'threads' gives the number of threads",
+        )
+    # Code for an axis that is missing would never run.
     steps = steps_of_axes(op, kernel, target)
     if set(counts) != set(steps):
         yield (
-            f"'partitions' has {_listed(counts)}, not what the kernel '{kernel.name}' cuts this {op.name} along",
-            f"for {target.policy.threads} threads it is {_listed(steps)}",
+            f"'partitions' has {_listed(counts)}, not the axes of the kernel '{kernel.name}' for this {op.name}",
+            f"for {target.policy.threads} threads they are {_listed(steps)}",
         )
     for axis, count in counts.items():
-        # What is one step runs once.
-        most = min(steps[axis], MAX_PARTS)
-        if not _is_between(count, 1, most):
-            yield f"'{axis}' of the partitions cannot be {_numeral(count)}", f"it is {_bounds(range(1, most + 1))}"
+        # A single step runs only once.
+        upper = min(steps[axis], MAX_PARTS)
+        if not _is_between(count, 1, upper):
+            yield f"'{axis}' of the partitions cannot be {_numeral(count)}", f"it is {_bounds(range(1, upper + 1))}"
 
 
 def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
     wanted: list[Buffer] = list(kernel.scratch(op, target))
     if parts := partitions_of(op):
         for number in kernel.private(op):
-            # Before there are as many buffers as the kernel wants, it may count others.
+            # The kernel may number buffers that are missing.
             if number < len(wanted):
                 wanted[number] = widened(wanted[number], private_copies(parts, target))
     values = operands_of(op, "scratch")
@@ -139,13 +141,13 @@ def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
 
 
 def _entries(op: Instruction, name: str) -> Mapping[str, Attribute]:
-    """What a property has; nothing where it is absent."""
+    """The entries of a property; none if it is absent."""
     found = op.properties.get(name)
     return found.data if isinstance(found, DictionaryAttr) else {}
 
 
-def _is_between(count: Attribute, least: int, most: int) -> bool:
-    return isinstance(count, IntegerAttr) and least <= count.value.data <= most
+def _is_between(count: Attribute, lower: int, upper: int) -> bool:
+    return isinstance(count, IntegerAttr) and lower <= count.value.data <= upper
 
 
 def _numeral(number: Attribute) -> str:
@@ -154,7 +156,7 @@ def _numeral(number: Attribute) -> str:
 
 
 def _bounds(values: Sequence[int]) -> str:
-    """What a number may be, in words."""
+    """The possible values of a number, in words."""
     if isinstance(values, range) and len(values) > 2:
         return f"{values[0]} or more" if values[-1] == UNBOUNDED else f"{values[0]} to {values[-1]}"
     return " or ".join(map(str, values))

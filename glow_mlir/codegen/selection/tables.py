@@ -1,4 +1,4 @@
-"""The tables of the kernels that emit `llvm` operations, and of the forms in which they have constants."""
+"""The tables of the kernels that emit `llvm` operations, and of their packed forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glow_mlir.ir import registry
 from glow_mlir.ir.registry import Entry
 
 TABLES = "cpu"
-"""The backend whose tables these are; those that extend it have them as well."""
+"""The backend that owns these tables; those that extend it have them as well."""
 
 
 def kernel(name: str) -> Callable[[Entry], Entry]:

@@ -58,7 +58,7 @@ llvm.func @reversed(%x: f32, %blocks: i64) {
 llvm.func @outside(%x: f32) {
   %one = llvm.mlir.constant(1) : i64
   %memory = llvm.alloca %one x f32 {alignment = 16 : i64, glow.shared = 4 : i64} : (i64) -> !llvm.ptr
-  // expected-error @+1 {{shared memory is read and written in loops with glow.threads alone}}
+  // expected-error @+1 {{shared memory is accessed only in loops with glow.threads}}
   llvm.store %x, %memory {alignment = 4 : i64} : f32, !llvm.ptr
   llvm.return
 }
@@ -77,7 +77,7 @@ llvm.func @passed(%x: !llvm.ptr) {
 
 llvm.func @units() {
   %one = llvm.mlir.constant(1) : i64
-  // expected-error @+1 {{glow.shared is a number of bytes, from 1 on}}
+  // expected-error @+1 {{glow.shared has to be a positive number of bytes}}
   %memory = llvm.alloca %one x f32 {alignment = 16 : i64, glow.shared = 0 : i64} : (i64) -> !llvm.ptr
   llvm.return
 }
@@ -86,7 +86,7 @@ llvm.func @units() {
 
 llvm.func @size() {
   %none = llvm.mlir.constant(-1) : i64
-  // expected-error @+1 {{shared memory has a size that is a constant}}
+  // expected-error @+1 {{the size of shared memory has to be constant}}
   %memory = llvm.alloca %none x f32 {alignment = 16 : i64, glow.shared = 4 : i64} : (i64) -> !llvm.ptr
   llvm.return
 }
@@ -98,7 +98,7 @@ llvm.func @indices(%n: i64) {
   %one = llvm.mlir.constant(1) : i64
   %memory = llvm.alloca %one x !llvm.array<4 x f32> {alignment = 16 : i64, glow.shared = 4 : i64} : (i64) -> !llvm.ptr
   scf.for %thread = %zero to %n step %one : i64 {
-    // expected-error @+1 {{an address in shared memory has one index, in numbers or vectors}}
+    // expected-error @+1 {{an address in shared memory needs a single index, in scalars or vectors}}
     %place = llvm.getelementptr inbounds %memory[0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<4 x f32>
     %y = llvm.load %place {alignment = 4 : i64} : !llvm.ptr -> f32
   } {glow.threads}

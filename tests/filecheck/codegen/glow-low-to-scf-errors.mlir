@@ -10,13 +10,13 @@ glow_high.func @graph(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: glow-low-to-scf-errors.mlir:14:1: error: @buffers has no places in memory (hint:
+// CHECK: glow-low-to-scf-errors.mlir:14:1: error: @buffers is not allocated (hint:
 glow_low.func @buffers(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   glow_low.copy @out %y, @in %x {kernel = "copy"}
 }
 
 // -----
 
-// CHECK: glow-low-to-scf-errors.mlir:21:1: error: no entry is called 'parallel_for' (hint: machine code has a function of that name itself)
+// CHECK: glow-low-to-scf-errors.mlir:21:1: error: no entry is called 'parallel_for' (hint: machine code defines a function of that name)
 glow_low.func @parallel_for() attributes {activations = 0, activations_bound = 0, constants = 0} {
 }

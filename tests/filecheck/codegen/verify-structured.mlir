@@ -106,7 +106,7 @@ llvm.func @yields(%c: i1) {
 // -----
 
 llvm.func @one_way(%c: i1) {
-  // expected-error @+1 {{a branch with results has two regions}}
+  // expected-error @+1 {{a branch with results needs two regions}}
   %x = scf.if %c -> (i1) {
     scf.yield %c : i1
   }
