@@ -20,7 +20,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tile_products import (
-    tile_products_in_time_of_one,
+    tile_products_per_vector_product,
     with_tile_products,
 )
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -192,7 +192,7 @@ def _winograd_shape(op: ConvOp, target: Target, is_packed: bool = True) -> Winog
     batch, *extents, _ = largest_shape(form.result)
     assert form.stride is not None
     product = form.tile_product(target)
-    direct = form.dot(target).group if product is None else tile_products_in_time_of_one(product, target)
+    direct = form.dot(target).group if product is None else tile_products_per_vector_product(product, target)
     return WinogradShape(extents, batch, form.plain[-1], form.filters, form.stride, direct, is_packed)
 
 

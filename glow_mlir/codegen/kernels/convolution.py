@@ -30,7 +30,7 @@ from glow_mlir.codegen.kernels.gemm import (
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.output_pixels import Offsets, Pixels
-from glow_mlir.codegen.kernels.product import Ahead, Product, TileOffsets
+from glow_mlir.codegen.kernels.product import PanelPrefetch, Product, TileOffsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.strips import Strips
@@ -361,7 +361,7 @@ class _Bound:
         tiles: tuple[int, int],
         at: tuple[Index, Offsets],
         pixels: Pixels,
-        ahead: Ahead,
+        ahead: PanelPrefetch,
         row: Index,
         wrap: dict[str, Index],
     ) -> None:

@@ -175,7 +175,7 @@ class DotInstruction:
         dot_groups = b.splat(dot_group, lanes)
         return b.xor(dot_groups, _SIGN_BITS) if flipped else dot_groups
 
-    def is_there(self, target: Target) -> bool:
+    def is_available(self, target: Target) -> bool:
         """Whether a target has it for its vectors."""
         return self.features <= target.enabled and target.vector_bits in self.widths
 
@@ -440,7 +440,7 @@ def _dot_product(first: Attribute, second: Attribute, target: Target) -> DotProd
     ways = [
         DotGroupProduct(*types, instruction)
         for instruction in DOT_INSTRUCTIONS
-        if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target)
+        if instruction.multiplies(signature.left, signature.right) and instruction.is_available(target)
     ]
     # Prefer one that needs no initial value among those that are as fast.
     alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
@@ -457,7 +457,7 @@ def dot_group_product(right: Attribute, interleave: Interleave, target: Target) 
     for instruction in DOT_INSTRUCTIONS:
         for left in lefts if is_integer(right) else (right,):
             signature = ProductSignature.of_elements(left, right)
-            if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target):
+            if instruction.multiplies(signature.left, signature.right) and instruction.is_available(target):
                 found = DotGroupProduct(signature.left, signature.right, signless(signature.accumulator), instruction)
                 if found.interleave(interleave.run) == interleave:
                     return found

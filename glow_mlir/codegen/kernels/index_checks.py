@@ -56,7 +56,7 @@ def in_range(call: KernelCall[HighOp]) -> Generator[None]:
     wrong = b.stack(i32, 1)
     wrong.store(b.constant(0, i32))
     for allowed in call.op.index_ranges():
-        _look(call, allowed, wrong)
+        _check(call, allowed, wrong)
     fits = wrong.load(i32).eq(0)
     with b.when(~fits):
         call.fail()
@@ -64,16 +64,16 @@ def in_range(call: KernelCall[HighOp]) -> Generator[None]:
         yield
 
 
-def _look(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
+def _check(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
     """Set `wrong` if a number of an operand is out of range."""
     b, operand = call.b, call.one(allowed.operand)
     (bound,) = call.extents((allowed.bound,))
     first, last = allowed.columns or (0, operand.shape[-1])
     if allowed.covers:
-        _look_at_ends(call, allowed, wrong)
+        _check_ends(call, allowed, wrong)
         return
 
-    def look(indices: list[Index]) -> None:
+    def check(indices: list[Index]) -> None:
         indices = [*indices[:-1], indices[-1] + first]
         number = b.index(read_index(b, operand, linear(indices, operand.strides)))
         is_right = (number >= allowed.least) & (number < bound)
@@ -82,10 +82,10 @@ def _look(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
         with b.when(~is_right):
             wrong.store(b.constant(1, i32))
 
-    nest(b, (*operand.extents[:-1], last - first), look)
+    nest(b, (*operand.extents[:-1], last - first), check)
 
 
-def _look_at_ends(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
+def _check_ends(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
     """Set `wrong` unless the ends of ranges ascend and the last is the largest allowed number."""
     b, operand = call.b, call.one(allowed.operand)
     (bound,) = call.extents((allowed.bound,))

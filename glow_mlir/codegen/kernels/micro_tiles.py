@@ -26,10 +26,10 @@ from glow_mlir.support.dataclass import dataclass
 TOGETHER = 2
 """The number of strips, and of tiles of columns, that are computed together: they use all eight registers."""
 
-SUMS_ROW = 2 * TOGETHER * TILE_COLUMNS
+ACCUMULATORS_ROW = 2 * TOGETHER * TILE_COLUMNS
 """Elements of a row of the buffer of accumulators: as many as the widest vectors have bytes."""
 
-SUMS_STRIP = MAX_ROWS * SUMS_ROW
+ACCUMULATORS_STRIP = MAX_ROWS * ACCUMULATORS_ROW
 """Elements of a strip of the buffer."""
 
 _LEFT, _RIGHT = 4, 6
@@ -37,7 +37,7 @@ _LEFT, _RIGHT = 4, 6
 
 
 @dataclass(frozen=True)
-class TileSums(SharedFunction):
+class TileAccumulators(SharedFunction):
     """
     The function that multiplies some strips by some tiles of columns, along the whole depth.
 
@@ -75,9 +75,9 @@ class TileSums(SharedFunction):
         size = byte_width(self.product.dot.accumulators)
         for strip, column in tiles:
             address = given["accumulators"].at(
-                strip * SUMS_STRIP + column * TILE_COLUMNS, self.product.dot.accumulators
+                strip * ACCUMULATORS_STRIP + column * TILE_COLUMNS, self.product.dot.accumulators
             )
-            store_tile(b, strip * TOGETHER + column, address, SUMS_ROW * size)
+            store_tile(b, strip * TOGETHER + column, address, ACCUMULATORS_ROW * size)
 
     def _segments(
         self, b: Builder, given: dict[str, Value], loop: int, start: Value, state: Sequence[Value]
@@ -180,4 +180,4 @@ class StripStore(StoredTile, SharedFunction):
                     row()
             else:
                 row()
-            rows.set(accumulators.at(SUMS_ROW, self.element), *store.next_row(moved, self.moving))
+            rows.set(accumulators.at(ACCUMULATORS_ROW, self.element), *store.next_row(moved, self.moving))

@@ -88,9 +88,9 @@ class Product:
         )
         return Product(b, operands, kernel, segments, panel_rows)
 
-    def ahead(self, columns: Columns, rows: Index) -> Ahead:
+    def ahead(self, columns: Columns, rows: Index) -> PanelPrefetch:
         """Return the prefetching of the next panel by the tiles of a panel, which `rows` rows share."""
-        return Ahead(columns, self.panel_rows, rows)
+        return PanelPrefetch(columns, self.panel_rows, rows)
 
     def variant(
         self, columns: Columns, rows: int, whole_rows: Index, together: tuple[Index, int] | None
@@ -111,7 +111,7 @@ class Product:
         variant: MicroKernel,
         columns: Columns,
         offsets: TileOffsets,
-        ahead: Ahead,
+        ahead: PanelPrefetch,
         row: Index,
         column: Index,
         *,
@@ -161,7 +161,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class PanelPrefetch:
     """
     Prefetching of the next panel by the tiles of a panel, each in proportion to its rows.
 

@@ -22,9 +22,9 @@ from glow_mlir.codegen.builder.nests import Index, linear, vector_loop
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
 from glow_mlir.codegen.kernels.recurrent_step import (
+    ACCUMULATORS,
     RESET_STATE,
     STATES,
-    SUMS,
     UPDATE,
     Plan,
     RecurrentStep,
@@ -103,7 +103,7 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
         return 1 if axis in (PACK, "begin", "end") else sizes_of(op.inputs()[0])[0]
 
     def private(self, op: RecurrenceT) -> Sequence[int]:
-        return (SUMS,)
+        return (ACCUMULATORS,)
 
     def step_axes(self, op: RecurrenceT) -> Sequence[str]:
         """Return the axes along which the phases of a step are divided, in order."""

@@ -33,7 +33,7 @@ from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-SUMS, STATES, UPDATE, RESET_STATE = range(4)
+ACCUMULATORS, STATES, UPDATE, RESET_STATE = range(4)
 """Positions of the scratch operands; only a GRU that applies the reset gate before the product has the last two."""
 
 
@@ -239,7 +239,7 @@ class RecurrentStep:
         operands, element = self.call.many("scratch"), self.plan.element
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
-        output = operands[SUMS].pointer.at(position * width, element)
+        output = operands[ACCUMULATORS].pointer.at(position * width, element)
         if self.batch == 1 and not self.call.target.is_strict:
             with nullcontext() if self.order is None else self.b.when(self.b.index(self.rows) > 0):
                 self._row(output, source, weights, units.backwards)
@@ -266,7 +266,7 @@ class RecurrentStep:
         )
 
     def _rows(self, output: Value, source: Value, weights: Value) -> None:
-        plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
+        plan, pitch = self.plan, self.call.many("scratch")[ACCUMULATORS].strides[0]
 
         def tile(row: Index, rows: int) -> None:
             own = 0 if self.call.target.is_strict else None
@@ -288,7 +288,7 @@ class RecurrentStep:
 
     def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
         """Load the product of a gate, for units of the block from `j` on."""
-        return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
+        return self.scratch(n, ACCUMULATORS).load(self.b, j + gate * self.plan.units, lanes)
 
     def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
         """Return the product of a gate plus the contribution of the input."""

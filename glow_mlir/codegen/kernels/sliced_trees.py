@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_wi
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.leaf_table import LeafTable
-from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
+from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_have_empty_targets
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.trees import BinnedTreeEnsembleOp
@@ -209,6 +209,6 @@ class SlicedTrees:
         sums = call.many("scratch")[4].pointer
         with b.loop(0, integer(call.op.size)) as target, b.loop(0, count) as row:
             total = sums.at(target * self.rows + row, computed(result.element)).load(computed(result.element))
-            if may_lack(call):
+            if may_have_empty_targets(call):
                 total = b.select(total.eq(STARTS[text(call.op.aggregate)]), 0.0, total)
             store(b, result, (row + first) * result.strides[0] + target * result.strides[1], total)

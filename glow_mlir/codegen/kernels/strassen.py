@@ -229,7 +229,7 @@ class LeftSums(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return "strassen.left"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -267,7 +267,7 @@ class ResultSums(TileOutput):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return "strassen.result"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:

@@ -18,7 +18,13 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_panels, emit_row_tiles
-from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER, StripStore, TileSums
+from glow_mlir.codegen.kernels.micro_tiles import (
+    ACCUMULATORS_ROW,
+    ACCUMULATORS_STRIP,
+    TOGETHER,
+    StripStore,
+    TileAccumulators,
+)
 from glow_mlir.codegen.kernels.output_pixels import Offsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
@@ -85,7 +91,7 @@ class TileGemm:
             depth = count * depth
         panel_rows = dot.panel_rows(depth, run)
         assert isinstance(panel_rows, int), "tiles multiply runs of known length"
-        accumulators = b.stack(dot.accumulators, TOGETHER * SUMS_STRIP)
+        accumulators = b.stack(dot.accumulators, TOGETHER * ACCUMULATORS_STRIP)
         with configured(b, product.sizes(strips.rows)):
             yield TileGemm(
                 b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, accumulators
@@ -116,7 +122,9 @@ class TileGemm:
             start, dot_group = index * self._width, self.product.dot.right_group
             weights = columns.weights.at(start, dot_group)
             own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), width % TILE_COLUMNS != 0, width)
-            ahead = _Ahead(columns.weights, self.panel_rows * self.tile.panel, strips * slices, strips * index - first)
+            ahead = _PanelPrefetch(
+                columns.weights, self.panel_rows * self.tile.panel, strips * slices, strips * index - first
+            )
 
             def tiles(number: Index, together: int) -> None:
                 self._tiles(origin, own, number, together, ahead)
@@ -136,19 +144,25 @@ class TileGemm:
 
         Whole vectors of bytes are stored in fewer steps.
         """
-        held = self.panel_rows * DOT_GROUP_BYTES * SUMS_ROW
-        return SUMS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
+        held = self.panel_rows * DOT_GROUP_BYTES * ACCUMULATORS_ROW
+        return ACCUMULATORS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
 
-    def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _Ahead) -> None:
+    def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _PanelPrefetch) -> None:
         """Compute `together` strips from a number on, two tiles of columns at a time, and finish them."""
         found = [self.strips.at(self.b, number + index) for index in range(together)]
         for first in range(0, columns.vectors, TOGETHER):
             self._accumulators(origin, columns, found, first, number, ahead)
         for index, strip in enumerate(found):
-            self._store(origin, columns, strip, index * SUMS_STRIP)
+            self._store(origin, columns, strip, index * ACCUMULATORS_STRIP)
 
     def _accumulators(
-        self, origin: Origin, columns: Columns, strips: Sequence[Strip], first: int, number: Index, ahead: _Ahead
+        self,
+        origin: Origin,
+        columns: Columns,
+        strips: Sequence[Strip],
+        first: int,
+        number: Index,
+        ahead: _PanelPrefetch,
     ) -> None:
         """Compute the accumulators of strips, the first with this number, for up to two tiles of columns."""
         b, dot = self.b, self.product.dot
@@ -166,7 +180,7 @@ class TileGemm:
             arguments |= {f"count{index}": count, f"stride{index}": stride}
         skipped = self.tile.panel if dot.start else 0
         column = first * TILE_COLUMNS
-        TileSums(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
+        TileAccumulators(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
             b,
             accumulators=self.accumulators.at(column, dot.accumulators),
             input=inputs[0],
@@ -207,7 +221,7 @@ class TileGemm:
             arguments[f"extra_jump{index}"] = jumps[1 + index]
         kernel.call(
             self.b,
-            accumulators=self.accumulators.at(strip.skipped * SUMS_ROW + accumulators, dot.accumulators),
+            accumulators=self.accumulators.at(strip.skipped * ACCUMULATORS_ROW + accumulators, dot.accumulators),
             output=operands.out.at(output + column, kernel.output_element),
             count=strip.count,
             output_step=steps[0],
@@ -240,7 +254,7 @@ def tile_gemm(
 
 
 @dataclass(frozen=True)
-class _Ahead:
+class _PanelPrefetch:
     """
     Prefetching of the next panel by the strips of a panel, which has `size` dot groups from `panel` on.
 

@@ -58,7 +58,7 @@ class TileInstruction:
     left: Attribute
     right: Attribute
 
-    def is_there(self, target: Target) -> bool:
+    def is_available(self, target: Target) -> bool:
         """Whether a target has it."""
         return {self.feature, "amx-tile"} <= target.enabled
 
@@ -77,7 +77,7 @@ TILE_INSTRUCTIONS: Sequence[TileInstruction] = (
 
 def tile_instruction(dot: DotProduct, target: Target) -> TileInstruction | None:
     """Return the instruction of a target that reads the panels of a product, or `None`."""
-    return next((one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_there(target)), None)
+    return next((one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_available(target)), None)
 
 
 def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | None:
@@ -98,7 +98,7 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
     return TileProduct(instruction.name, dot, run // steps, panel)
 
 
-def tile_products_in_time_of_one(product: TileProduct, target: Target) -> int:
+def tile_products_per_vector_product(product: TileProduct, target: Target) -> int:
     """Return the number of products that tiles add in the time in which vectors add one f32 product."""
     costs = kernel_costs(target)
     by_tiles = MAX_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles

@@ -68,7 +68,7 @@ class TiledKernel(Kernel):
     def __init__(self, inner: Kernel) -> None:
         self.inner = inner
         self._tiles = Latest[Tile | None]()
-        self._choices = Latest[Choosing]()
+        self._choices = Latest[ChosenTile]()
 
     def tile_of(self, op: Operation, tiles: Sequence[Tile] | None = None) -> Tile | None:
         """
@@ -143,18 +143,18 @@ class TiledKernel(Kernel):
         if rest != 0:
             Emission(self, call, replace(tile, rows=1), whole * tile.rows).run((*outer, rest))
 
-    def _chosen(self, op: Operation) -> Choosing:
+    def _chosen(self, op: Operation) -> ChosenTile:
         """Return the tile that was chosen for an instruction."""
-        return self._choices.of(op, lambda: self._choosing(op))
+        return self._choices.of(op, lambda: self._choose(op))
 
-    def _choosing(self, op: Operation) -> Choosing:
+    def _choose(self, op: Operation) -> ChosenTile:
         tile = self.tile_of(op)
         assert tile is not None, "what is selected was accepted"
-        return Choosing(replace(tile, rows=tiles_of(op).get(ROWS, 1)))
+        return ChosenTile(replace(tile, rows=tiles_of(op).get(ROWS, 1)))
 
 
 @dataclass(frozen=True)
-class Choosing:
+class ChosenTile:
     """The tile that was chosen for an instruction."""
 
     tile: Tile
@@ -265,7 +265,7 @@ class Emission:
 
     @cached_property
     def _inner(self) -> DerivedInstruction:
-        return Choosing(self.tile).prepared(self.kernel.inner, self.call.target)
+        return ChosenTile(self.tile).prepared(self.kernel.inner, self.call.target)
 
     def _moved(self, name: str, number: int, operand: Operand, position: Sequence[Index]) -> Operand:
         """Return an operand with its pointer moved to the tile at a position."""

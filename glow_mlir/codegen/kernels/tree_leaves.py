@@ -33,7 +33,7 @@ def together(call: KernelCall[Ensemble], weights: Sequence[Value]) -> Value:
     return total
 
 
-def may_lack(call: KernelCall[Ensemble]) -> bool:
+def may_have_empty_targets(call: KernelCall[Ensemble]) -> bool:
     """Whether there may be a target without leaves, whose initial value has to be replaced by 0."""
     return text(call.op.aggregate) != "sum" and call.maybe("targets") is not None
 
@@ -91,7 +91,7 @@ class RowSums:
     def end(self) -> None:
         """Replace the initial value of targets without leaves by 0."""
         call, b = self.call, self.call.b
-        if not may_lack(call):
+        if not may_have_empty_targets(call):
             return
         start = STARTS[text(call.op.aggregate)]
         with b.loop(0, integer(call.op.size)) as target:

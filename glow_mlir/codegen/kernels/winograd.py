@@ -213,7 +213,7 @@ class InputTransform(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"winograd.input.{_name(self.form)}.{self.source}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -289,7 +289,7 @@ class OutputTransform(TileOutput):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"winograd.output.{_name(self.form)}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
