@@ -25,7 +25,7 @@ def test_there_is_a_case_of_each_kernel() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kernel", "ability"), CELLS)
-@mock.patch.object(tiled, "FEWEST_TILES", 2)
+@mock.patch.object(tiled, "MIN_TILES", 2)
 def test_one_ability(kernel: str, ability: str) -> None:
     """With few tiles, of several indices, and of one where a batch has some left over."""
     found = cell(kernel, (ability,), TARGET)

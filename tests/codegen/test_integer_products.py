@@ -101,7 +101,7 @@ def test_the_largest_products_fit_their_sums(target: str) -> None:
 class Emulated(DotInstruction):
     """What an instruction does that no machine need have, in plain operations."""
 
-    def is_there(self, target: Target) -> bool:
+    def is_available(self, target: Target) -> bool:
         return target.vector_bits in self.widths
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:

@@ -3,8 +3,8 @@ The kernel of attention: scores never leave the cache.
 
     for each batch { pack keys and values; for each block of queries { scores; exponentials; means of the values } }
 
-A block has so few queries that their scores stay in the first cache. Exponentials replace the scores in place, and the
-reciprocals of their sums scale the means when these are stored. For few queries nothing is packed.
+The scores of a block of queries fit in the L1 cache. Exponentials replace the scores in place. The means are scaled by
+the reciprocals of the sums when they are stored. Where there are few queries, nothing is packed.
 """
 
 from __future__ import annotations
@@ -49,40 +49,40 @@ MATRICES = ("query", "key", "value", "result")
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers of one attention, which follow from the instruction and the target."""
+    """Sizes and choices for one attention instruction on a target."""
 
     element: Attribute
     tile: Tile
     queries: int
-    """Most queries."""
+    """The largest number of queries."""
     keys: int
-    """Most keys."""
+    """The largest number of keys."""
     depth: int
     width: int
-    """Elements of a value."""
+    """The number of elements of a value."""
     block: int
-    """Most queries of a block."""
-    fewest_keys: int
-    room: int
-    """Elements of the scores of a block that leave the first cache to others."""
+    """The largest number of queries in a block."""
+    min_keys: int
+    capacity: int
+    """The number of scores of a block that fit in half of the L1 cache."""
     scale: float
     past: Size | None
-    """How many keys precede the first query of causal attention."""
+    """The number of keys before the first query, for causal attention."""
     in_place: bool | None
-    """Whether keys and values are read where they are; `None` where run time decides."""
+    """Whether keys and values are read in place, unpacked; `None` if this is decided at run time."""
     in_place_width: int
-    """Lanes of the vectors that read them."""
+    """The number of lanes of the vectors that read keys and values in place."""
 
     @staticmethod
     def of(op: AttentionOp, target: Target) -> Plan:
-        """The plan for an instruction."""
+        """Return the plan for an instruction."""
         query, key, value = map(largest_shape, (op.query, op.key, op.value))
         element = element_of(op.query)
         tile, costs = tile_for(target, element), kernel_costs(target)
-        fewest_queries, fewest_keys = (smallest(sizes_of(matrix)[-2]) for matrix in (op.query, op.key))
-        room = target.l1_bytes // 2 // byte_width(element)
-        fitting = room // max(1, fewest_keys)
-        few = [queries <= costs.unpacked_queries for queries in (query[-2], fewest_queries)]
+        min_queries, min_keys = (smallest(sizes_of(matrix)[-2]) for matrix in (op.query, op.key))
+        capacity = target.l1_bytes // 2 // byte_width(element)
+        fitting_queries = capacity // max(1, min_keys)
+        is_small = [queries <= costs.unpacked_queries for queries in (query[-2], min_queries)]
         return Plan(
             element,
             tile,
@@ -90,29 +90,29 @@ class Plan:
             keys=key[-2],
             depth=query[-1],
             width=value[-1],
-            block=min(max(2 * tile.rows, fitting), query[-2]),
-            fewest_keys=fewest_keys,
-            room=room,
+            block=min(max(2 * tile.rows, fitting_queries), query[-2]),
+            min_keys=min_keys,
+            capacity=capacity,
             scale=float(number(op.scale)),
             past=size(op.past) if flag(op.causal) else None,
-            in_place=few[0] if few[0] == few[1] else None,
+            in_place=is_small[0] if is_small[0] == is_small[1] else None,
             in_place_width=tile.lanes * costs.independent_vectors,
         )
 
     @property
     def value_tile(self) -> Tile:
-        """The tile of the means of the values: no wider than a value."""
+        """The tile for the means of the values, no wider than a value."""
         vectors = -(-self.width // self.tile.lanes)
         return dataclasses.replace(self.tile, vectors=min(self.tile.vectors, vectors))
 
     @property
     def scores(self) -> Shape:
-        """The shape of the scores of a block: lines of whole vectors."""
+        """The shape of the scores of a block, with each row padded to whole vectors."""
         lanes = self.tile.lanes
         pitch = -(-self.keys // lanes) * lanes
-        if self.keys == self.fewest_keys:
+        if self.keys == self.min_keys:
             return self.block, pitch
-        return (min(self.block * pitch, max(2 * self.tile.rows * pitch, self.room)),)
+        return (min(self.block * pitch, max(2 * self.tile.rows * pitch, self.capacity)),)
 
     @property
     def scratch(self) -> dict[str, Shape]:
@@ -130,7 +130,7 @@ class Plan:
 
 @kernel("attention")
 class AttentionKernel(Kernel[AttentionOp]):
-    """Attention of floats whose rows are dense."""
+    """Attention of f32 or f64 with dense rows."""
 
     name = "attention"
     AXES = ("batches",)
@@ -158,48 +158,48 @@ class AttentionKernel(Kernel[AttentionOp]):
         plan = Plan.of(call.op, call.target)
         batch = call.result.extents[:-2]
         scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))
-        places = call.share("batches").of(product(batch))
+        bounds = call.share("batches").of(product(batch))
         counts = call.one("query").extents[-2], call.one("key").extents[-2]
         past = None if plan.past is None else call.extents((plan.past,))[0]
-        with call.b.loop(*places) as position:
-            place = _place(position, batch)
-            matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
+        with call.b.loop(*bounds) as index:
+            indices = _unflatten(index, batch)
+            matrices = {name: _moved(call.one(name), indices, batch) for name in MATRICES}
             mask = call.maybe("mask")
-            extra = None if mask is None else _extra(mask).moved(linear(place, batch_strides(mask, batch)))
+            extra = None if mask is None else _extra(mask).moved(linear(indices, batch_strides(mask, batch)))
             _Head(call.b, plan, *counts, past, matrices, extra, scratch).emit()
 
 
-def _place(position: Value, sizes: Extents) -> list[Index]:
-    """The index whose position in the order of indices is given."""
-    place: list[Index] = []
+def _unflatten(position: Value, sizes: Extents) -> list[Index]:
+    """Convert a position in row-major order to one index per axis."""
+    indices: list[Index] = []
     rest: Index = position
     for axis in range(len(sizes) - 1, -1, -1):
         size = sizes[axis]
         if size == 1:
-            place.append(0)
+            indices.append(0)
         elif all(other == 1 for other in sizes[:axis]):
-            place.append(rest)
+            indices.append(rest)
         else:
-            place.append(rest % size)
+            indices.append(rest % size)
             rest = rest // size
-    return place[::-1]
+    return indices[::-1]
 
 
-def _moved(operand: Operand, place: list[Index], batch: Extents) -> Operand:
-    """An operand from the matrix of one batch on."""
-    offset = linear(place, batch_strides(operand, batch))
+def _moved(operand: Operand, indices: list[Index], batch: Extents) -> Operand:
+    """Return the operand with its pointer moved to the matrix of one batch."""
+    offset = linear(indices, batch_strides(operand, batch))
     return dataclasses.replace(operand, pointer=operand.pointer.at(offset, operand.element))
 
 
 def _extra(mask: Operand) -> ExtraOperand:
-    """The mask over queries and keys; an axis along which it is repeated moves it by nothing."""
+    """Return the mask as an operand over queries and keys; the stride of a broadcast axis is 0."""
     steps = (0 if size == 1 else stride for size, stride in zip(mask.sizes, mask.strides, strict=True))
     return ExtraOperand(mask.pointer, mask.element, (0, 0, *steps)[-2:])
 
 
 @dataclass(frozen=True)
 class _Head:
-    """The code for one batch."""
+    """Emits the code for one batch."""
 
     b: Builder
     plan: Plan
@@ -212,12 +212,12 @@ class _Head:
 
     @property
     def pitch(self) -> Index:
-        """Elements from one line of scores to the next: whole vectors."""
+        """The distance between rows of scores in elements, a multiple of the lanes."""
         lanes = self.plan.tile.lanes
         return (self.keys + (lanes - 1)) // lanes * lanes
 
     def emit(self) -> None:
-        """Go through the queries by one of the ways, or by that which suits their number."""
+        """Emit the loop over queries: in place, packed, or both with a check of their number at run time."""
         if self.plan.in_place is not None:
             self._blocks()
             return
@@ -227,7 +227,7 @@ class _Head:
                 dataclasses.replace(self, plan=dataclasses.replace(self.plan, in_place=in_place))._blocks()
 
     def _blocks(self) -> None:
-        """Pack keys and values, and go through the blocks of queries."""
+        """Pack keys and values if they are not read in place, then emit the loop over blocks of queries."""
         b, plan, queries = self.b, self.plan, self.queries
         if not plan.in_place:
             self._pack_keys()
@@ -240,31 +240,31 @@ class _Head:
                 start += pieces * rows
             return
         count = b.index(queries)
-        most = b.min(b.max(plan.room // b.max(b.index(self.pitch), 1), 2 * plan.tile.rows), plan.block)
-        pieces = b.max((count + (most - 1)) // most, 1)
+        limit = b.min(b.max(plan.capacity // b.max(b.index(self.pitch), 1), 2 * plan.tile.rows), plan.block)
+        pieces = b.max((count + (limit - 1)) // limit, 1)
         rows = b.max((count + (pieces - 1)) // pieces, 1)
         with b.loop(0, count, rows) as first:
             self._block(first, b.min(count - first, rows))
 
     def _pack_keys(self) -> None:
-        """Turn keys into columns of panels."""
+        """Pack the keys as columns of panels."""
         plan, key = self.plan, self.matrices["key"]
         matrix = Box(key, (key.strides[-2], 1))
         emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, self.keys, plan.depth, tile=plan.tile)
 
     def _pack_values(self) -> None:
-        """Copy values to panels."""
+        """Pack the values in panels."""
         plan, value = self.plan, self.matrices["value"]
         packed, sizes = self.scratch["values"].pointer, (plan.width, self.keys, value.strides[-2])
         emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
 
     def _rows(self, name: str, first: Index = 0) -> Rows:
-        """The rows of a matrix, from one on."""
+        """Return the rows of a matrix from row `first` on."""
         matrix = self.matrices[name]
         return Rows(matrix.pointer.at(first * matrix.strides[-2], self.plan.element), matrix.strides[-2])
 
     def _block(self, first: Index, rows: Index) -> None:
-        """The results of `rows` queries from `first` on."""
+        """Compute the results of `rows` queries from `first` on."""
         b, plan = self.b, self.plan
         limit: Index = self.keys
         if self.past is not None:
@@ -272,19 +272,19 @@ class _Head:
         self._scores(first, rows, limit)
         scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
         lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, self.pitch, self.mask, self.past)
-        # Two loops: the next query's exponentials need not wait for its peak.
+        # Two loops, so that exponentials do not wait for the peak of their row.
         with b.loop(0, rows) as row:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
         with b.loop(0, rows) as row:
             factor = factors.at(row, plan.element)
             total = lines.soften(row, factor.load(plan.element), limit)
-            if not isinstance(limit, int):  # Where there are no keys, means are 0.
+            if not isinstance(limit, int):  # Without keys, means are 0.
                 total = b.select(limit > 0, total, 1.0)
             factor.store(1.0 / total)
         self._means(first, rows, limit)
 
     def _scores(self, first: Index, rows: Index, limit: Index) -> None:
-        """The products of some queries with the first `limit` keys."""
+        """Compute the products of `rows` queries with the first `limit` keys."""
         plan = self.plan
         if plan.in_place:
             into = Rows(self.scratch["scores"].pointer, self.pitch)
@@ -298,7 +298,7 @@ class _Head:
         emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, self.pitch)
 
     def _means(self, first: Index, rows: Index, limit: Index) -> None:
-        """The means of the first `limit` values, for some queries."""
+        """Compute the weighted means of the first `limit` values for `rows` queries."""
         plan, element = self.plan, self.plan.element
         factors, into = self.scratch["factors"].pointer, self._rows("result", first)
         if plan.in_place:
@@ -319,11 +319,11 @@ class _Head:
             options = GemmOptions(tile=plan.value_tile)
             emit_gemm(self.b, operands, rows, columns.count, limit, self.pitch, into.pitch, options=options)
 
-        # Panel by panel, since a panel has all values, of which a block may need fewer.
+        # Panel by panel: a panel is packed for all values, but a block may read only some of them.
         emit_panels(self.b, self.scratch["values"].pointer, plan.width, self.keys, plan.value_tile, element, panel)
 
     def _queries(self, first: Index, rows: Index) -> tuple[Value, int]:
-        """A block of queries, scaled, and how many elements lie from one to the next."""
+        """Return the address of a block of scaled queries and the pitch of its rows."""
         b, plan, query = self.b, self.plan, self.matrices["query"]
         element, pitch = plan.element, query.strides[-2]
         source = query.pointer.at(first * pitch, element)
@@ -339,7 +339,7 @@ class _Head:
 
 
 def _scaling(element: Attribute) -> Epilogue:
-    """An epilogue that multiplies each row by a number of its own."""
+    """Return an epilogue that multiplies each row by a factor."""
     block = Block(arg_types=[element, element])
     product = arith.MulfOp(block.args[0], block.args[1])
     block.add_ops([product, YieldOp.create(operands=[product.result])])

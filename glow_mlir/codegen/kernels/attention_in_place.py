@@ -1,7 +1,7 @@
 """
-Attention of few queries, as in decoding: keys and values are read once, where they are.
+Attention of few queries, as in decoding: keys and values are read once and in place.
 
-To pack them would take longer than the products, which are limited by how fast memory gives keys and values.
+Packing them would take longer than the products, which are limited by memory bandwidth.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Rows:
     pitch: Index
 
     def at(self, row: Index, element: Attribute) -> Value:
-        """The address of a row."""
+        """Return the address of a row."""
         return self.pointer.at(row * self.pitch, element)
 
 
 @dataclass(frozen=True)
 class InPlace:
-    """The two products of attention, in vectors of at most `width` lanes."""
+    """Emits the two products of attention, in vectors of at most `width` lanes."""
 
     b: Builder
     element: Attribute
@@ -45,7 +45,7 @@ class InPlace:
             into.at(row, self.element).at(n, self.element).store(scaled)
 
     def _dot(self, x: Value, y: Value, depth: int) -> Value:
-        """The sum of the products of `depth` elements."""
+        """Return the dot product of `depth` elements."""
         b, parts = self.b, list[Value]()
         for start, stop, width in chunks(depth, self.width):
             type_ = vector(self.element, width)
@@ -61,7 +61,7 @@ class InPlace:
     def means(
         self, into: Rows, weights: Rows, values: Rows, factors: Value, rows: Index, limit: Index, width: int
     ) -> None:
-        """Store the sums of the first `limit` values by their weights, times the factor of each row."""
+        """Store the weighted sums of the first `limit` values, times the factor of each row."""
         b, element = self.b, self.element
         with b.loop(0, rows) as row:
             for start, stop, lanes in chunks(width, self.width):

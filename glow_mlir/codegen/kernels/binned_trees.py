@@ -1,4 +1,4 @@
-"""The kernel of ensembles of decision trees that share tests."""
+"""The kernel of ensembles of decision trees with shared tests."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from glow_mlir.dialects.shapes import element_of, is_empty, shape_of, size_of, s
 from glow_mlir.dialects.target import Target
 
 SHORT = 64
-"""Rows of a short block, whose outcomes of a test are one integer."""
+"""The number of rows of a short block; the outcomes of one test for all of them are one integer."""
 
-_BEHIND = 64
-"""Bytes behind the outcomes of a row that a vector may reach."""
+_PADDING = 64
+"""Bytes after the outcomes of a row, since vectors may reach beyond the last one."""
 
 
 def block_rows(target: Target) -> int:
-    """Rows of a block, of whose outcomes a register holds those of one test."""
+    """Return the number of rows of a block: the outcomes of one test fill a register."""
     return max(SHORT, target.vector_bits)
 
 
 @kernel("binned-trees")
 class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
     """
-    Blocks of many rows in bits: the outcomes of a test are a register, and bits of the number of a leaf are chosen by
-    them for all rows at once. Single rows have the outcomes of all tests in bytes, and go down some trees at a time.
+    Tree ensembles in blocks of rows, with one bit per row: the outcomes of a test are a register, which selects the
+    bits of the leaf numbers for all rows at once. For a single row, the outcome of each test is a byte, and several
+    trees are descended at a time.
     """
 
     name = "binned-trees"
@@ -61,7 +62,7 @@ class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
         tests, trees = size_of(op.thresholds), shape_of(op.tests)[0]
         rows = _longest(op, target) if _may_be_many(op, target) else 0
         return [
-            ((max(tests * rows // 8, tests) + _BEHIND,), i8),
+            ((max(tests * rows // 8, tests) + _PADDING,), i8),
             ((trees if _has_far_leaves(op, target) else 1,), i32),
             ((max(rows, 1),), computed(element_of(op.input))),
             ((max(_planes(op) * rows // 8, 1),), i8),
@@ -73,42 +74,42 @@ class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
             self._emit(call)
 
     def _emit(self, call: KernelCall[BinnedTreeEnsembleOp]) -> None:
-        """Emit the code on numbers that are in range."""
+        """Emit the code for operands that have been checked."""
         b = call.b
         position, end = call.share("rows").of(call.result.extents[0])
         if _may_be_many(call.op, call.target):
             longest = _longest(call.op, call.target)
             if longest > SHORT:
                 position = _blocks(call, position, end, longest // 2, SlicedTrees(call, longest))
-            fewest = kernel_costs(call.target).single_rows + 1
-            position = _blocks(call, position, end, fewest, SlicedTrees(call, SHORT))
+            min_rows = kernel_costs(call.target).single_rows + 1
+            position = _blocks(call, position, end, min_rows, SlicedTrees(call, SHORT))
         with b.loop(position, end) as row:
             _one_row(call, row)
 
 
 def _may_be_many(op: BinnedTreeEnsembleOp, target: Target) -> bool:
-    """Whether there may be more than few rows."""
+    """Whether there may be enough rows for blocks."""
     rows = sizes_of(op.outputs()[0])[0]
     return not isinstance(rows, int) or rows > kernel_costs(target).single_rows
 
 
 def _longest(op: BinnedTreeEnsembleOp, target: Target) -> int:
-    """How many rows the longest blocks have that there may be."""
-    rows, most = sizes_of(op.outputs()[0])[0], block_rows(target)
-    return most if not isinstance(rows, int) or rows > most // 2 else SHORT
+    """Return the number of rows of the longest blocks that can occur."""
+    rows, longest = sizes_of(op.outputs()[0])[0], block_rows(target)
+    return longest if not isinstance(rows, int) or rows > longest // 2 else SHORT
 
 
 def _planes(op: BinnedTreeEnsembleOp) -> int:
-    """How many planes of bits there are of one tree."""
+    """Return the number of bit planes of one tree."""
     return op.leaf_bits() if op.links is None else leaf_planes(op) + op.leaf_bits() * shape_of(op.tests)[1]
 
 
 def _blocks(
-    call: KernelCall[BinnedTreeEnsembleOp], position: Index, end: Index, fewest: int, trees: SlicedTrees
+    call: KernelCall[BinnedTreeEnsembleOp], position: Index, end: Index, min_rows: int, trees: SlicedTrees
 ) -> Index:
-    """Blocks of rows from a position on, of which the last has `fewest` or more; returns where they end."""
+    """Emit blocks of rows from `position` on, the last with at least `min_rows`; return the position after them."""
     b, rows = call.b, trees.rows
-    count = (end - position + (rows - fewest)) // rows
+    count = (end - position + (rows - min_rows)) // rows
     stop = position + count * rows
     if isinstance(stop, int):
         if count:
@@ -126,8 +127,9 @@ def _blocks(
 
 def _one_row(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
     """
-    The outcomes of all tests, then the leaves of all trees, and their weights: where these are not in a cache nearby,
-    not before all leaves are known, so that no step waits for them.
+    Compute the outcomes of all tests, then the leaves of all trees, and add up their weights.
+
+    Where the weights exceed the near caches, all leaves are found first, so that no step waits for a weight.
     """
     b, sums = call.b, RowSums(call, row)
     _outcomes(call, row)
@@ -151,7 +153,7 @@ def _one_row(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
 
 
 def _tree_groups(call: KernelCall[BinnedTreeEnsembleOp], body: Callable[[Index, int], None]) -> None:
-    """Loops over groups of trees, the last of which may be smaller; `body` gets the first tree and how many."""
+    """Emit loops over groups of trees, the last perhaps smaller; `body` gets the first tree and their number."""
     trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
     rest = trees % together
     with call.b.loop(0, trees - rest, together) as tree:
@@ -161,12 +163,12 @@ def _tree_groups(call: KernelCall[BinnedTreeEnsembleOp], body: Callable[[Index, 
 
 
 def _has_far_leaves(op: BinnedTreeEnsembleOp, target: Target) -> bool:
-    """Whether there are more leaves than a cache nearby has room for."""
+    """Whether the leaves do not fit in the near caches."""
     return size_of(op.weights) * byte_width(element_of(op.weights)) > kernel_costs(target).near_leaf_bytes
 
 
 def _outcomes(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
-    """A byte for each test, 1 where it holds."""
+    """Store a byte for each test, 1 where it holds."""
     b, source, thresholds = call.b, call.one("input"), call.one("thresholds")
     outcomes = call.many("scratch")[0].pointer
     lanes = call.target.vector_width(computed(source.element))
@@ -175,9 +177,9 @@ def _outcomes(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
         value = load(b, source, row * source.strides[0] + feature * source.strides[1], 1, 1)
 
         def some(offset: Index, count: int) -> None:
-            place = begin + offset
-            holds = compared(b, relation, b.splat(value, count), load(b, thresholds, place, 1, count))
-            outcomes.at(place, i8).store(b.cast(holds, i8))
+            index = begin + offset
+            holds = compared(b, relation, b.splat(value, count), load(b, thresholds, index, 1, count))
+            outcomes.at(index, i8).store(b.cast(holds, i8))
 
         vector_loop(b, end - begin, lanes, some, rest=1)
 
@@ -185,50 +187,50 @@ def _outcomes(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
 
 
 def _some_leaves(call: KernelCall[BinnedTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
-    """The leaves of some trees that a row gets to, by their numbers in a tree."""
+    """Return the leaf of each of `count` trees that the row reaches, as its number within the tree."""
     if call.maybe("links") is not None:
         return _linked_leaves(call, tree, count)
     b, op = call.b, call.op
     nodes = (1 << op.leaf_bits()) - 1
     tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
-    places: list[Index] = [0] * count
+    reached: list[Index] = [0] * count
     for _ in range(op.leaf_bits()):
-        bits = [_outcome(call, own, place) for own, place in zip(tests, places, strict=True)]
-        places = [bit + (place * 2 + 1) for bit, place in zip(bits, places, strict=True)]
-    return [b.index(place - nodes) for place in places]
+        bits = [_outcome(call, own, node) for own, node in zip(tests, reached, strict=True)]
+        reached = [bit + (node * 2 + 1) for bit, node in zip(bits, reached, strict=True)]
+    return [b.index(node - nodes) for node in reached]
 
 
 def _linked_leaves(call: KernelCall[BinnedTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
-    """The same, until all are in leaves; from a leaf, the root leads on for nothing."""
+    """Return the same for linked trees: step until all trees have reached a leaf, and ignore further steps."""
     b, nodes = call.b, call.one("tests").shape[1]
     tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
     links = [call.one("links").pointer.at((tree + number) * (2 * nodes), i16) for number in range(count)]
 
-    def step(*places: Value) -> list[Value]:
+    def step(*reached: Value) -> list[Value]:
         found: list[Value] = []
-        for own, lead, place in zip(tests, links, places, strict=True):
-            inner = b.max(place, 0)
+        for own, lead, node in zip(tests, links, reached, strict=True):
+            inner = b.max(node, 0)
             outcome = _outcome(call, own, inner)
-            found.append(b.select(place < 0, place, b.index(lead.at(inner * 2 + outcome, i16).load(i16))))
+            found.append(b.select(node < 0, node, b.index(lead.at(inner * 2 + outcome, i16).load(i16))))
         return found
 
-    def is_inside(*places: Value) -> Value:
-        common = places[0]
-        for place in places[1:]:
-            common = common & place
+    def is_inside(*reached: Value) -> Value:
+        common = reached[0]
+        for node in reached[1:]:
+            common = common & node
         return common >= 0
 
-    # `common` is negative where all are.
-    return [-1 - place for place in b.repeat([b.index(0)] * count, step, is_inside)]
+    # The `and` is negative once all nodes are leaves, which are negative.
+    return [-1 - node for node in b.repeat([b.index(0)] * count, step, is_inside)]
 
 
-def _outcome(call: KernelCall[BinnedTreeEnsembleOp], tests: Value, place: Index) -> Value:
-    """Whether the test of a node of a tree holds, 1 or 0."""
+def _outcome(call: KernelCall[BinnedTreeEnsembleOp], tests: Value, node: Index) -> Value:
+    """Return 1 if the test of a node holds, else 0."""
     b = call.b
-    number = _unsigned(b, tests.at(place, i16).load(i16))
+    number = _unsigned(b, tests.at(node, i16).load(i16))
     return _unsigned(b, call.many("scratch")[0].pointer.at(number, i8).load(i8))
 
 
 def _unsigned(b: Builder, number: Value) -> Value:
-    """A number that is not negative, as an index."""
+    """Convert a number that is not negative to an index."""
     return b.cast(number, b.index_type, signed=False)

@@ -1,4 +1,4 @@
-"""The kernel of products with weights in blocks of codes, which memory holds as narrow as they are."""
+"""The kernel of products with weights that are quantized in blocks and packed in memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("blockwise-matmul")
 class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
     """
-    Products of rows and constant weights in blocks of codes: each panel of columns is read once, for all rows.
+    Products of rows and constant block-quantized weights: each panel of columns is read once, for all rows.
     """
 
     name = "blockwise-matmul"
@@ -55,7 +55,7 @@ class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
     def packed(self, op: BlockwiseMatMulOp, target: Target) -> Mapping[str, PackedForm]:
         panel, bits = tile_for(target, f32).panel, integer(op.bits)
         found = {"codes": PackedForm(CodeCells(op.plain_shape("codes"), panel, bits), ui8)}
-        # Of each block those of a panel side by side.
+        # For each block, the parameters of a panel's columns are adjacent.
         for name, value in (("scales", op.scales), ("zero_points", op.zero_points)):
             if value is not None:
                 layout = matrix_panels(op.plain_shape(name), panel, transposed=True)
@@ -79,8 +79,8 @@ class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
 @dataclass(frozen=True)
 class _Product:
     """
-    What the loops of one product share: `rows` are the axes of the result but the last, as far as they do not merge,
-    and `steps` how they move the left operand, the result, and the extra operands of the epilogue.
+    The state shared by the loops of one product: `rows` are the axes of the result but the last, merged where
+    possible; `steps` are the strides along them of the left operand, the result, and each extra operand.
     """
 
     call: KernelCall[BlockwiseMatMulOp]
@@ -89,11 +89,11 @@ class _Product:
     steps: Sequence[Shape]
 
     def panel(self, columns: Columns) -> None:
-        """Multiply all rows with the columns of a panel."""
+        """Multiply all rows by the columns of a panel."""
         *batch, rows = self.rows
 
-        def matrix(place: list[Index]) -> None:
-            moved = [linear(place, step[:-1]) for step in self.steps]
+        def matrix(indices: list[Index]) -> None:
+            moved = [linear(indices, step[:-1]) for step in self.steps]
             emit_row_tiles(
                 self.call.b, 0, rows, tile_for(self.call.target, f32).rows, partial(self._tile, columns, moved)
             )
@@ -101,7 +101,7 @@ class _Product:
         nest(self.call.b, batch, matrix)
 
     def _tile(self, columns: Columns, moved: Sequence[Index], row: Index, count: int) -> None:
-        """One tile of so many rows."""
+        """Emit one tile of `count` rows."""
         call, operands, variant = self.call, self.operands, self._variant(columns, count)
         starts = [row * step[-1] + offset for step, offset in zip(self.steps, moved, strict=True)]
         arguments: dict[str, Index] = {}
@@ -117,7 +117,7 @@ class _Product:
             call.b,
             output=operands.out.at(columns.start + starts[1], variant.output_element),
             input=operands.inp.at(starts[0], f32),
-            codes=columns.weights,
+            packed=columns.weights,
             bias=operands.bias_at(columns.start) if variant.bias else operands.out,
             blocks=self._depth // variant.block,
             input_step=self.steps[0][-1],
@@ -128,15 +128,15 @@ class _Product:
 
     @property
     def _depth(self) -> int:
-        """How many elements a row has."""
+        """The number of elements of a row."""
         return size_along(self.call.one("left").value, -1)
 
     def _variant(self, columns: Columns, count: int) -> BlockwiseTile:
-        """The function for a tile of so many rows."""
+        """Return the function for a tile of `count` rows."""
         call, operands, tile = self.call, self.operands, tile_for(self.call.target, f32)
         block, zero_points = integer(call.op.block), call.maybe("zero_points")
         rows = self.rows[-1]
-        fewest = balanced(rows, tile.rows)[-1][1] if isinstance(rows, int) else 1
+        min_rows = balanced(rows, tile.rows)[-1][1] if isinstance(rows, int) else 1
         extras = zip(operands.extras, self.steps[2:], strict=True)
         return BlockwiseTile(
             MULTIPLY_ADDS_F32,
@@ -148,10 +148,10 @@ class _Product:
             extras=tuple(ExtraKind(extra.element, step[-1] != 0, extra.spread) for extra, step in extras),
             bits=integer(call.op.bits),
             block=block,
-            code=call.op.element,
+            value_type=call.op.element,
             rest=self._depth % block,
             scale=signless(call.one("scales").element),
             zero_point=None if zero_points is None else signless(zero_points.element),
             bias=operands.bias is not None,
-            ways=1 if call.target.is_strict else partial_accumulators(tile, fewest, columns.vectors),
+            ways=1 if call.target.is_strict else partial_accumulators(tile, min_rows, columns.vectors),
         )

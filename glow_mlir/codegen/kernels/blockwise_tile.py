@@ -1,8 +1,8 @@
 """
-The micro-kernel of products with weights in blocks of codes: one tile of the output, from panels of dot groups.
+The micro-kernel of products with block-quantized weights: one tile of the output, from panels of dot groups.
 
-Codes become numbers in registers. The products of a block are summed on their own, and multiplied by the scale of the
-block: once for each sum, not for each weight.
+Quantized values are decoded in registers. The products of a block are summed separately, and the sum is multiplied by
+the scale of the block: once per accumulator, not once per weight.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from glow_mlir.dialects.narrow_floats import semantics_of
 from glow_mlir.support.dataclass import dataclass
 
 TABLE_BITS = 4
-"""Bits of the codes whose numbers fit into a register of 512 bits."""
+"""The width of quantized values whose decoded numbers, as f32, fit in a register of 512 bits."""
 
 
 @dataclass(frozen=True)
 class BlockwiseTile(StoredTile, SharedFunction):
     """
-    Which variant of the kernel.
+    A variant of the kernel.
 
-    Codes have `bits` bits, blocks `block` of them, but for a last one of `rest`, where that is not 0. They are those of
-    integers, or of the float type `code`. `scale` is the element type of the scales, `zero_point` that of zero points,
-    where there are some. Sums start at a `bias`, where there is one; each is made of `ways` partial ones.
+    Quantized values have `bits` bits; a block has `block` values, and a last one of `rest` values if that is not 0.
+    Values are integers, or floats of `value_type`. `scale` and `zero_point` are the element types of scales and zero
+    points; `zero_point` is `None` without zero points. With `bias`, accumulators start at the bias. Each accumulator is
+    the sum of `ways` partial ones.
     """
 
     bits: int = 8
     block: int = 32
     rest: int = 0
-    code: Attribute | None = None
+    value_type: Attribute | None = None
     scale: Attribute = f32
     zero_point: Attribute | None = None
     bias: bool = False
@@ -55,7 +56,7 @@ class BlockwiseTile(StoredTile, SharedFunction):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        names: list[tuple[str, Attribute]] = [(name, ptr) for name in ("output", "input", "codes", "scales")]
+        names: list[tuple[str, Attribute]] = [(name, ptr) for name in ("output", "input", "packed", "scales")]
         names += [("zero_points", ptr)] if self.zero_point is not None else []
         names += [("bias", ptr)] if self.bias else []
         names += [(name, index_type) for name in ("blocks", "input_step", "output_step")]
@@ -66,9 +67,9 @@ class BlockwiseTile(StoredTile, SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         flags = ("partial", "bias", "epilogue")
-        kind = f"i{self.bits}" if self.code is None else str(self.code)
+        kind = f"i{self.bits}" if self.value_type is None else str(self.value_type)
         words = ["blockwise", kind, f"{self.block}", f"{self.rows}x{self.vectors}"]
         return ".".join([*words, *(flag for flag in flags if getattr(self, flag))])
 
@@ -78,18 +79,18 @@ class BlockwiseTile(StoredTile, SharedFunction):
 
 @dataclass(frozen=True)
 class _Emission:
-    """The function of one variant under construction."""
+    """Emits the body of one variant."""
 
     b: Builder
     kernel: BlockwiseTile
     given: dict[str, Value]
 
     def run(self) -> None:
-        """All blocks, then the epilogue."""
+        """Emit all blocks, then the epilogue."""
         b, kernel, given = self.b, self.kernel, self.given
         rows = row_addresses(b, kernel, given, "input", f32)
         masks = self._masks()
-        state = [*self._start(masks), given["codes"]]
+        state = [*self._start(masks), given["packed"]]
         with b.loop(0, given["blocks"], carried=state) as loop:
             loop.set(*self._block(rows, loop.index, loop.values, kernel.block))
         state = loop.results
@@ -99,18 +100,18 @@ class _Emission:
 
     @cached_property
     def _table(self) -> Value | None:
-        """The number of each code of four bits, where an instruction picks one by these bits alone; else `None`."""
+        """The decoded number of each 4-bit value, for an instruction that looks it up in a register; else `None`."""
         b, kernel = self.b, self.kernel
         if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
             return None
         numbers = [*map(float, range(8)), *map(float, range(-8, 0))]
-        if kernel.code is not None:
-            kind = cast(ReducedPrecisionFloatType, kernel.code)
-            numbers = [kind.decode_bits(code ^ 1 << TABLE_BITS - 1) for code in range(1 << TABLE_BITS)]
+        if kernel.value_type is not None:
+            kind = cast(ReducedPrecisionFloatType, kernel.value_type)
+            numbers = [kind.decode_bits(bits ^ 1 << TABLE_BITS - 1) for bits in range(1 << TABLE_BITS)]
         return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
 
     def _masks(self) -> list[Value | None]:
-        """For each vector the mask of its columns that exist, `None` where all do."""
+        """Return for each vector the mask of its existing columns, `None` if all exist."""
         kernel, lanes = self.kernel, self.kernel.tile.lanes
         if not kernel.partial:
             return [None] * kernel.vectors
@@ -120,38 +121,38 @@ class _Emission:
         return [self.b.mask(columns - index * lanes, lanes) for index in range(kernel.vectors)]
 
     def _start(self, masks: Sequence[Value | None]) -> list[Value]:
-        """What the accumulators begin with, row by row."""
+        """Return the initial accumulators, row by row."""
         b, kernel = self.b, self.kernel
         type_ = vector(f32, kernel.tile.lanes)
         if not kernel.bias:
             return [b.constant(0.0, type_)] * (kernel.rows * kernel.vectors)
-        places = [self.given["bias"].at(v * kernel.tile.lanes, f32) for v in range(kernel.vectors)]
+        addresses = [self.given["bias"].at(v * kernel.tile.lanes, f32) for v in range(kernel.vectors)]
         found: list[Value] = []
-        for place, mask in zip(places, masks, strict=True):
+        for address, mask in zip(addresses, masks, strict=True):
             if mask is None:
-                found.append(place.load(type_))
+                found.append(address.load(type_))
             elif kernel.tile.lanes == 1:
                 zero = b.constant(0.0, type_)
-                found += b.either(mask, lambda place=place: [place.load(type_)], lambda zero=zero: [zero])
+                found += b.either(mask, lambda address=address: [address.load(type_)], lambda zero=zero: [zero])
             else:
-                found.append(b.load_masked(place, type_, mask))
+                found.append(b.load_masked(address, type_, mask))
         return found * kernel.rows
 
     def _block(self, rows: Sequence[Value], number: Value, state: Sequence[Value], size: int) -> list[Value]:
-        """The accumulators, and where the next codes are, behind a block of some size."""
+        """Add a block of `size` values; return the accumulators and the address of the next packed values."""
         b, kernel = self.b, self.kernel
-        *totals, codes = state
+        *totals, packed = state
         first = number * kernel.block
         zero = b.constant(0.0, vector(f32, kernel.tile.lanes))
         count = kernel.rows * kernel.vectors
         with b.loop(
-            0, size * kernel.bits // DOT_GROUP_BITS, carried=[*([zero] * (count * kernel.ways)), codes]
+            0, size * kernel.bits // DOT_GROUP_BITS, carried=[*([zero] * (count * kernel.ways)), packed]
         ) as dot_groups:
-            *accumulators, place = dot_groups.values
+            *accumulators, address = dot_groups.values
             start = first + dot_groups.index * (DOT_GROUP_BITS // kernel.bits)
-            following = place.at(kernel.tile.panel, i32)
-            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, place), following)
-        *accumulators, codes = dot_groups.results
+            following = address.at(kernel.tile.panel, i32)
+            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, address), following)
+        *accumulators, packed = dot_groups.results
         for way in range(1, kernel.ways):
             accumulators = [
                 total + accumulators[way * count + i] if i < count else total for i, total in enumerate(accumulators)
@@ -161,58 +162,58 @@ class _Emission:
             [row.at(first, f32) for row in rows], accumulators[:count], number, size
         )
         pairs = zip(accumulators, scales * kernel.rows, totals, strict=True)
-        return [*(b.fma(total, scale, before) for total, scale, before in pairs), codes]
+        return [*(b.fma(total, scale, before) for total, scale, before in pairs), packed]
 
-    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], place: Value) -> list[Value]:
-        """Partial accumulators with the products of a dot group of each column added; each takes some of its codes."""
+    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], start: Value) -> list[Value]:
+        """Add the products of a dot group of each column; its values take turns among the partial accumulators."""
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         type_ = vector(i32, lanes)
-        words = [place.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
-        if kernel.code is not None and self._table is None:
+        words = [start.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
+        if kernel.value_type is not None and self._table is None:
             words = [word ^ self._halves for word in words]
-        self._fetch(place)
+        self._fetch(start)
         found, count = list(accumulators), kernel.rows * kernel.vectors
-        for code in range(DOT_GROUP_BITS // kernel.bits):
-            byte, field = code % DOT_GROUP_BYTES, code // DOT_GROUP_BYTES
+        for index in range(DOT_GROUP_BITS // kernel.bits):
+            byte, field = index % DOT_GROUP_BYTES, index // DOT_GROUP_BYTES
             numbers = [self._number(word, 8 * byte + kernel.bits * field) for word in words]
             for row, address in enumerate(rows):
-                spread = b.splat(address.at(code, f32).load(f32), lanes)
+                spread = b.splat(address.at(index, f32).load(f32), lanes)
                 for v, number in enumerate(numbers):
-                    at = code % kernel.ways * count + row * kernel.vectors + v
+                    at = index % kernel.ways * count + row * kernel.vectors + v
                     found[at] = b.fma(spread, number, found[at])
         return found
 
     @cached_property
     def _halves(self) -> int:
-        """Half of the range in the place of each code of a dot group, which packed codes lost."""
-        half, codes = 1 << self.kernel.bits - 1, range(0, DOT_GROUP_BITS, self.kernel.bits)
-        return sum(half << position for position in codes) - (1 << DOT_GROUP_BITS)
+        """A word with half of the range in the bits of each value of a dot group, which packed values lack."""
+        half, positions = 1 << self.kernel.bits - 1, range(0, DOT_GROUP_BITS, self.kernel.bits)
+        return sum(half << position for position in positions) - (1 << DOT_GROUP_BITS)
 
-    def _fetch(self, place: Value) -> None:
-        """Fetch as many lines of the cache as a dot group of each column has, some way ahead."""
+    def _fetch(self, address: Value) -> None:
+        """Prefetch the cache lines of a later dot group of each column."""
         target = self.b.target
         in_bytes, ahead = (
             self.kernel.vectors * self.kernel.tile.lanes * DOT_GROUP_BYTES,
             kernel_costs(target).fetched_bytes,
         )
         for line in range(0, in_bytes, target.line_bytes):
-            self.b.prefetch(place.at(ahead + line, i8))
+            self.b.prefetch(address.at(ahead + line, i8))
 
     def _number(self, word: Value, position: int) -> Value:
         """
-        The number of the code from a bit of a dot group on, less half of its range; or of a float that has it back.
+        Decode the value that begins at a bit of a dot group: an integer less half of its range, or a float.
         """
         low = self.b.lshr(word, position) if position else word
         if self._table is not None:
             return permute_floats(self.b, self._table, low)
-        if self.kernel.code is not None:
-            return decoded(self.b, low, semantics_of(self.kernel.code))
+        if self.kernel.value_type is not None:
+            return decoded(self.b, low, semantics_of(self.kernel.value_type))
         above = DOT_GROUP_BITS - self.kernel.bits - position
         shifted = self.b.shl(word, above) if above else word
         return self.b.cast(self.b.ashr(shifted, DOT_GROUP_BITS - self.kernel.bits), f32)
 
     def _parameters(self, name: str, element: Attribute, number: Value) -> list[Value]:
-        """Scales or zero points of a block of each column, as f32."""
+        """Load the scale or zero point of each column for a block, as f32."""
         kernel, lanes = self.kernel, self.kernel.tile.lanes
         start = self.given[name].at(number * kernel.tile.panel, element)
         type_, align = vector(element, lanes), byte_width(element) * lanes
@@ -224,18 +225,18 @@ class _Emission:
     def _without_zero_points(
         self, rows: Sequence[Value], accumulators: Sequence[Value], number: Value, size: int
     ) -> Sequence[Value]:
-        """Sums of a block less the zero points times what the rows have in it."""
+        """Subtract from the sums of a block the zero points times the sum of the row's elements in the block."""
         b, kernel = self.b, self.kernel
         if kernel.zero_point is None:
             return accumulators
         half = float(1 << kernel.bits - 1)
         offsets = [half - value for value in self._parameters("zero_points", kernel.zero_point, number)]
         totals = [b.splat(self._total(row, size), kernel.tile.lanes) for row in rows]
-        places = [(total, offset) for total in totals for offset in offsets]
-        return [b.fma(total, offset, sum_) for (total, offset), sum_ in zip(places, accumulators, strict=True)]
+        pairs = [(total, offset) for total in totals for offset in offsets]
+        return [b.fma(total, offset, sum_) for (total, offset), sum_ in zip(pairs, accumulators, strict=True)]
 
     def _total(self, row: Value, size: int) -> Value:
-        """The sum of so many elements of a row."""
+        """Return the sum of `size` elements of a row."""
         b, lanes = self.b, math.gcd(size, self.kernel.tile.lanes)
         parts = [row.at(at, f32).load(vector(f32, lanes), align=4) for at in range(0, size, lanes)]
         while len(parts) > 1:

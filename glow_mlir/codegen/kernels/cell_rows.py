@@ -1,4 +1,4 @@
-"""What kernels have in common that make cells of regions of images: a row of all channels for each cell."""
+"""The common part of kernels that compute cells of image regions: a row of all channels for each cell."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Regions = TypeVar("Regions", RoiAlignOp, RoiPoolOp)
 
 class CellKernel(Kernel[Regions], Generic[Regions]):
     """
-    One cell of a region after the other: its elements or samples go into a row of all channels.
+    A kernel that computes one cell of a region at a time; its elements or samples go into a row of all channels.
 
-    The row is in the type that kernels compute in, and goes to the result when the cell is complete.
+    The row has the computation type; it is converted and stored to the result when the cell is complete.
     """
 
     AXES = ("cells",)
@@ -43,39 +43,39 @@ class CellKernel(Kernel[Regions], Generic[Regions]):
         return {"cells": math.prod(shape_of(op.outputs()[0])[:-1])}
 
     def emit_cells(self, call: KernelCall[Regions], cell: Callable[[list[Index]], None]) -> None:
-        """Loops over region, row and column of each cell, until the call is to end."""
+        """Emit loops over region, row and column of each cell; they end early if the call is cancelled."""
 
-        def unless_cancelled(place: list[Index]) -> None:
+        def unless_cancelled(indices: list[Index]) -> None:
             with call.unless_cancelled():
-                cell(place)
+                cell(indices)
 
         nest(call.b, call.result.extents[:-1], unless_cancelled, call.share("cells"))
 
 
 @dataclass(frozen=True)
 class CellRow(Generic[Regions]):
-    """The row of one instruction; `type` is what it is computed in."""
+    """The row of one instruction; `type` is its computation type."""
 
     call: KernelCall[Regions]
     type: Attribute
 
     def channels(self, body: Callable[[Index, int], None]) -> None:
-        """Loops over vectors of channels."""
+        """Emit a loop over vectors of channels."""
         source = self.call.one("input")
         moves = (source.strides[-1], self.call.result.strides[-1])
         vector_loop(self.call.b, source.extents[-1], lanes_for(self.call.target, self.type, moves), body)
 
     @contextmanager
     def lines(self, first: Value, end: Value) -> Generator[Value]:
-        """A loop over lines of one cell, which may be as large as the image, until the call is to end."""
+        """Emit a loop over the lines of one cell, which may be as large as the image; it ends early on cancellation."""
         with self.call.b.loop(first, end) as line, self.call.unless_cancelled():
             yield line
 
     def row(self, channel: Index) -> Value:
-        """Where the row has a channel."""
+        """Return the address of a channel in the row."""
         return self.call.one("scratch").pointer.at(channel, self.type)
 
     def fill(self, value: float) -> None:
-        """Let all channels begin with a number."""
+        """Initialize all channels with a number."""
         b = self.call.b
         self.channels(lambda i, lanes: self.row(i).store(b.constant(value, vector(self.type, lanes))))

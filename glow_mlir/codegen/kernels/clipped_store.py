@@ -1,8 +1,8 @@
 """
-Storing sums that are clipped at 0, and at a number above, on machines where comparisons of floats are slow.
+Storing accumulators clipped to [0, upper], on machines where comparisons of floats are slow.
 
-Numbers that are not negative have the order of their bits. NaN would be clipped as well: so sums are added up, and each
-is looked at only where that gives NaN, for which it takes one, or infinities of both signs.
+Floats that are not negative are ordered as their bits. This would clip NaN as well. So all accumulators are added up;
+each is checked on its own only if the total is NaN, which takes a NaN or infinities of both signs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LARGEST = (1 << 31) - 1
 
 def clips_numbers(b: Builder, values: Sequence[Value], upper: float) -> bool:
     """
-    Whether sums are stored by `store_clipped`: scalars, so many that looking for NaN among them pays.
+    Whether accumulators are stored by `store_clipped`: scalars, enough of them that the check for NaN pays.
 
-    Without an instruction for the larger of two numbers it does not where they are clipped at 0 alone.
+    Without an instruction for the larger of two floats, it does not pay if they are only clipped at 0.
     """
     is_scalar = all(value.type == f32 for value in values) and b.target.singles
     saves = b.target.maxima or math.isfinite(upper)
@@ -38,7 +38,7 @@ def clips_numbers(b: Builder, values: Sequence[Value], upper: float) -> bool:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the sums of a tile go: some rows, and columns of these, each a number of elements from the one before."""
+    """The destination of a tile: rows and columns, with the steps between them in elements."""
 
     output: Value
     rows: int
@@ -47,7 +47,7 @@ class Grid:
     column_step: Index
 
     def addresses(self) -> Iterator[Value]:
-        """The address of each sum, row by row."""
+        """Yield the address of each element, row by row."""
         for row in range(self.rows):
             address = self.output.at(self.row_step * row, f32)
             for _ in range(self.columns):
@@ -56,13 +56,13 @@ class Grid:
 
 
 def store_clipped(b: Builder, values: Sequence[Value], grid: Grid, upper: float) -> None:
-    """Store what is left of some f32 between 0 and a number above, or infinity; NaN stays."""
+    """Store f32 values clipped to [0, `upper`], which may be infinity; NaN is kept."""
     total = functools.reduce(b.add, values)
 
     def one_by_one() -> list[Value]:
         tile = b.stack(f32, len(values))
-        for place, value in enumerate(values):
-            b.store(value, tile.at(place, f32))
+        for index, value in enumerate(values):
+            b.store(value, tile.at(index, f32))
         steps = {"row_step": grid.row_step, "column_step": grid.column_step}
         _ClippedTile(upper).call(b, tile=tile, output=grid.output, rows=grid.rows, columns=grid.columns, **steps)
         return []
@@ -76,7 +76,7 @@ def store_clipped(b: Builder, values: Sequence[Value], grid: Grid, upper: float)
 
 
 def _clipped_number(b: Builder, value: Value, upper: float) -> Value:
-    """What is left of a number, as a float or as the bits of one."""
+    """Clip a number that is not NaN; the result is a float or its bits."""
     if b.target.maxima:
         found = b.largest_number(value, b.constant(0.0, f32))
         return found if math.isinf(upper) else b.smallest_number(found, b.constant(upper, f32))
@@ -86,14 +86,14 @@ def _clipped_number(b: Builder, value: Value, upper: float) -> Value:
     limit = b.bits_of(b.constant(upper, f32))
     if "dsp" not in b.target.enabled:
         return b.min(bits, limit)
-    # Two instructions instead of three: what is above is cut off at the end of the range.
-    room = _LARGEST - limit
-    return b.emit(SAddSatOp, (bits, room), i32) - room
+    # Two instructions instead of three: a saturating addition clips at the upper end.
+    distance = _LARGEST - limit
+    return b.emit(SAddSatOp, (bits, distance), i32) - distance
 
 
 @dataclass(frozen=True)
 class _ClippedTile(SharedFunction):
-    """The function that stores a tile of f32 that may be NaN, which are next to each other, clipped."""
+    """The function that clips and stores a contiguous tile of f32 that may contain NaN."""
 
     upper: float
 

@@ -1,4 +1,4 @@
-"""The kernel of images that are sums of their windows."""
+"""The kernel of `Col2Im`, which adds windows up to an image."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("col2im")
 class Col2ImKernel(Kernel[Col2ImOp]):
     """
-    One channel of an image at a time: each element of all its windows is added to the plane, row by row.
+    One plane, that is a channel of an image, at a time: each element of all windows is added to it, row by row.
 
-    The plane is in the type that kernels compute in, and goes to the result when it is complete.
+    The plane has the computation type; it is converted and stored to the result when it is complete.
     """
 
     name = "col2im"
@@ -51,26 +51,26 @@ class Col2ImKernel(Kernel[Col2ImOp]):
 
 @dataclass(frozen=True)
 class _Planes:
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
     call: KernelCall[Col2ImOp]
     type: Attribute
 
-    def plane(self, place: list[Index]) -> None:
-        """One channel of one image."""
+    def plane(self, position: list[Index]) -> None:
+        """Compute one channel of one image."""
         b, result = self.call.b, self.call.result
         sizes = ints(self.call.op.image_shape)
         lanes = lanes_for(self.call.target, self.type, (1,))
         vector_loop(b, math.prod(sizes), lanes, lambda i, n: self._at(i).store(b.constant(0, vector(self.type, n))))
         elements = self.call.op.window().kernel
-        row = b.index(place[1]) * math.prod(elements)
+        row = b.index(position[1]) * math.prod(elements)
         steps = contiguous_strides(elements)
 
         def element(indices: list[Index]) -> None:
-            self._add(place[0], row + linear(indices, steps), indices)
+            self._add(position[0], row + linear(indices, steps), indices)
 
         nest(b, elements, element)
-        start = linear(place, result.strides[:2])
+        start = linear(position, result.strides[:2])
         strides, within = result.strides[2:], contiguous_strides(sizes)
 
         def line(outer: list[Index]) -> None:
@@ -86,7 +86,7 @@ class _Planes:
         return self.call.one("scratch").pointer.at(offset, self.type)
 
     def _add(self, image: Index, row: Value, element: Sequence[Index]) -> None:
-        """Add one element of all windows, which are a row of the operand."""
+        """Add one element of all windows: a row of the operand."""
         b, source = self.call.b, self.call.one("input")
         window, windows, sizes = self.call.op.window(), self.call.op.windows(), ints(self.call.op.image_shape)
         start = linear([image, row], source.strides[:2])
@@ -107,8 +107,8 @@ class _Planes:
 
             def add(i: Index, lanes: int) -> None:
                 x = load(b, source, (i * out_of[axis] + offset) * source.strides[-1] + start, moves[1], lanes)
-                place = self._at(i * moves[0] + target)
-                place.store(place.load(vector(self.type, lanes)) + x)
+                address = self._at(i * moves[0] + target)
+                address.store(address.load(vector(self.type, lanes)) + x)
 
             vector_loop(b, last - first, lanes_for(self.call.target, self.type, moves), add)
 

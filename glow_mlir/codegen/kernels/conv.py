@@ -1,4 +1,4 @@
-"""The kernel of convolution instructions: operands and packing around `convolution`'s loop nests."""
+"""Kernels of convolution instructions: operands and packing around the loop nests of `convolution`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tile_products import (
-    tile_products_in_time_of_one,
+    tile_products_per_vector_product,
     with_tile_products,
 )
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -50,12 +50,12 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size, numbers_in
 
 MAX_UNROLLED = 64
-"""Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
+"""The largest number of filter elements that a depthwise kernel unrolls; larger filters take the general kernel."""
 
 
 @kernel("conv-depthwise")
 class DepthwiseConvKernel(Kernel[ConvOp]):
-    """One filter a channel: vectors run over the channels."""
+    """Depthwise convolution, one filter per channel: vectors run over the channels."""
 
     name = "conv-depthwise"
     AXES = (PACK, "images", "lines")
@@ -85,7 +85,7 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
 
     def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         pack = packing_cuts(op, self.packed(op, target), target)
-        # Where symbols decide how many there are, there may be none.
+        # A symbolic size may be 0.
         batch, *outputs, _ = (max(1, smallest(size)) for size in sizes_of(op.result))
         by_images = (
             batch >= kernel_costs(target).parts_per_thread * target.policy.threads
@@ -96,7 +96,7 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
 
 
 def _packed_filter(call: KernelCall[ConvOp], by: Kernel[ConvOp], at: int = 0) -> Value:
-    """The filter in the layout of a kernel, whose scratch number `at` it is packed into where it is not packed."""
+    """Return the filter in the layout of a kernel; one that is not packed yet is packed into scratch buffer `at`."""
     scratch = call.many("scratch")[at:] or [call.one("filter")]
     return packed_operand(call, "filter", by.packed(call.op, call.target)["filter"], scratch[0])
 
@@ -104,10 +104,10 @@ def _packed_filter(call: KernelCall[ConvOp], by: Kernel[ConvOp], at: int = 0) ->
 @kernel("conv-winograd")
 class WinogradConvKernel(Kernel[ConvOp]):
     """
-    3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
+    3x3 filters with stride 1 or 2 and one group by Winograd's algorithm: fewer products, but larger rounding errors.
 
-    It is used where `WinogradShape` finds it faster: constants are transformed at compile time, state where it
-    changes, and other filters into scratch.
+    It is used where `WinogradShape` finds it faster. Constant filters are transformed at compile time, state when it
+    changes, other filters into scratch in each call.
     """
 
     name = "conv-winograd"
@@ -147,8 +147,8 @@ class WinogradConvKernel(Kernel[ConvOp]):
         form = {side: Choice(OUTPUTS, needed=True) for side in ("height", "width")}
         if any(tiles.get(side) not in choice.values for side, choice in form.items()):
             return {**form, "block": Choice(range(1, 2)), "prefetch": Choice(YES_OR_NO)}
-        most = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
-        blocks = range(min(most, tile_for(target, f32).rows), most + 1)
+        max_block = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
+        blocks = range(min(max_block, tile_for(target, f32).rows), max_block + 1)
         return {**form, "block": Choice(blocks, needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
 
     def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
@@ -160,7 +160,7 @@ class WinogradConvKernel(Kernel[ConvOp]):
         return {**pack, "transform": cut.tiles, "columns": panels}
 
     def private(self, op: ConvOp) -> Sequence[int]:
-        # Inputs, products and patch; the panels of a block share its inputs.
+        # Inputs, products and patch; where threads share the columns, they share the inputs of a block.
         return (1, 2) if "columns" in partitions_of(op) else (0, 1, 2)
 
     def emit(self, call: KernelCall[ConvOp]) -> None:
@@ -182,26 +182,26 @@ class WinogradConvKernel(Kernel[ConvOp]):
 
 
 def _packs_before(op: ConvOp, storage: Storage) -> bool:
-    """Whether filters are transformed before the run: constants, and state that the function leaves as it is."""
+    """Whether filters are transformed before the run: constants, and state that the function does not change."""
     return whole_storage(op.filter, storage) is not None
 
 
 def _winograd_shape(op: ConvOp, target: Target, is_packed: bool = True) -> WinogradShape:
-    """The sizes of a convolution that Winograd's algorithm can do, and whether its filters are packed before."""
+    """Return the sizes for Winograd's algorithm; `is_packed` if filters are transformed before the run."""
     form = ConvolutionForm.of(op)
     batch, *extents, _ = largest_shape(form.result)
     assert form.stride is not None
     product = form.tile_product(target)
-    direct = form.dot(target).group if product is None else tile_products_in_time_of_one(product, target)
+    direct = form.dot(target).group if product is None else tile_products_per_vector_product(product, target)
     return WinogradShape(extents, batch, form.plain[-1], form.filters, form.stride, direct, is_packed)
 
 
 @kernel("conv-strassen")
 class StrassenConvKernel(StrassenKernel[ConvOp]):
     """
-    Filters of one element over images, in one group, as a matrix product by Strassen's algorithm.
+    1x1 filters in one group, as a matrix product by Strassen's algorithm.
 
-    It is used for constant filters, where `strassen_is_faster` says that it is faster.
+    It is used for constant filters, where `strassen_is_faster` holds.
     """
 
     name = "conv-strassen"
@@ -244,11 +244,12 @@ class StrassenConvKernel(StrassenKernel[ConvOp]):
 @kernel("conv")
 class ConvKernel(Kernel[ConvOp]):
     """
-    Convolution as an implicit matrix product; filters of constants and state are packed before the run, others into
-    scratch.
+    Convolution as an implicit matrix product. Filters that are constants or state are packed before the run, others
+    into scratch.
 
-    A prologue is applied block by block, which needs a kernel of one element: to shares of the `lines` of a block, that
-    is then multiplied by shares of the `columns`; or to `blocks` that are multiplied at once.
+    A prologue needs 1x1 filters and is applied block by block. Either threads share each block: first its `lines`, for
+    the prologue, then its `columns`, for the product. Or threads share the `blocks`, and each does both steps for its
+    own.
     """
 
     name = "conv"
@@ -277,17 +278,17 @@ class ConvKernel(Kernel[ConvOp]):
         outputs = form.outputs
         if form.has_prologue:
             outputs = (block_lines(outputs, target), *outputs[1:])
-        # A prologue leaves the pixels that are read beside each other.
+        # A prologue writes the pixels contiguously.
         step = channels * (1 if form.has_prologue else math.prod(form.window.strides))
         sizes = math.prod(outputs), form.filters // form.group, form.depth
         found = product_tiles(target, form.dot(target), *sizes, step)
-        # A prologue is applied to blocks, whose size is that of the scratch buffer.
+        # A prologue is applied to blocks of the size of the scratch buffer.
         if form.has_prologue:
             return [tiles for tiles in found if tiles.get("rows") == found[0].get("rows")]
         product = form.tile_product(target)
         if product is None:
             return found
-        # Among all lines of an image, some are computed as they would be among others.
+        # Results must not depend on which lines of an image are computed.
         shape = form.shape.of_whole_images
         pixels = math.prod(numbers_in(shape.outputs))
         return with_tile_products(found, product, conv_strips(shape).count, pixels, *sizes[1:], target)
@@ -317,7 +318,7 @@ class ConvKernel(Kernel[ConvOp]):
             if shared_blocks(form.outputs, target):
                 return {**pack, "lines": lines, "columns": -(-form.filters // tile.panel)}
             return {**pack, "blocks": -(-form.outputs[0] // lines)}
-        # Where symbols decide how many images there are, there may be one, or none.
+        # A symbolic number of images may be 1 or 0.
         shape = dataclasses.replace(form.shape, batch=max(1, smallest(sizes_of(form.input)[0])))
         axis, steps = conv_cut(shape, tile, target, by_tiles)
         return {**pack, axis: steps}

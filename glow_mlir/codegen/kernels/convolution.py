@@ -1,9 +1,9 @@
 """
 Convolution as an implicit matrix product: the rows are output pixels, the sum runs over kernel and input channels.
 
-Channels are the fastest dimension of input and output. The input holds its own border: every element the kernel
-reaches exists. Input and output may be views of larger buffers, since every axis has its own pitch. Any number of
-spatial dimensions: the last one or two are cut into tiles, the others are plain loops.
+Channels are the fastest dimension of input and output. The input includes its border: every element that the kernel
+reaches exists. Input and output may be views of larger buffers, since every axis has its own pitch. There may be any
+number of spatial dimensions: the last one or two are cut into tiles, the others are plain loops.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
-from glow_mlir.codegen.kernels.output_pixels import Pixels, Places
-from glow_mlir.codegen.kernels.product import Ahead, Place, Product
+from glow_mlir.codegen.kernels.output_pixels import Offsets, Pixels
+from glow_mlir.codegen.kernels.product import PanelPrefetch, Product, TileOffsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.strips import Strips
@@ -48,9 +48,10 @@ class ConvShape:
     """
     The sizes of a convolution; one entry per spatial dimension, the slowest first.
 
-    `channels` and `filters` are those of one group. Pitches count elements between neighbours: along each spatial
-    axis, and from one image of the batch to the next. An output channel is one element from the next, an input channel
-    `channel_pitch`; where that is not one, the pixels of a line are, and the filters have the channels outermost.
+    `channels` and `filters` are those of one group. Pitches are distances between neighbours in elements: along each
+    spatial axis, and from one image of the batch to the next. Output channels are contiguous; input channels are
+    `channel_pitch` elements apart. If that is not 1, the pixels of a line are contiguous, and the filters have channels
+    outermost.
     """
 
     outputs: tuple[Index, ...]
@@ -67,29 +68,30 @@ class ConvShape:
     output_image: Index = 0
     channel_pitch: int = 1
     image_lines: int | None = None
-    """Of how many lines the images are, where the outputs are only some lines of them."""
+    """The number of lines of an image, if the outputs are only some of its lines."""
 
     @property
     def depth(self) -> Index:
-        """How many products make one output: kernel elements times channels."""
+        """The number of products per output: kernel elements times channels."""
         return self.channels * math.prod(self.kernel)
 
     @property
     def of_whole_images(self) -> ConvShape:
-        """The convolution of all lines of its images."""
+        """The convolution of all lines of the images."""
         if self.image_lines is None:
             return self
         *outer, _, width = self.outputs
         return dataclasses.replace(self, outputs=(*outer, self.image_lines, width), image_lines=None)
 
     def panel_rows(self, dot: DotProduct) -> Index:
-        """How many rows a panel of the filters has."""
+        """Return the number of rows of a panel of the filters."""
         return self.depth if dot.group == 1 else dot.panel_rows(self.depth, self.segments()[1])
 
     def sum_sizes(self, dot: DotProduct, tile: Tile, target: Target) -> SumSizes | None:
         """
-        The sizes of the accumulators, where there is code for them: tiles then have to lie in lines of the whole
-        images.
+        Return the sizes of the sums if there is code for these sizes alone, else `None`.
+
+        Tiles then have to lie within lines of the whole images.
         """
         whole = self.of_whole_images
         pixels = _pixels_of(whole, (), max(0, len(self.outputs) - 2))
@@ -104,14 +106,14 @@ class ConvShape:
         """
         Return the loops over the kernel as (count, stride in the input), and the length of a contiguous run.
 
-        The innermost axis joins the channels where its neighbours touch.
+        The innermost axis is merged with the channels where its elements are contiguous.
         """
         loops: list[tuple[Index, Index]] = [
             (size, dilation * pitch)
             for size, dilation, pitch in zip(self.kernel, self.dilations, self.input_pitches, strict=True)
         ]
         if self.channel_pitch != 1:
-            # Each line of the kernel is a run of the extra operand of one channel.
+            # Each line of the kernel is a run in the plane of one channel.
             run, _ = loops.pop()
             return [loop for loop in ((self.channels, self.channel_pitch), *loops) if loop[0] != 1], run
         run: Index = self.channels
@@ -124,7 +126,7 @@ class ConvShape:
 
 @dataclass(frozen=True)
 class _Nest:
-    """What the loops of one convolution share."""
+    """The state shared by the loops of one convolution."""
 
     b: Builder
     operands: ProductOperands
@@ -132,7 +134,7 @@ class _Nest:
     product: Product
     options: GemmOptions
     tiles: TileGemm | None = None
-    """The same by tile registers."""
+    """The product in tile registers, if it is computed there."""
 
     @property
     def kernel(self) -> MicroKernel:
@@ -140,19 +142,19 @@ class _Nest:
         return self.product.kernel
 
 
-def placed(shape: ConvShape, extras: Sequence[ExtraOperand], offsets: Places, index: Index, axis: int) -> Places:
-    """Where output and extra operands are, `index` steps along a spatial axis further."""
+def moved(shape: ConvShape, extras: Sequence[ExtraOperand], offsets: Offsets, index: Index, axis: int) -> Offsets:
+    """Move the offsets of output and extra operands by `index` steps along a spatial axis."""
     steps = (shape.output_pitches[axis], *(extra.strides[1 + axis] for extra in extras))
     return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
 
 
 def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, options: GemmOptions | None = None) -> None:
     """
-    Emit a convolution: `inp` of the operands points to the first element the first output reads.
+    Emit a convolution; `inp` of the operands points to the first element that the first output reads.
 
     The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `layouts.filter_panels` has them; the
-    bias has one element per filter of all groups. Extra operands are over batch, spatial dimensions, and filters of all
-    groups.
+    bias has one element per filter of all groups. The axes of extra operands are batch, spatial dimensions, and filters
+    of all groups.
     """
     options, dot, extras = options or GemmOptions(), operands.dot, operands.extras
     tile = options.tile or dot.tile(b.target)
@@ -181,7 +183,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
 def _by_tiles(
     b: Builder, operands: ProductOperands, shape: ConvShape, options: GemmOptions
 ) -> AbstractContextManager[TileGemm]:
-    """The loops of a convolution of known sizes by tile registers."""
+    """Return the loops of a convolution of known sizes in tile registers."""
     loops, run = shape.segments()
     assert isinstance(run, int), "tiles multiply runs of known length"
     assert isinstance(shape.filters, int), "tiles multiply panels of known columns"
@@ -193,11 +195,11 @@ def _by_tiles(
 
 
 def conv_strips(shape: ConvShape, extras: Sequence[ExtraOperand] = ()) -> Strips:
-    """How the pixels of an image of known sizes become rows of tile registers."""
+    """Return how the pixels of an image of known sizes become rows of tile registers."""
     return Strips.of(_pixels_of(shape, extras, max(0, len(shape.outputs) - 2)))
 
 
-def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
+def _outer(nest: _Nest, axis: int, source: Index, target: Offsets, filters: Value, column: Index) -> None:
     """Loop over the spatial dimensions but the last two; `source` and `target` are offsets of the first pixel."""
     shape = nest.shape
     if len(shape.outputs) - axis <= 2:
@@ -208,13 +210,13 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
             nest,
             axis + 1,
             step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-            placed(shape, nest.operands.extras, target, step, axis),
+            moved(shape, nest.operands.extras, target, step, axis),
             filters,
             column,
         )
 
 
-def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
+def _image(nest: _Nest, axis: int, source: Index, target: Offsets, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
     if nest.tiles is not None:
         nest.tiles.emit(Origin(source, target, filters, column))
@@ -231,25 +233,26 @@ def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
 
 
 def _pixels_of(shape: ConvShape, extras: Sequence[ExtraOperand], axis: int) -> Pixels:
-    """The pixels of an image of one or two dimensions, the first of which is `axis`."""
+    """Return the pixels of an image of one or two dimensions, the first of which is `axis`."""
     pixel_step = shape.strides[-1] * shape.input_pitches[-1]
     height: Index = 1
     line_in: Index = 0
-    origin: Places = (0,) * (1 + len(extras))
+    origin: Offsets = (0,) * (1 + len(extras))
     line_out = origin
     if len(shape.outputs) - axis == 2:
         height = shape.outputs[axis]
         line_in = shape.strides[axis] * shape.input_pitches[axis]
-        line_out = placed(shape, extras, origin, 1, axis)
-    pixel_out = placed(shape, extras, origin, 1, len(shape.outputs) - 1)
+        line_out = moved(shape, extras, origin, 1, axis)
+    pixel_out = moved(shape, extras, origin, 1, len(shape.outputs) - 1)
     return Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
 
 
 def conv_cut(shape: ConvShape, tile: Tile, target: Target, by_tiles: bool = False) -> tuple[str, int]:
     """
-    Whether to cut a convolution of known sizes along its `images`, `rows` or `columns`, and the number of steps.
+    Choose the axis along which to cut a convolution of known sizes: `images`, `rows` or `columns`. Return it and its
+    number of steps.
 
-    `by_tiles` says whether tile registers compute it.
+    `by_tiles` tells whether tile registers compute it.
     """
     pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
     numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
@@ -264,17 +267,17 @@ def conv_cut(shape: ConvShape, tile: Tile, target: Target, by_tiles: bool = Fals
 
 @dataclass(frozen=True)
 class _Bound:
-    """One image of one group: where it starts, and the three ways to go through its pixels."""
+    """One image of one group: its offsets, and the three ways to go through its pixels."""
 
     nest: _Nest
     source: Index
-    target: Places
+    target: Offsets
     filters: Value
     column: Index
     whole_rows: Index
 
     def rows(self, pixels: Pixels) -> None:
-        """All pixels at one step."""
+        """Go through all pixels at one step."""
         nest = self.nest
         by_blocks, by_tiles = nest.options.shares_of_rows(pixels.width)
 
@@ -293,7 +296,7 @@ class _Bound:
         emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, rows, block, by_blocks)
 
     def lines(self, pixels: Pixels) -> None:
-        """Line by line, every line cut evenly."""
+        """Go line by line; each line is cut evenly into tiles."""
         nest = self.nest
 
         def block(first: Index, lines: Index) -> None:
@@ -304,8 +307,8 @@ class _Bound:
                     line = step + first
 
                     def tile(row: Index, count: int, tiles: int) -> None:
-                        place = step * pixels.width + row
-                        self._tile(columns, (count, tiles), pixels.at(line, row), pixels, ahead, place, {})
+                        number = step * pixels.width + row
+                        self._tile(columns, (count, tiles), pixels.at(line, row), pixels, ahead, number, {})
 
                     emit_runs_of_tiles(nest.b, nest.kernel, 0, pixels.width, tile)
 
@@ -315,7 +318,7 @@ class _Bound:
         emit_blocks(nest.b, pixels.height, 1, lines, block, nest.options.rows)
 
     def wrapped(self, pixels: Pixels) -> None:
-        """Tiles that run on from line to line."""
+        """Go by tiles that continue from line to line."""
         nest, every = self.nest, pixels.height * pixels.width
         by_blocks, by_tiles = nest.options.shares_of_rows(every)
 
@@ -325,7 +328,7 @@ class _Bound:
         emit_blocks(nest.b, every, nest.kernel.tile.rows, UNBOUNDED, block, by_blocks)
 
     def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: Pixels, share: Partition) -> None:
-        """Multiply a block of pixels that runs on from line to line with a panel, or a share of its tiles."""
+        """Multiply a block of pixels, or a share of its tiles, by a panel; tiles continue from line to line."""
         nest = self.nest
         ahead = nest.product.ahead(columns, rows)
 
@@ -356,21 +359,21 @@ class _Bound:
         self,
         columns: Columns,
         tiles: tuple[int, int],
-        at: tuple[Index, Places],
+        at: tuple[Index, Offsets],
         pixels: Pixels,
-        ahead: Ahead,
+        ahead: PanelPrefetch,
         row: Index,
         wrap: dict[str, Index],
     ) -> None:
         """
-        Call the micro-kernel for `tiles`, (rows of each, how many), whose first pixel lies `at` these offsets, the
-        `row` of those of a panel.
+        Call the micro-kernel for `tiles`, given as (rows of each, number of tiles).
 
-        `wrap` says how it goes on from line to line, where it does.
+        Their first pixel has the offsets `at`, and is number `row` of the pixels that share a panel. `wrap` has the
+        arguments for a tile that continues from line to line.
         """
         product, (rows, together) = self.nest.product, tiles
         column = columns.start + self.column
-        place = Place(*at, pixels.step_in, pixels.step_out, (self.source, self.target))
+        offsets = TileOffsets(*at, pixels.step_in, pixels.step_out, (self.source, self.target))
         line = None if wrap else (pixels.width, together)
         variant = product.variant(columns, rows, self.whole_rows, line)
-        product.call(variant, columns, place, ahead, row, column, count=together, wrap=wrap)
+        product.call(variant, columns, offsets, ahead, row, column, count=together, wrap=wrap)

@@ -1,4 +1,4 @@
-"""What kernels ask of a convolution: read once from its operator or its instruction."""
+"""The form of a convolution for kernels, read once from its operator or instruction."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from glow_mlir.support.symbols import are_numbers
 @dataclass(frozen=True)
 class ConvolutionForm:
     """
-    A convolution `[N, spatial…, C] → [N, spatial…, O]` in `group` groups, with its operands, the shape [O, kernel…, I]
-    of its filter, packed or not, and the lines of whole images where it computes some of them.
+    A convolution `[N, spatial…, C] → [N, spatial…, O]` in `group` groups.
+
+    `plain` is the shape `[O, kernel…, I]` of the filter before packing. `image_lines` is the number of lines of whole
+    images, if the convolution computes only some of them.
     """
 
     input: SSAValue
@@ -44,7 +46,7 @@ class ConvolutionForm:
 
     @staticmethod
     def of(op: ConvOp) -> ConvolutionForm:
-        """The form of a convolution with channels last."""
+        """Return the form of a convolution with channels last."""
         plain, image_lines = op.plain_shape("filter"), op.properties.get("image_lines")
         return ConvolutionForm(
             op.input,
@@ -59,7 +61,7 @@ class ConvolutionForm:
 
     @staticmethod
     def read_by_kernels(op: ConvOp) -> ConvolutionForm | None:
-        """The form of a convolution, channels last, whose input holds its own border; `None` for any other."""
+        """Return the form of a convolution with channels last whose input includes its border; `None` for any other."""
         fits = (
             text(op.layout) == CHANNELS_LAST
             and all(isinstance(sizes_of(value)[-1], int) for value in (op.input, op.result))
@@ -78,23 +80,23 @@ class ConvolutionForm:
 
     @property
     def filters(self) -> int:
-        """How many filters there are, in all groups."""
+        """The number of filters of all groups."""
         return self.plain[0]
 
     @property
     def depth(self) -> int:
-        """Elements of a filter."""
+        """The number of elements of a filter."""
         return math.prod(self.plain[1:])
 
     @property
     def has_dense_pixels(self) -> bool:
-        """Whether the channels of a pixel of the input follow each other."""
+        """Whether the channels of an input pixel are contiguous."""
         return has_unit_stride(self.input)
 
     @cached_property
     def by_channel(self) -> bool:
         """
-        Whether the pixels of a line of the input follow each other, the channels do not, and are read by extra operand.
+        Whether the pixels of an input line are contiguous, but the channels are not, so that each channel is a plane.
         """
         if self.has_dense_pixels:
             return False
@@ -107,14 +109,13 @@ class ConvolutionForm:
 
     @property
     def stride(self) -> int | None:
-        """By how many pixels the filter moves along all axes; `None` where they differ."""
+        """The stride of the filter in pixels along all axes; `None` where strides differ."""
         strides = set(self.window.strides or (1,))
         return strides.pop() if len(strides) == 1 else None
 
     def is_square_in_one_group(self, taps: int) -> bool:
         """
-        Whether it is in one group with accumulators in f32, with filters of `taps` x `taps` and dense pixels, of images
-        whose sizes are numbers.
+        Whether it has one group, f32 accumulators, filters of `taps` x `taps`, dense pixels and images of known sizes.
         """
         known = are_numbers(sizes_of(self.result)[1:])
         accumulators = self.element == f32 or is_half(self.element)
@@ -124,12 +125,12 @@ class ConvolutionForm:
 
     @property
     def outputs(self) -> Shape:
-        """The spatial sizes of the result, the largest that they may be."""
+        """The largest spatial sizes that the result may have."""
         return largest_shape(self.result)[1:-1]
 
     @cached_property
     def shape(self) -> ConvShape:
-        """The sizes, of as many and as large images as there may be, with the pitches of its buffers."""
+        """The sizes for the largest possible images and batch, with the pitches of the buffers."""
         into, out_of = strides_of(self.result), strides_of(self.input)
         return ConvShape(
             outputs=self.outputs,
@@ -149,23 +150,23 @@ class ConvolutionForm:
         )
 
     def shape_at(self, call: KernelCall[ConvOp]) -> ConvShape:
-        """The sizes in a call."""
+        """Return the sizes in a call."""
         batch, *outputs, _ = call.result.extents
         return dataclasses.replace(self.shape, batch=batch, outputs=tuple(outputs))
 
     @cached_property
     def run(self) -> int:
-        """How many elements of the input that are multiplied follow each other."""
+        """The length of a contiguous run of input elements that are multiplied."""
         _, run = self.shape.segments()
         assert isinstance(run, int)
         return run
 
     def dot(self, target: Target) -> DotProduct:
-        """How a machine computes the products."""
+        """Return how a target computes the products."""
         return dot_product(self.input, self.filter, target)
 
     def tile_product(self, target: Target) -> TileProduct | None:
-        """How tile registers compute the products; `None` where they do not."""
+        """Return how tile registers compute the products; `None` where they do not."""
         dot = self.dot(target)
         if tile_instruction(dot, target) is None or self.has_prologue or self.by_channel:
             return None

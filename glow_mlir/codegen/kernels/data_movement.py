@@ -1,4 +1,4 @@
-"""Kernels of data movement that is no copy between two views: backwards, repeated, mirrored, with a border."""
+"""Kernels of data movement that is not a copy between two views: reversed, repeated, mirrored, padded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cuts_of_box(self: Kernel, op: HighOp, target: Target) -> Mapping[str, int]:
 
 @kernel("slice")
 class SliceKernel(Kernel[ops.SliceOp]):
-    """A copy out of a strided part of the source; strides may be negative."""
+    """A copy from a strided part of the source; strides may be negative."""
 
     name = "slice"
     AXES = ("lines",)
@@ -48,9 +48,9 @@ class SliceKernel(Kernel[ops.SliceOp]):
 @kernel("concat")
 class ConcatKernel(Kernel[ops.ConcatOp]):
     """
-    A copy of each part behind the others, where it is known at run time only how long they are.
+    A copy of each part after the previous one, for parts whose sizes are only known at run time.
 
-    A first part that is in the memory of the result is there already.
+    A first part that already lies in the memory of the result is not copied.
     """
 
     name = "concat"
@@ -74,7 +74,7 @@ class ConcatKernel(Kernel[ops.ConcatOp]):
 
 @kernel("expand")
 class ExpandKernel(Kernel[ops.ExpandOp]):
-    """A copy of a source that does not move along the axes where it is repeated."""
+    """A copy of a source with stride 0 along the repeated axes."""
 
     name = "expand"
     AXES = ("lines",)
@@ -89,7 +89,7 @@ class ExpandKernel(Kernel[ops.ExpandOp]):
 
 @kernel("tile")
 class TileKernel(Kernel[ops.TileOp]):
-    """A copy over twice as many axes: the repetitions, in which the source does not move, and its own."""
+    """A copy over twice as many axes: the repetitions, along which the source has stride 0, and its own axes."""
 
     name = "tile"
     AXES = ("lines",)
@@ -108,7 +108,7 @@ class TileKernel(Kernel[ops.TileOp]):
                 shape += [count, size]
                 into += [size * target, target]
                 out_of += [0, step]
-            else:  # How far copies lie apart is known at run time only.
+            else:  # The distance between copies is only known at run time.
                 apart.append((count, size, target))
                 shape.append(size)
                 into.append(target)
@@ -126,7 +126,7 @@ class TileKernel(Kernel[ops.TileOp]):
 
 @dataclass(frozen=True)
 class EvenSteps:
-    """Places along an axis of a target, and the evenly spaced places of the source that go there."""
+    """A run of indices along an axis of the target, and the evenly spaced source indices that are copied there."""
 
     target: Index
     count: Index
@@ -134,16 +134,16 @@ class EvenSteps:
     step: int
 
 
-def runs(places: Sequence[int]) -> list[EvenSteps]:
-    """Split places of a source into evenly spaced runs."""
+def runs(indices: Sequence[int]) -> list[EvenSteps]:
+    """Split source indices into evenly spaced runs."""
     found: list[EvenSteps] = []
     start = 0
-    while start < len(places):
+    while start < len(indices):
         stop = start + 1
-        step = places[stop] - places[start] if stop < len(places) else 1
-        while stop < len(places) and places[stop] - places[stop - 1] == step:
+        step = indices[stop] - indices[start] if stop < len(indices) else 1
+        while stop < len(indices) and indices[stop] - indices[stop - 1] == step:
             stop += 1
-        found.append(EvenSteps(start, stop - start, places[start], step))
+        found.append(EvenSteps(start, stop - start, indices[start], step))
         start = stop
     return found
 
@@ -151,9 +151,9 @@ def runs(places: Sequence[int]) -> list[EvenSteps]:
 @kernel("pad")
 class PadKernel(Kernel[ops.PadOp]):
     """
-    A copy of the interior, and fills or copies of the border, one for each of its boxes.
+    A copy of the interior, and a fill or copy for each box of the border.
 
-    The border is mirrored or repeated in pieces that are evenly spaced in the source, most of them wider than a vector.
+    A mirrored or repeated border is copied in runs that are evenly spaced in the source; most are wider than a vector.
     """
 
     name = "pad"
@@ -165,7 +165,7 @@ class PadKernel(Kernel[ops.PadOp]):
         needed = {"constant": 0, "edge": 0, "reflect": 1, "wrap": 0}[text(op.mode)]
         is_near = text(op.mode) in ("constant", "edge")
         axes = zip(sizes_of(op.input), op.widths(), strict=True)
-        # A border that is wider than the source repeats what it repeats, as often as only numbers tell.
+        # A border that is wider than the source repeats it several times: the number has to be known.
         return all(isinstance(size, int) or is_near or max(width) + needed <= smallest(size) for size, width in axes)
 
     def emit(self, call: KernelCall[ops.PadOp]) -> None:
@@ -193,9 +193,9 @@ class PadKernel(Kernel[ops.PadOp]):
 
 
 def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[EvenSteps]:
-    """The runs of a padded axis; where its size is known at run time only, the border is no wider than that."""
+    """Return the runs of a padded axis; if its size is only known at run time, the border is no wider than it."""
     if isinstance(size, int):
-        return runs(_places(size, width, mode))
+        return runs(_source_indices(size, width, mode))
     before, after = width
     starts: dict[str, tuple[Index, Index, int]] = {
         "edge": (0, size - 1, 0),
@@ -211,10 +211,10 @@ def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[EvenStep
     return [run for run in found if run.count != 0]
 
 
-def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
-    """The place in the source of each place of a padded axis."""
+def _source_indices(size: int, width: tuple[int, int], mode: str) -> list[int]:
+    """Return the source index of each index of a padded axis."""
     pad: Any = np.pad
-    return [int(place) for place in pad(np.arange(size), width, mode=mode)]
+    return [int(index) for index in pad(np.arange(size), width, mode=mode)]
 
 
 def copy_runs(call: KernelCall, box: Sequence[EvenSteps], result: Operand, source: Operand) -> None:
@@ -227,7 +227,7 @@ def copy_runs(call: KernelCall, box: Sequence[EvenSteps], result: Operand, sourc
 
 
 def _border(shape: Extents, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Extents, Extents]]:
-    """Start and shape of boxes that make up the border; none overlap."""
+    """Yield start and shape of the boxes that make up the border; none overlap."""
     for axis, (before, after) in enumerate(widths):
         inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], shape, strict=False)]
         outer = [(0, size) for size in shape[axis + 1 :]]
@@ -235,4 +235,4 @@ def _border(shape: Extents, widths: Sequence[tuple[int, int]]) -> Iterator[tuple
         for start, count in ends:
             if count:
                 parts = [*inner, (start, count), *outer]
-                yield tuple(place for place, _ in parts), tuple(size for _, size in parts)
+                yield tuple(first for first, _ in parts), tuple(size for _, size in parts)

@@ -1,9 +1,9 @@
 """
 Depthwise convolution, one filter per channel: vectors run over channels, a tile is a few pixels of two lines.
 
-One function per kind of tile does all channels of it. For each vector of channels it walks through the input pixels
-that the tile needs, line by line: each is loaded once, and every output of the tile takes its products with it. Two
-lines share what they read of the second cache, which limits most shapes. A multiplier above one is a grouped
+One function per kind of tile computes all channels of a tile. For each vector of channels it goes through the input
+pixels of the tile, line by line: each is loaded once and multiplied for every output of the tile that uses it. Two
+lines share their reads from the L2 cache, whose bandwidth limits most shapes. A depth multiplier above 1 is a grouped
 convolution (`convolution.py`).
 """
 
@@ -23,10 +23,10 @@ from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_clipped
-from glow_mlir.codegen.kernels.convolution import ConvShape, placed
+from glow_mlir.codegen.kernels.convolution import ConvShape, moved
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
-from glow_mlir.codegen.kernels.output_pixels import Places
+from glow_mlir.codegen.kernels.output_pixels import Offsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import ExtraKind
 from glow_mlir.codegen.math.half import loaded_as, to_accumulators
@@ -37,11 +37,11 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class DepthwiseKernel(SharedFunction):
     """
-    Which variant of the tile function.
+    A variant of the tile function.
 
-    A tile is `rows` lines of `pixels` outputs. `extras` counts the two-dimensional slices of the filter, `height` and
-    `width` are the elements of one. Neighbouring outputs read inputs `strides` pixels apart, neighbouring elements
-    of the filter `dilations` pixels. Where `whole`, the channels are a multiple of the vector.
+    A tile is `rows` lines of `pixels` outputs. The filter has `slices` two-dimensional slices of `height` x `width`
+    elements. Neighbouring outputs read inputs `strides` pixels apart, neighbouring filter elements read inputs
+    `dilations` pixels apart. If `whole`, the number of channels is a multiple of the lanes.
     """
 
     dot: DotProduct
@@ -86,7 +86,7 @@ class DepthwiseKernel(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         tile, filter_ = f"{self.rows}x{self.pixels}", f"{self.slices}x{self.height}x{self.width}"
         strides, dilations = ("x".join(map(str, pair)) for pair in (self.strides, self.dilations))
         return f"depthwise.{self.dot.readable}.{tile}.{filter_}.s{strides}.d{dilations}"
@@ -104,7 +104,7 @@ class DepthwiseKernel(SharedFunction):
 
 @dataclass(frozen=True)
 class _Channels:
-    """One vector of channels of every pixel of a tile, from a channel on; those outside `mask` do not exist."""
+    """One vector of channels, from `channel` on, of every pixel of a tile; channels outside `mask` do not exist."""
 
     b: Builder
     kernel: DepthwiseKernel
@@ -133,7 +133,7 @@ class _Channels:
                 self._store(row, pixel, total)
 
     def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
-        """Elements of some type of the channels, as that of the accumulators."""
+        """Load channels, converted to the accumulator type."""
         type_, in_memory = vector(loaded_as(element), self.kernel.lanes), loaded_as(element)
         address = pointer.at(self.channel + offset, in_memory)
         value = address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
@@ -157,14 +157,14 @@ class _Channels:
         return [self._read(first, element, self.given["channels"] * (line * width + x)) for x in range(width)]
 
     def _line(self, source: Value, users: list[tuple[list[Value], list[Value]]]) -> None:
-        """Add the products of an input line to the sums of rows of the tile, each with its line of the filter."""
+        """Add the products of an input line to the rows of the tile that use it, each with its line of the filter."""
         kernel = self.kernel
         takers: dict[int, list[tuple[int, int]]] = {}
         for pixel in range(kernel.pixels):
             for x in range(kernel.width):
                 takers.setdefault(pixel * kernel.strides[1] + x * kernel.dilations[1], []).append((pixel, x))
-        for place, pairs in sorted(takers.items()):
-            value = self._read(source, kernel.dot.left, self.given["input_step"] * place)
+        for position, pairs in sorted(takers.items()):
+            value = self._read(source, kernel.dot.left, self.given["input_step"] * position)
             for accumulators, elements in users:
                 for pixel, x in pairs:
                     accumulators[pixel] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), accumulators[pixel])
@@ -176,12 +176,12 @@ class _Channels:
         if kernel.epilogue is None:
             write_masked(b, total, given["output"].at(offset, kernel.element), self.mask)
             return
-        places: list[Index] = [
+        starts: list[Index] = [
             given[f"extra_line{index}"] * row + given[f"extra_step{index}"] * pixel if kind.moves else 0
             for index, kind in enumerate(kernel.extras)
         ]
         extras = [kind.extra(given[f"extra{index}"]) for index, kind in enumerate(kernel.extras)]
-        offsets = [place if extra.spread else self.channel + place for place, extra in zip(places, extras, strict=True)]
+        offsets = [start if extra.spread else self.channel + start for start, extra in zip(starts, extras, strict=True)]
         steps = [1, *(extra.strides[-1] for extra in extras)]
         kernel.epilogue.store(b, given["output"], extras, [offset, *offsets], steps, total, self.mask)
 
@@ -193,7 +193,7 @@ def emit_depthwise(
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
 
     The weights are `[*kernel, C]` as `layouts.depthwise_filters` has them, the bias has C elements. The rest is as for
-    `emit_conv`. Shares are of the images, and of the first spatial axis of several. Raises `ValueError` for a shape of
+    `emit_conv`. Shares are of the images, and of the first of several spatial axes. Raises `ValueError` for a shape of
     another kind.
     """
     if shape.channels != 1 or shape.filters != 1:
@@ -218,17 +218,17 @@ def emit_depthwise(
         epilogue=operands.epilogue,
         extras=tuple(ExtraKind(extra.element, any(extra.strides[-3:-1]), extra.spread) for extra in extras),
     )
-    # Offsets in the input of the slices of the filter, the first at zero.
+    # The input offset of each slice of the filter; the first is 0.
     arguments: dict[str, Index] = {f"slice{i}": offset for i, offset in enumerate(_slice_offsets(flat)) if i}
-    places = tuple(_planar_extra(extra, shape) for extra in extras)
-    nest = _Nest(b, operands, kernel, flat, places, arguments, lines)
+    flat_extras = tuple(_planar_extra(extra, shape) for extra in extras)
+    nest = _Nest(b, operands, kernel, flat, flat_extras, arguments, lines)
     with b.loop(*images.of(flat.batch)) as image:
-        origin = tuple(image * extra.strides[0] for extra in places)
+        origin = tuple(image * extra.strides[0] for extra in flat_extras)
         nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
 
 
 def _planar(shape: ConvShape) -> ConvShape:
-    """The same convolution with at least two spatial axes."""
+    """Return the same convolution with at least two spatial axes."""
     if len(shape.outputs) > 1:
         return shape
     return dataclasses.replace(
@@ -243,7 +243,7 @@ def _planar(shape: ConvShape) -> ConvShape:
 
 
 def _planar_extra(extra: ExtraOperand, shape: ConvShape) -> ExtraOperand:
-    """A extra operand over the axes of a convolution with at least two of them."""
+    """Return an extra operand over the axes of a convolution with at least two spatial axes."""
     if len(shape.outputs) > 1:
         return extra
     return dataclasses.replace(extra, strides=(extra.strides[0], 0, *extra.strides[1:]))
@@ -251,7 +251,7 @@ def _planar_extra(extra: ExtraOperand, shape: ConvShape) -> ExtraOperand:
 
 @dataclass(frozen=True)
 class _Nest:
-    """What the loops of one convolution share."""
+    """The state shared by the loops of one convolution."""
 
     b: Builder
     operands: ProductOperands
@@ -260,9 +260,9 @@ class _Nest:
     extras: tuple[ExtraOperand, ...]
     arguments: dict[str, Index]
     share: Partition
-    """Which of the steps along the first axis."""
+    """The share of the steps along the first axis."""
 
-    def axis(self, axis: int, source: Index, target: Places) -> None:
+    def axis(self, axis: int, source: Index, target: Offsets) -> None:
         """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
         shape = self.shape
         count = shape.outputs[axis]
@@ -274,29 +274,29 @@ class _Nest:
         with self.b.loop(begin, end) as step:
             self.axis(axis + 1, *self._moved(source, target, step, axis))
 
-    def lines(self, source: Index, target: Places, line: Index, rows: int) -> None:
+    def lines(self, source: Index, target: Offsets, line: Index, rows: int) -> None:
         """Cut some lines into tiles."""
         body = functools.partial(self.tile, *self._moved(source, target, line, -2), rows)
         emit_row_tiles(self.b, 0, self.shape.outputs[-1], self.kernel.pixels, body)
 
-    def _moved(self, source: Index, target: Places, index: Index, axis: int) -> tuple[Index, Places]:
-        """The offsets of a pixel, `index` steps along a spatial axis further."""
+    def _moved(self, source: Index, target: Offsets, index: Index, axis: int) -> tuple[Index, Offsets]:
+        """Move the offsets of a pixel by `index` steps along a spatial axis."""
         shape, axis = self.shape, axis % len(self.shape.outputs)
         step = shape.strides[axis] * shape.input_pitches[axis]
-        return index * step + source, placed(shape, self.extras, target, index, axis)
+        return index * step + source, moved(shape, self.extras, target, index, axis)
 
-    def tile(self, source: Index, target: Places, rows: int, pixel: Index, pixels: int) -> None:
+    def tile(self, source: Index, target: Offsets, rows: int, pixel: Index, pixels: int) -> None:
         """Call the tile function for some pixels of some lines."""
         shape, operands = self.shape, self.operands
-        place, (output, *places) = self._moved(source, target, pixel, -1)
+        start, (output, *offsets) = self._moved(source, target, pixel, -1)
         extras: dict[str, Index] = {}
-        for index, (extra, offset) in enumerate(zip(self.extras, places, strict=True)):
+        for index, (extra, offset) in enumerate(zip(self.extras, offsets, strict=True)):
             extras[f"extra{index}"] = extra.pointer.at(offset, extra.element)
             extras[f"extra_line{index}"], extras[f"extra_step{index}"] = extra.strides[-3:-1]
         dataclasses.replace(self.kernel, rows=rows, pixels=pixels).call(
             self.b,
             output=operands.out.at(output, self.kernel.output_element),
-            input=operands.inp.at(place, self.kernel.dot.memory),
+            input=operands.inp.at(start, self.kernel.dot.memory),
             weights=operands.weights,
             bias=operands.bias_at(0),
             channels=shape.groups,
@@ -310,7 +310,7 @@ class _Nest:
 
 
 def _slice_offsets(shape: ConvShape) -> list[Index]:
-    """Return where each slice of the filter starts in the input, in the order of the weights."""
+    """Return the input offset of each slice of the filter, in the order of the weights."""
     offsets: list[Index] = [0]
     for size, dilation, pitch in zip(shape.kernel[:-2], shape.dilations, shape.input_pitches, strict=False):
         offsets = [offset + pitch * (dilation * index) for offset in offsets for index in range(size)]

@@ -21,7 +21,7 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("determinant")
 class DeterminantKernel(Kernel[DetOp]):
     """
-    Gaussian elimination with row pivots on a copy of each matrix in wide numbers: f32 loses digits to cancellation.
+    Gaussian elimination with row pivoting on a copy of each matrix in wide numbers: f32 loses digits to cancellation.
 
     A column without a pivot makes the determinant 0, and the elimination goes on as if the pivot were 1.
     """
@@ -30,7 +30,7 @@ class DeterminantKernel(Kernel[DetOp]):
     RUN_TIME_SIZES = True
 
     def accepts(self, op: DetOp) -> bool:
-        static(sizes_of(op.input)[-2:])  # Rows and columns are numbers, as those of the copy.
+        static(sizes_of(op.input)[-2:])  # The copy has a fixed size, so that rows and columns have to be known.
         return True
 
     def scratch(self, op: DetOp, target: Target) -> Sequence[Buffer]:
@@ -52,7 +52,7 @@ class DeterminantKernel(Kernel[DetOp]):
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A square matrix of wide numbers in scratch memory: their first parts, then their second ones."""
+    """A square matrix of wide numbers in scratch memory: all first parts, then all second parts."""
 
     call: KernelCall
     pointer: Value
@@ -71,7 +71,7 @@ class _Matrix:
             self._at(part, row, column).store(value)
 
     def copy(self, start: Index) -> None:
-        """Fill the matrix from the one of the operand that starts at an element offset."""
+        """Fill the matrix from the operand's matrix at an element offset."""
         b, source = self.call.b, self.call.one("input")
         row_step, column_step = source.strides[-2:]
         lanes = lanes_for(self.call.target, self.numbers.element, [column_step])
@@ -117,7 +117,7 @@ class _Matrix:
         self._each_vector(swap)
 
     def _subtract(self, row: Value, other: Value, factor: Parts) -> None:
-        """Subtract a multiple of another row; what is left of the pivot's column is not read again."""
+        """Subtract a multiple of another row; the remainders in the pivot's column are not read again."""
         b, numbers = self.call.b, self.numbers
 
         def step(column: Index, width: int) -> None:

@@ -1,4 +1,4 @@
-"""How products are summed: what a micro-kernel does with one step along the depth, by the instructions of a machine."""
+"""How products are summed: one step of a micro-kernel along the depth, with the instructions of a target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import MAX_KEPT, number_of
 
 Parts = Sequence[Value]
-"""What is multiplied of the dot groups of an operand: vectors, one for each instruction that it takes."""
+"""The factors made of the dot groups of an operand: vectors, one per multiply instruction."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class DotProduct:
     Products of elements of the types `left` and `right`, one at a time: both are converted to the type of the
     `accumulators`.
 
-    A *dot group* is what a step takes of a row of the left operand, and of a column of a panel of the right one: some
-    neighbours along the depth, as one scalar. Element types have the signs of the operands.
+    A *dot group* is some neighbours along the depth, loaded as one scalar: a step takes one of a row of the left
+    operand and one of each column of a panel of the right operand. Element types have the signs of the operands.
     """
 
     left: Attribute
@@ -41,20 +41,20 @@ class DotProduct:
 
     @property
     def group(self) -> int:
-        """How many neighbours along the depth a dot group has."""
+        """The number of elements of a dot group."""
         return 1
 
     def lanes(self, target: Target) -> int:
-        """How many accumulators a vector has."""
+        """Return the number of accumulators of a vector."""
         return target.vector_width(self.accumulators)
 
     def tile(self, target: Target) -> Tile:
-        """The tile in which a machine computes them."""
+        """Return the tile in which a target computes them."""
         return tile_for(target, self.accumulators, self.lanes(target))
 
     @property
     def readable(self) -> str:
-        """What functions that compute so are called by."""
+        """The part of function names that describes these products."""
         return str(self.accumulators) if self.left == self.accumulators else f"{self.left}.{self.right}"
 
     @property
@@ -64,74 +64,73 @@ class DotProduct:
 
     @property
     def memory(self) -> Attribute:
-        """The type in which memory has an element of the left operand."""
+        """The type of an element of the left operand in memory."""
         return signless(self.left)
 
     @property
     def left_group(self) -> Attribute:
-        """The type in which a dot group of the left operand is read."""
+        """The type that a dot group of the left operand is loaded as."""
         return loaded_as(self.left)
 
     @property
     def right_group(self) -> Attribute:
-        """The type of which a row of a panel has one for each column."""
+        """The type of a dot group in a row of a panel, one for each column."""
         return loaded_as(self.right)
 
     @property
     def start(self) -> int:
         """
-        What accumulators begin with, as a multiple of the sum of a column; the first row of a panel has it without its
-        sign.
+        The initial value of accumulators, as a multiple of the sum of a column. The first row of a panel stores its
+        absolute value.
         """
         return 0
 
     def interleave(self, run: int) -> Interleave:
-        """The form of panels for a depth that is made of contiguous runs of one length."""
+        """Return the form of panels for a depth of contiguous runs of one length."""
         return Interleave()
 
     def panel_rows(self, depth: Index, run: Index) -> Index:
-        """How many rows of dot groups a panel has for a depth that is made of contiguous runs of one length."""
+        """Return the rows of dot groups of a panel for a depth of contiguous runs of one length."""
         return depth
 
     def dot_groups(self, run: Index) -> tuple[Index, int]:
-        """How many whole dot groups are read of a run, and how many elements are left."""
+        """Return the number of whole dot groups that are read of a run, and of the elements left."""
         return run, 0
 
     def last_group(self, run: Index) -> int | None:
         """
-        Where in a run its last dot group begins, if that has elements in common with the one before, so that it is
-        whole.
+        Return the start of the last dot group of a run, if it overlaps the one before so as to be whole; else `None`.
         """
         return None
 
     def has_vectors_of(self, lanes: int) -> bool:
-        """Whether there are vectors of so many accumulators."""
+        """Whether there are vectors of `lanes` accumulators."""
         return True
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
-        """A dot group of the left operand, or the first elements of one; what is not there stands for any number."""
+        """Load a dot group of the left operand, or its first `count` elements; the others are unspecified."""
         dot_group = address.load(self.left_group)
         return dot_group if is_half(self.left) else to_accumulators(b, dot_group, self.left, self.accumulators)
 
     def spread(self, b: Builder, dot_group: Value, lanes: int) -> Parts:
-        """A dot group of the left operand for each of `lanes` accumulators."""
+        """Broadcast a dot group of the left operand to `lanes` accumulators."""
         spread = b.splat(dot_group, lanes)
-        # One conversion of a vector costs less than that of a scalar and its way there.
+        # Converting a vector costs less than converting a scalar and moving it to a vector register.
         return (to_accumulators(b, spread, self.left, self.accumulators) if is_half(self.left) else spread,)
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
-        """A dot group of each of `lanes` columns of a panel, aligned to a whole vector of them."""
+        """Load a dot group of each of `lanes` columns of a panel, aligned to the whole vector."""
         type_ = vector(self.right_group, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
         return (to_accumulators(b, loaded, self.right, self.accumulators),)
 
     @property
     def widened(self) -> DotProduct | None:
-        """The same products of panels that hold the parts of dot groups, where it takes instructions to make these."""
+        """The same products for panels of widened dot groups, if widening takes instructions; else `None`."""
         return None
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
-        """Sums with the products of what `spread` and `columns` gave added."""
+        """Add the products of the results of `spread` and `columns` to accumulators."""
         (x,), (y,) = left, right
         return b.fma(x, y, total) if is_float(self.accumulators) else total + x * y
 
@@ -140,10 +139,10 @@ class DotProduct:
 class DotInstruction:
     """
     An instruction that adds the products of a dot group to each lane: of bytes to i32, without rounding or saturation,
-    or of bf16 to f32. A dot group has as many bits as a lane, 32.
+    or of bf16 to f32. A dot group has 32 bits, as a lane.
 
-    It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
-    the types of accumulators and elements, or the width, in its place. The right bytes are signed.
+    It exists on targets with all `features`, in vectors of `widths` bits. `intrinsic` is the name of the LLVM
+    intrinsic, with placeholders for the width or the types of accumulators and elements. The right bytes are signed.
     """
 
     name: str
@@ -160,42 +159,42 @@ class DotInstruction:
 
     @property
     def group(self) -> int:
-        """How many elements a dot group has."""
+        """The number of elements of a dot group."""
         return DOT_GROUP_BITS // bit_width(self.element)
 
     def lanes(self, target: Target) -> int:
-        """How many accumulators a vector has."""
+        """Return the number of accumulators of a vector."""
         return max(1, target.vector_bits // DOT_GROUP_BITS)
 
     def columns(self, lanes: int) -> Attribute:
-        """The type in which the dot groups of some columns are read."""
+        """Return the type that the dot groups of `lanes` columns are loaded as."""
         return vector(i32, lanes)
 
     def spread(self, b: Builder, dot_group: Value, lanes: int, flipped: bool) -> Value:
-        """A dot group for each lane, with the sign of its bytes changed where it is `flipped`."""
+        """Broadcast a dot group to each lane; if `flipped`, change the sign bits of its bytes."""
         dot_groups = b.splat(dot_group, lanes)
         return b.xor(dot_groups, _SIGN_BITS) if flipped else dot_groups
 
-    def is_there(self, target: Target) -> bool:
-        """Whether a machine has it in its vectors."""
+    def is_available(self, target: Target) -> bool:
+        """Whether a target has it for its vectors."""
         return self.features <= target.enabled and target.vector_bits in self.widths
 
     def multiplies(self, left: Attribute, right: Attribute) -> bool:
-        """Whether it multiplies elements of these types, if need be shifted to the other sign."""
+        """Whether it multiplies elements of these types, if necessary shifted to the other signedness."""
         return signless(left) == self.element == right
 
     def start(self, left: Attribute) -> int:
-        """What accumulators begin with for left elements of a type, as a multiple of the sums of the right ones."""
+        """Return the initial value of accumulators for a left type, as a multiple of the sum of the right elements."""
         if is_float(left) or is_unsigned(left) != self.is_left_signed:
             return 0
         return 128 if self.is_left_signed else -128
 
     def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
-        """What is multiplied of some dot groups."""
+        """Return the factors made of dot groups."""
         return (b.bitcast(dot_groups, self.element),)
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
-        """The accumulators with products added."""
+        """Return the accumulators with the products added."""
         types = [_type_in_names(value) for value in (total, *left)]
         name = self.intrinsic.format(bits=DOT_GROUP_BITS * total.lanes, types=".".join(types))
         return b.intrinsic(name, (total, *left, *right), total.type)
@@ -204,7 +203,7 @@ class DotInstruction:
 @dataclass(frozen=True)
 class WordInstruction(DotInstruction):
     """
-    An instruction that adds two products of words, for the bytes of even and odd places: exact, and of any left sign.
+    An instruction that adds two products of words, used for the even and the odd bytes: exact for any left signedness.
     """
 
     def start(self, left: Attribute) -> int:
@@ -224,7 +223,7 @@ class WordInstruction(DotInstruction):
 
 @dataclass(frozen=True)
 class ScalarWordInstruction(WordInstruction):
-    """Such an instruction for one lane, in a register of the core: Arm's DSP extension."""
+    """Such an instruction for one lane in a general-purpose register: Arm's DSP extension."""
 
     def parts(self, b: Builder, dot_groups: Value, signed: bool) -> Parts:
         widen = f"llvm.arm.{'s' if signed else 'u'}xtb16"
@@ -240,7 +239,7 @@ class ScalarWordInstruction(WordInstruction):
 @dataclass(frozen=True)
 class ReducingInstruction(DotInstruction):
     """
-    An instruction that adds all products of two vectors along the depth to one sum, in a register of the core: Helium.
+    An instruction that adds all products of two vectors along the depth to one general-purpose register: Helium.
 
     A dot group is a vector of 16 bytes.
     """
@@ -266,13 +265,13 @@ class ReducingInstruction(DotInstruction):
         return (dot_groups,)
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
-        # Operands have signs, products are added, elements are in their order.
+        # Flags: signed operands, products are added, elements in order.
         flags = [b.constant(0, i32)] * 3
         return b.intrinsic(self.intrinsic, (*flags, total, *left, *right), total.type)
 
 
 def _type_in_names(value: Value) -> str:
-    """The type of a vector as the names of intrinsics have it."""
+    """Return the type of a vector as in the names of intrinsics."""
     kind = "bf" if value.info.element == bf16 else "f" if value.info.is_float else "i"
     return f"v{value.lanes}{kind}{value.info.bits}"
 
@@ -299,19 +298,19 @@ DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     ),
     DotInstruction("bfdot", frozenset({"bf16"}), (64, 128), _ARM.format(name="bfdot"), element=bf16),
 )
-"""The instructions that there are on some machine; an entry adds one."""
+"""All dot-product instructions; an entry adds one."""
 
 _SIGN_BITS = 0x80808080
-"""The bits that make signed bytes unsigned ones, 128 larger, and the reverse."""
+"""The bits whose change turns signed bytes into unsigned ones, 128 larger, and the reverse."""
 
 
 @dataclass(frozen=True)
 class DotGroupProduct(DotProduct):
     """
-    Products of narrow elements, those of a dot group at a time, by an instruction.
+    Products of narrow elements, a dot group at a time, by an instruction.
 
-    Where that reads left bytes with the other sign, they are shifted by 128, for which the accumulators make up at
-    their start.
+    If the instruction reads left bytes with the other signedness, they are shifted by 128. The initial accumulators
+    compensate for this.
     """
 
     instruction: DotInstruction
@@ -343,17 +342,17 @@ class DotGroupProduct(DotProduct):
         return Interleave(self.group, run, abs(self.start))
 
     def panel_rows(self, depth: Index, run: Index) -> Index:
-        assert isinstance(depth, int), "cells are of runs of known length"
-        assert isinstance(run, int), "cells are of runs of known length"
+        assert isinstance(depth, int), "dot groups need runs of known length"
+        assert isinstance(run, int), "dot groups need runs of known length"
         return depth // max(1, run) * -(-run // self.group) + (self.start != 0)
 
     def dot_groups(self, run: Index) -> tuple[Index, int]:
-        assert isinstance(run, int), "cells are of runs of known length"
+        assert isinstance(run, int), "dot groups need runs of known length"
         whole, rest = divmod(run, self.group)
         return (whole, rest) if self.last_group(run) is None else (whole + 1, 0)
 
     def last_group(self, run: Index) -> int | None:
-        assert isinstance(run, int), "cells are of runs of known length"
+        assert isinstance(run, int), "dot groups need runs of known length"
         return run - self.group if self.interleave(run).shared(run) else None
 
     def has_vectors_of(self, lanes: int) -> bool:
@@ -391,7 +390,7 @@ class DotGroupProduct(DotProduct):
 @dataclass(frozen=True)
 class WidenedProduct(DotGroupProduct):
     """
-    Such products in registers of the core, of panels whose dot groups are two words for the two parts of four bytes.
+    Such products in general-purpose registers, for panels whose dot groups are widened from four bytes to two words.
     """
 
     @property
@@ -404,7 +403,7 @@ class WidenedProduct(DotGroupProduct):
 
 def multiplies(op: Operation, *factors: SSAValue) -> bool:
     """
-    Whether there are the products of an operator: of integers and floats, those of 16 bits where it gives accumulators.
+    Whether kernels compute an operator's products: of integers and floats; of 16-bit floats if it returns accumulators.
     """
     elements = [element_of(factor) for factor in factors]
     accumulators = op.properties.get("to") is not None
@@ -415,10 +414,10 @@ def multiplies(op: Operation, *factors: SSAValue) -> bool:
 
 def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     """
-    How a machine computes products of the elements of two operands.
+    Return how a target computes products of the elements of two operands.
 
-    A packed right operand may have any type before `verify-selected` has compared it: one that does not fit the left
-    operand counts as of its type.
+    Before `verify-selected` has checked it, a packed right operand may have any type: one that does not fit the left
+    operand is treated as if it had the left type.
     """
     first, second = element_of(left), element_of(right)
     key = number_of(first), number_of(second), number_of(target)
@@ -430,35 +429,35 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
 
 
 _DOT_PRODUCTS: dict[tuple[int, int, int], DotProduct] = {}
-"""Two element types and a target → how it computes products of them."""
+"""Two element types and a target → how the target computes their products."""
 
 
 def _dot_product(first: Attribute, second: Attribute, target: Target) -> DotProduct:
-    """How a machine computes products of elements of two types."""
+    """Return how a target computes products of elements of two types."""
     fits = is_integer(first) and is_integer(second) and byte_width(first) == byte_width(second) < 4
     signature = ProductSignature.of_elements(first, second if fits else first)
     types = signature.left, signature.right, signless(signature.accumulator)
     ways = [
         DotGroupProduct(*types, instruction)
         for instruction in DOT_INSTRUCTIONS
-        if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target)
+        if instruction.multiplies(signature.left, signature.right) and instruction.is_available(target)
     ]
-    # One that needs no start, where there is one as fast.
+    # Prefer one that needs no initial value among those that are as fast.
     alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
     return min(alike, key=lambda way: way.start != 0, default=DotProduct(*types))
 
 
 def dot_group_product(right: Attribute, interleave: Interleave, target: Target) -> DotGroupProduct:
     """
-    Products that read right elements of a type in an interleaved form, with some left operand.
+    Return the products that read right elements of a type in an interleaved form, with any left operand.
 
-    Raises `LookupError` where a machine has none.
+    Raises `LookupError` if the target has none.
     """
     lefts = (right, i8, ui8)
     for instruction in DOT_INSTRUCTIONS:
         for left in lefts if is_integer(right) else (right,):
             signature = ProductSignature.of_elements(left, right)
-            if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target):
+            if instruction.multiplies(signature.left, signature.right) and instruction.is_available(target):
                 found = DotGroupProduct(signature.left, signature.right, signless(signature.accumulator), instruction)
                 if found.interleave(interleave.run) == interleave:
                     return found
@@ -466,9 +465,9 @@ def dot_group_product(right: Attribute, interleave: Interleave, target: Target) 
 
 
 def multiply_adds(element: Attribute) -> DotProduct:
-    """Products of one type, summed in it."""
+    """Return products of one type, accumulated in that type."""
     return DotProduct(element, element, element)
 
 
 MULTIPLY_ADDS_F32 = multiply_adds(f32)
-"""Products of f32."""
+"""Products of f32, accumulated in f32."""

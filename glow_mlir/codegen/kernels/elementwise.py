@@ -32,17 +32,17 @@ from glow_mlir.dialects.target import Target
 
 REGISTERS_A_VECTOR = 4
 """
-How many registers of the target there are to be for each vector of a function whose operations wait for each other.
+The registers that each vector of a function needs, if its operations form a dependency chain.
 
-The values of a polynomial take two or three, its coefficients come from memory once registers are short.
+The values of a polynomial take two or three; its coefficients are loaded from memory once registers are short.
 """
 
 REGISTERS_AN_ANGLE = 16
-"""How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
+"""The registers that each vector of a trigonometric function needs: it is computed in f64, in two vectors."""
 
 
 MAX_ACCEPTED = 1 << 10
-"""Of how many different operators it is kept whether their bodies can be emitted."""
+"""The capacity of `_ACCEPTED`."""
 
 _ACCEPTED: dict[object, bool] = {}
 """Kind, types and properties of an operator → whether its body can be emitted."""
@@ -50,7 +50,7 @@ _ACCEPTED: dict[object, bool] = {}
 
 @kernel("stack")
 class StackKernel(Kernel[StackOp | Elementwise]):
-    """One vectorised loop nest for a whole stack; the vectors of a chain stay in registers."""
+    """One vectorized loop nest for a whole stack; intermediate vectors stay in registers."""
 
     name = "stack"
     AXES = ("lines",)
@@ -106,7 +106,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
         return {"lines": nest_steps(extents, math.prod(self._lanes(op, strides, target)))}
 
     def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> tuple[int, int]:
-        """How many elements a vector has, and how many vectors are computed at once."""
+        """Return the number of elements of a vector, and the number of vectors computed at once."""
         elements: list[Attribute] = [element_of(value) for value in op.operands]
         widest_type = integer_of_width(widest(op.block, elements))
         lanes, chains = lanes_for(target, widest_type, [s[-1] for s in strides]), count_chains(op.block)
@@ -125,7 +125,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
 
 @kernel("copy")
 class CopyKernel(Kernel[CopyOp]):
-    """A copy between two buffers of one shape, with any strides."""
+    """A copy between two buffers of the same shape, with any strides."""
 
     name = "copy"
     AXES = ("lines",)
@@ -142,7 +142,7 @@ class CopyKernel(Kernel[CopyOp]):
 
 @kernel("fill")
 class FillKernel(Kernel[FillOp | SplatOp]):
-    """Stores of one value to one buffer or several."""
+    """Stores of one value to one or more buffers."""
 
     name = "fill"
     AXES = ("lines",)

@@ -1,4 +1,4 @@
-"""The kernel of sums of rows of tables that segments of indices select."""
+"""The kernel of sums of table rows selected by segments of indices."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 _PART_BYTES = 4
-"""Bytes of scale and of offset in a fused row."""
+"""The size of the scale, and of the offset, in a fused row in bytes."""
 
 
 @kernel("sparse-lengths-sum")
 class SparseLengthsSumKernel(Kernel[SparseLengthsSumOp]):
     """
-    One segment after the other: some columns of the sum are in registers while its rows go by.
+    A loop over segments: columns of the sum stay in registers while the rows of a segment are added.
 
-    A part of the work begins with the sum of the lengths of the segments in front of it.
+    A task begins by adding up the lengths of the segments before it.
     """
 
     name = "sparse-lengths-sum"
@@ -55,7 +55,7 @@ class SparseLengthsSumKernel(Kernel[SparseLengthsSumOp]):
 
 @dataclass(frozen=True)
 class _Segments:
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
     call: KernelCall[SparseLengthsSumOp]
 
@@ -64,7 +64,7 @@ class _Segments:
         return self.call.b.index(read_index(self.call.b, segments, self.call.b.index(number) * segments.strides[0]))
 
     def first(self, begin: Index) -> Value:
-        """Where the segment number `begin` starts, as far as lengths say so."""
+        """Return the start of segment `begin` if segments are given by lengths, else 0."""
         b = self.call.b
         if text(self.call.op.bounds) != "lengths":
             return b.index(0)
@@ -73,7 +73,7 @@ class _Segments:
         return loop.results[0]
 
     def bounds_of(self, number: Value, reached: Value) -> tuple[Value, Value]:
-        """Where a segment starts and stops; with one out of range the instruction fails, and it is empty."""
+        """Return start and stop of a segment; if one is out of range, the instruction fails, and both are 0."""
         call, b, count = self.call, self.call.b, self.call.one("indices").extents[0]
         if text(self.call.op.bounds) == "lengths":
             start, stop = reached, reached + self._bound(number)
@@ -88,7 +88,7 @@ class _Segments:
         return b.select(fits, start, 0), b.select(fits, stop, 0)
 
     def add(self, segment: Value, start: Value, stop: Value) -> None:
-        """The sum of the rows of one segment."""
+        """Compute the sum of the rows of one segment."""
         call, b, data, result = self.call, self.call.b, self.call.one("data"), self.call.result
         type_ = computed(result.element)
         moves = data.strides[1], result.strides[1]
@@ -104,12 +104,12 @@ class _Segments:
         vector_loop(b, result.extents[1], width, columns)
 
     def _row(self, position: Value) -> Value:
-        """Which row the index at a position selects."""
+        """Return the row that the index at a position selects."""
         call, b, indices = self.call, self.call.b, self.call.one("indices")
         return checked(call, read_index(b, indices, position * indices.strides[0]), call.one("data").extents[0], False)
 
     def _plus(self, total: Value, row: Value, column: Index, position: Value, type_: Attribute) -> Value:
-        """The sum with some columns of one more row."""
+        """Return the sum with columns of one more row added."""
         call, b, data = self.call, self.call.b, self.call.one("data")
         offset = row * data.strides[0] + column * data.strides[1]
         weights = call.maybe("weights")
@@ -119,11 +119,11 @@ class _Segments:
             x = load(b, data, offset, data.strides[1], total.lanes)
             return total + x if weight is None else b.fma(x, weight, total)
         scale, shift = parts if weight is None else (part * weight for part in parts)
-        code = data.pointer.at(offset, i8).load(vector(i8, total.lanes))
-        return b.fma(b.cast(b.cast(code, i32, signed=False), type_), scale, total + shift)
+        quantized = data.pointer.at(offset, i8).load(vector(i8, total.lanes))
+        return b.fma(b.cast(b.cast(quantized, i32, signed=False), type_), scale, total + shift)
 
     def _scale_and_offset(self, row: Value, type_: Attribute) -> Sequence[Value] | None:
-        """What makes numbers of the codes of a row; `None` where they are numbers."""
+        """Load scale and offset that dequantize a row; `None` if rows are not quantized."""
         data, scales, offsets = self.call.one("data"), self.call.maybe("scales"), self.call.maybe("offsets")
         if scales is not None and offsets is not None:
             return [self._number(operand, row, type_) for operand in (scales, offsets)]

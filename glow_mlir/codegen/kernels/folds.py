@@ -1,4 +1,4 @@
-"""How machine code folds elements: the values that it carries, and how these take in an element or meet others."""
+"""How machine code folds elements: the carried values, and how they take in elements or are joined."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Fold(ABC):
-    """A way to fold."""
+    """A way to fold elements."""
 
     @abstractmethod
     def initial(self, element: Attribute) -> list[tuple[float, Attribute]]:
-        """What the values that it carries start from, and their element types."""
+        """Return the initial carried values and their element types."""
 
     @abstractmethod
     def take(self, b: Builder, before: Sequence[Value], element: Sequence[Value], index: Value | None) -> list[Value]:
-        """The values with an element more, or with the product of two, which has that index."""
+        """Take in an element, or the product of two; `index` is its index. Return the new values."""
 
     @abstractmethod
     def join(self, b: Builder, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
-        """The values of two parts together."""
+        """Join the values of two parts."""
 
     def result(self, b: Builder, values: Sequence[Value], may_be_empty: bool) -> Value:
-        """The result of the fold, of elements that there may be none of."""
+        """Return the result of the fold; there may have been no elements if `may_be_empty`."""
         return values[-1]
 
 
@@ -43,7 +43,7 @@ class Combined(Fold):
     fold: folds.Fold
 
     def combine(self, b: Builder, x: Value, y: Value) -> Value:
-        """Two values together."""
+        """Combine two values."""
         op = self.fold.combination(x.info.element)
         return EMITTERS[type(op)](b, op, [x, y])
 
@@ -61,7 +61,7 @@ class Combined(Fold):
 
 @dataclass(frozen=True)
 class Position(Fold):
-    """The index of an extreme: the best element so far is carried, and its index, which is -1 in front of all."""
+    """The index of an extreme: carries the best element so far and its index, which is -1 at the start."""
 
     predicate: str
     """The comparison by which an element is better than another one."""
@@ -71,17 +71,17 @@ class Position(Fold):
         return [(0, element), (-1, index_type(element))]
 
     def _is_better(self, b: Builder, x: Value, y: Value) -> Value:
-        """Whether x goes before y: NaN goes before each number."""
+        """Whether x is better than y; NaN is better than any number."""
         found = b.compare(self.predicate, x, y)
         return found & b.compare("ord", y, y) if is_float(x.info.element) else found
 
     def take(self, b: Builder, before: Sequence[Value], element: Sequence[Value], index: Value | None) -> list[Value]:
-        (best, place), (x,) = before, element
+        (best, position), (x,) = before, element
         assert index is not None
         replaces = ~self._is_better(b, best, x) if self.is_last else self._is_better(b, x, best)
-        # The first element always replaces what the fold starts from, which may be better than it.
-        replaces = replaces | (place < 0)
-        return [b.select(replaces, x, best), b.select(replaces, index, place)]
+        # The first element always replaces the initial value, which may be better.
+        replaces = replaces | (position < 0)
+        return [b.select(replaces, x, best), b.select(replaces, index, position)]
 
     def join(self, b: Builder, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
         after, before = self._is_better(b, y[0], x[0]), self._is_better(b, x[0], y[0])
@@ -90,12 +90,12 @@ class Position(Fold):
         return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
 
     def result(self, b: Builder, values: Sequence[Value], may_be_empty: bool) -> Value:
-        (_, place) = values
-        return b.select(place < 0, 0, place) if may_be_empty else place
+        (_, position) = values
+        return b.select(position < 0, 0, position) if may_be_empty else position
 
 
 def fold_for(word: str, element: Attribute) -> Fold:
-    """How machine code folds elements of a type in a way."""
+    """Return how machine code folds elements of a type in the way that `word` names."""
     if word not in POSITION_FOLDS:
         return Combined(folds.known_fold(word, element))
     extreme, is_last = POSITION_FOLDS[word]
@@ -104,5 +104,5 @@ def fold_for(word: str, element: Attribute) -> Fold:
 
 
 def combined(name: str, element: Attribute) -> Combined:
-    """The fold of a name, of values that are read as elements of a type."""
+    """Return the named fold of values that are loaded as elements of a type."""
     return Combined(folds.fold_of(name, element))

@@ -3,8 +3,8 @@ Matrix product: thin nests of loops around the shared micro-kernel.
 
     for each block of rows { for each panel of columns { for each tile of rows: one micro-kernel } }
 
-The input is read in place and the whole sum is done at once: packing the input or cutting K did not pay up to
-K = 3072. Extents are numbers of Python or values; numbers give better tiles.
+The input is read in place and K is not cut: packing the input or cutting K did not pay up to K = 3072. Extents are
+Python numbers or values; numbers give better tiles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
-from glow_mlir.codegen.kernels.product import Place, Product
+from glow_mlir.codegen.kernels.product import Product, TileOffsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct
@@ -43,7 +43,7 @@ def emit_panels(
     """
     Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]` of dot groups of type `element`.
 
-    The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels.
+    The last panel may have fewer columns; it then uses only the vectors that they need. Shares divide the panels.
     """
     panel = tile.panel
 
@@ -67,27 +67,27 @@ def emit_panels(
 
 
 def emit_row_tiles(
-    b: Builder, start: Index, count: Index, most: int, body: Callable[[Index, int], None], share: Partition = ALL
+    b: Builder, start: Index, count: Index, max_rows: int, body: Callable[[Index, int], None], share: Partition = ALL
 ) -> None:
     """
-    Run `body(first row, rows)` for tiles that cover `count` rows from `start`; the second is a number of Python.
+    Run `body(first row, rows)` for tiles that cover `count` rows from `start`; `rows` is a Python number.
 
-    The count is cut evenly: where Python does not know it, the height of the tiles is dispatched on, and a share is one
-    of the tiles.
+    Rows are divided evenly. If their number is only known at run time, code for each height of tiles is emitted and
+    selected at run time, and shares divide the tiles.
     """
     if isinstance(count, int):
-        for pieces, rows in balanced(count, most):
+        for pieces, rows in balanced(count, max_rows):
             with b.loop(0, pieces) as piece:
                 body(piece * rows + start, rows)
             start = start + pieces * rows
         return
-    pieces = (count + (most - 1)) // most
+    pieces = (count + (max_rows - 1)) // max_rows
     height = count // b.max(pieces, 1)
     higher = count - height * pieces
     begin, end = share.of(pieces)
-    for rows in range(1, most + 1):
+    for rows in range(1, max_rows + 1):
         with b.when(height.eq(rows)):
-            if rows < most:
+            if rows < max_rows:
                 with b.loop(begin, higher if share.is_all else b.min(higher, end)) as piece:
                     body(piece * (rows + 1) + start, rows + 1)
             with b.loop(higher if share.is_all else b.max(higher, begin), end) as piece:
@@ -103,10 +103,10 @@ def emit_runs_of_tiles(
     share: Partition = ALL,
 ) -> None:
     """
-    Run `body(first row, rows, tiles)` for tiles of a kernel that cover `count` rows from `start`: one after another, or
-    all of one height together where its function goes through them.
+    Run `body(first row, rows, tiles)` for tiles of a kernel that cover `count` rows from `start`: for one tile at a
+    time, or for all tiles of one height if the kernel's function loops over them.
 
-    A share is one of the tiles where Python does not know the number of rows.
+    If the number of rows is only known at run time, shares divide the tiles.
     """
     if not kernel.loops(b.target, count):
         emit_row_tiles(b, start, count, kernel.tile.rows, lambda row, rows: body(row, rows, 1), share)
@@ -121,10 +121,10 @@ def emit_blocks(
     b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Partition = ALL
 ) -> None:
     """
-    Run `body(first row, rows)` for blocks of about `block` rows, and at most so many where Python does not know them.
+    Run `body(first row, rows)` for blocks of about `block` rows, and at most that if `rows` is known at run time only.
 
-    A share is one of the blocks, of which each share has as many as the others; of the tiles where Python does not know
-    how many rows there are.
+    Shares divide the blocks, and each has the same number of blocks. If the number of rows is only known at run time,
+    shares divide the tiles instead.
     """
     if share.is_all and (block >= UNBOUNDED if not isinstance(rows, int) else rows <= block):
         body(0, rows)
@@ -137,18 +137,18 @@ def emit_blocks(
         return
     if not isinstance(rows, int):
         unit = tile_rows if block >= tile_rows else 1
-        most = block // unit * unit
-        pieces = b.max((rows + (most - 1)) // most, 1)
+        limit = block // unit * unit
+        pieces = b.max((rows + (limit - 1)) // limit, 1)
         even = b.max(((rows + (pieces - 1)) // pieces + (unit - 1)) // unit * unit, 1)
         with b.loop(0, rows, even) as first:
             body(first, b.min(rows - first, even))
         return
     if not share.is_all:
-        # Blocks of whole tiles would come out uneven; what is left of a tile costs less.
+        # Blocks of whole tiles would be uneven; a partial tile costs less.
         count = share.parts * -(-rows // (share.parts * block))
         tile_rows, block = 1, -(-rows // count)
     start = number = 0
-    # Whole tiles in every block but perhaps the last kind, so that tiles stay full.
+    # Blocks consist of whole tiles, except perhaps the last, so that tiles stay full.
     cuts = balanced(-(-rows // tile_rows), max(1, block // tile_rows))
     total = sum(pieces for pieces, _ in cuts)
     for pieces, tiles in cuts:
@@ -166,10 +166,10 @@ def emit_blocks(
 
 def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Target) -> tuple[str, int]:
     """
-    Whether to cut a product along its `rows` or its `columns`, and how many steps there are.
+    Choose whether to cut a product along its `rows` or `columns`; return the axis and the number of steps.
 
-    The larger operand is cut, since each thread reads all of the other; unless its steps do not come out even, and
-    those of the other are better.
+    The larger operand is cut, since each thread reads all of the other one; unless its steps are uneven among the
+    threads, and the steps of the other operand are less so.
     """
     costs, threads = kernel_costs(target), target.policy.threads
     steps = {"rows": row_steps, "columns": -(-columns // tile.panel)}
@@ -181,14 +181,14 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Tar
 
 
 TILE_PRODUCTS = "tile_products"
-"""The name among the tiles of an instruction of the decision that tile registers compute its products."""
+"""The key in the `tiles` of an instruction that tells whether tile registers compute its products."""
 
 
 @dataclass(frozen=True)
 class GemmOptions:
     """
-    Choices that do not change the result: the tile (by default that of the target), rows of a block, prefetching; and
-    what of the result to compute.
+    Choices that do not change the result: the tile (by default the target's), rows of a block, prefetching; and the
+    part of the result to compute.
     """
 
     tile: Tile | None = None
@@ -197,18 +197,18 @@ class GemmOptions:
     tile_products: bool = False
     """Whether tile registers compute the products."""
     whole_rows: int | None = None
-    """Of how many rows the product is a block."""
+    """The rows of the whole product, if this one is a block of it."""
     rows: Partition = ALL
     columns: Partition = ALL
     images: Partition = ALL
     wants: Callable[[Index, int], Value] | None = None
-    """First row, number of rows → whether any of them is looked at; `None` where all are."""
+    """First row, number of rows → whether any of them is used; `None` if all are."""
 
     @staticmethod
     def of(
         tiles: Mapping[str, int], rows: Partition = ALL, columns: Partition = ALL, images: Partition = ALL
     ) -> GemmOptions:
-        """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
+        """Return the choices of an instruction, see `product_tiles`; by default one block without prefetching."""
         block, prefetch = tiles.get("rows", UNBOUNDED), bool(tiles.get("prefetch", 0))
         by_tiles = bool(tiles.get(TILE_PRODUCTS, 0))
         return GemmOptions(
@@ -217,23 +217,24 @@ class GemmOptions:
 
     def shares_of_rows(self, count: Index) -> tuple[Partition, Partition]:
         """
-        Of which blocks of rows, and of which tiles of each, the products are.
+        Return the share of the blocks of rows, and the share of the tiles of each block.
 
-        Where Python does not know the number of rows, the height of a tile decides how its accumulators are taken: the
-        parts have the tiles that there are without them.
+        If the number of rows is only known at run time, the height of a tile affects the order of its sums. Shares then
+        divide the tiles, so that the tiles are the same for any number of threads.
         """
         return (self.rows, ALL) if isinstance(count, int) else (ALL, self.rows)
 
 
 def product_tiles(
-    target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int, fewest: int | None = None
+    target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int, min_rows: int | None = None
 ) -> list[dict[str, int]]:
     """
     The `rows` of a block and whether to `prefetch` the next panel, for a product with rows `row_step` elements apart.
 
-    The first is a guess by the sizes: several blocks where left operand and weights together exceed the cache, but not
-    weights alone; fetching ahead for few rows, and weights that the cache cannot hold. Others are blocks of half, twice
-    and four times as many rows. There are `fewest` rows or more where run time decides, and `rows` at most.
+    The first is a guess from the sizes: several blocks if the left operand and the weights together exceed the cache,
+    but not the weights alone; prefetching for few rows, and weights that exceed the cache. The others are blocks of
+    half, twice and four times as many rows. A number of rows that is only known at run time is between `min_rows` and
+    `rows`.
     """
     tile, costs = dot.tile(target), kernel_costs(target)
     if rows <= tile.rows:
@@ -242,7 +243,7 @@ def product_tiles(
     weights = columns * depth
     guess = {
         "rows": min(rows, costs.block_rows) if weights <= half < rows * row_step else rows,
-        "prefetch": int((rows if fewest is None else fewest) <= costs.prefetched_rows and weights > half),
+        "prefetch": int((rows if min_rows is None else min_rows) <= costs.prefetched_rows and weights > half),
     }
     blocks = (costs.block_rows // 2, *(costs.block_rows << step for step in range(3)))
     others = [{**guess, "rows": block} for block in (rows, *blocks) if block == rows or 2 * block <= rows]
@@ -250,7 +251,7 @@ def product_tiles(
 
 
 def product_choices(has_tile_products: bool) -> dict[str, Choice]:
-    """What the tiles of a product may be: blocks of any number of rows; where it can, by tile registers."""
+    """Return the choices for the `tiles` of a product: blocks of any number of rows; tile registers where possible."""
     found = {"rows": Choice(range(1, UNBOUNDED + 1)), "prefetch": Choice(YES_OR_NO)}
     return {**found, TILE_PRODUCTS: Choice(YES_OR_NO)} if has_tile_products else found
 
@@ -268,7 +269,7 @@ def emit_gemm(
     options: GemmOptions | None = None,
 ) -> None:
     """
-    Emit `C = A * B + bias`, with the epilogue applied to each element; its extra operands are over `[m, n]`.
+    Emit `C = A * B + bias`, with the epilogue applied to each element; the axes of its extra operands are `[m, n]`.
 
     A is `[m, k]` with rows `lda` elements apart, C `[m, n]` with rows `ldc` apart; the weights are
     `[ceil(n / panel), k, panel]` as `layouts.matrix_panels` has them. With `accumulate` the product is added to C, and
@@ -294,9 +295,9 @@ def emit_gemm(
 
             def one(row: Index, count: int, tiles: int) -> None:
                 target = tuple(row * step for step in steps)
-                place = Place(row * lda, target, lda, steps)
+                offsets = TileOffsets(row * lda, target, lda, steps)
                 variant = product.variant(columns, count, whole_rows, (rows, tiles))
-                product.call(variant, columns, place, ahead, row - first, columns.start, count=tiles)
+                product.call(variant, columns, offsets, ahead, row - first, columns.start, count=tiles)
 
             if (wants := options.wants) is None:
                 emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)

@@ -1,8 +1,8 @@
 """
 The kernel of `generic`: the chain of stages at each point of the parallel dimensions.
 
-Where every stage runs along all other dimensions, these are the lines of `codegen.lines`, several side by side or one
-in each lane. Else a point is taken alone, and each stage has lines of its own: along what it folds.
+If every stage runs along all other dimensions, these are the lines of `codegen.lines`, several side by side or one in
+each lane. Otherwise each point is computed alone, and each stage has its own lines, along the dimensions that it folds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Stored(Sink):
-    """Where results go that are as memory has them."""
+    """The destination of results that already have the form in memory."""
 
     @staticmethod
     def of(call: KernelCall) -> Stored:
@@ -95,11 +95,11 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
     RUN_TIME_SIZES = True
     SUMMING = (LINES,)
     WINDOWED: ClassVar[bool] = False
-    """Whether maps of operands have sums."""
+    """Whether the kernel takes operands whose maps contain sums."""
 
     def accepts(self, op: GenericOp | Expressed) -> bool:
         program = Program.of(op)
-        # An operator that folds nothing is left to lower: elementwise operators join others.
+        # Operators that fold nothing are left to the lowering: elementwise operators are fused.
         form = program.form
         is_wanted = program.is_generic or bool(form.reads) or any(stage.words for stage in program.stages)
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
@@ -141,16 +141,16 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the elements of a row are: an operand, or memory of the row's own."""
+class RowOperand:
+    """The memory of the elements of a row: an operand, or a buffer of the row."""
 
     number: int
-    """Which of what is walked it is."""
+    """Its number among the walked operands."""
     operand: Operand | ExtraOperand
     kept: int = 0
-    """How many elements a row that is kept has; 0 for an operand."""
+    """The number of elements of a kept row; 0 for an operand."""
     elements: Mapping[int, Element] = field(default_factory=dict[int, Element])
-    """Numbers of what is walked → the elements there at which its axes are read."""
+    """Numbers of walked operands → their elements that are indices of axes of this operand."""
 
 
 def operands_read(call: KernelCall, program: Program) -> list[Operand]:
@@ -160,47 +160,47 @@ def operands_read(call: KernelCall, program: Program) -> list[Operand]:
 
 @dataclass
 class Emission(ABC):
-    """One chain of stages being emitted: the places of its rows, and the scalars that there are."""
+    """One chain of stages being emitted: the operands of its rows, and its scalars."""
 
     call: KernelCall
     program: Program
     sink: Stored
-    places: dict[SSAValue, Place]
+    row_operands: dict[SSAValue, RowOperand]
     strides: list[Shape]
     """
-    By how many elements each dimension moves what is walked: result, operands, extra operands, and rows that are kept.
+    The strides of each dimension for all walked operands: result, operands, extra operands, indices and kept rows.
     """
     prologue: Prologue | None
-    prologue_places: list[Place]
-    """Where the elements of its extra operands are."""
+    prologue_operands: list[RowOperand]
+    """The extra operands of the prologue."""
     indices: dict[int, int]
-    """Dimensions whose indices are read → which of what is walked these are."""
+    """Dimensions whose indices are read → the numbers of the indices among the walked operands."""
     chosen: dict[tuple[int, int, int], Value] = field(default_factory=dict[tuple[int, int, int], Value])
-    """Indices in operands that are the same along a line, by which of what is walked, line and lane."""
+    """Indices that are the same along a line, by number of the walked operand, line and lane."""
 
     @classmethod
     def of(cls, call: KernelCall, program: Program) -> Self:
-        """The emission of the instruction of a call."""
+        """Return the emission of the instruction of a call."""
         sink = Stored.of(call)
         strides = [*program.operand_strides(), *program.extra_strides([extra.strides for extra in sink.extras])]
         operands = operands_read(call, program)
-        places: dict[SSAValue, Place] = {}
+        rows: dict[SSAValue, RowOperand] = {}
         for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True)):
             elements = elements_of(call, program, number, operands)
-            places[argument] = Place(number + 1, operand, 0, dict(enumerate(elements, len(strides))))
+            rows[argument] = RowOperand(number + 1, operand, 0, dict(enumerate(elements, len(strides))))
             strides += [element.steps for element in elements]
         if program.in_result is not None:
-            places[program.in_result] = Place(0, sink.operand)
+            rows[program.in_result] = RowOperand(0, sink.operand)
         prologue = prologue_of(call)
         extras = () if prologue is None else prologue.extras
-        first = [Place(number, extra) for number, extra in enumerate(extras, len(strides))]
+        first = [RowOperand(number, extra) for number, extra in enumerate(extras, len(strides))]
         strides += program.prologue_strides([extra.strides for extra in extras])
         indices = {dimension: number for number, dimension in enumerate(program.indexed, len(strides))}
         strides += program.index_strides()
         for value, operand in zip(program.kept, call.many("scratch"), strict=False):
-            places[value] = Place(len(strides), operand, program.kept_size(value))
+            rows[value] = RowOperand(len(strides), operand, program.kept_size(value))
             strides.append(program.kept_strides(value))
-        return cls(call, program, sink, places, strides, prologue, first, indices)
+        return cls(call, program, sink, rows, strides, prologue, first, indices)
 
     @property
     def b(self) -> Builder:
@@ -209,62 +209,62 @@ class Emission(ABC):
 
     @property
     def sink_numbers(self) -> list[int]:
-        """Which of what is walked are the result and the extra operands of the epilogue."""
+        """The numbers of the result and the extra operands of the epilogue among the walked operands."""
         first = 1 + len(self.program.block.args)
         return [0, *range(first, first + len(self.sink.extras))]
 
     def read(self, line: Line, value: SSAValue, offsets: Sequence[Index], lanes: int) -> Value:
-        """Elements of a row as memory has them, `lanes` of each line; those of the first operand by the prologue."""
+        """Load `lanes` elements of a row for each line, in their form in memory, after the prologue if there is one."""
         if isinstance(value.owner, IndicesOp):
             return self._indices(line, value.owner.dimension, element_at(value.type), offsets, lanes)
-        found = self._elements(line, self.places[value], in_memory(element_at(value.type)), offsets, lanes)
+        found = self._elements(line, self.row_operands[value], in_memory(element_at(value.type)), offsets, lanes)
         if self.prologue is None or value is not self.program.block.args[0]:
             return found
-        extras = [self._elements(line, place, place.operand.element, offsets, lanes) for place in self.prologue_places]
+        extras = [self._elements(line, row, row.operand.element, offsets, lanes) for row in self.prologue_operands]
         return self.prologue.apply(self.b, found, extras)
 
     def _indices(self, line: Line, dimension: int, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
-        """The indices of neighbours in each line along a dimension."""
+        """Return the indices of neighbours along a dimension, for each line."""
         b, number = self.b, self.indices[dimension]
         first = b.splat(b.cast(b.index(offsets[number]), element), lanes)
         one = first + b.iota(element, lanes) if lanes > 1 and line.lines.innermost(number) else first
         return concatenated(b, [one] * line.count)
 
-    def _elements(self, line: Line, place: Place, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
-        """Elements of a type as memory has them, `lanes` of each line."""
-        if place.elements:
-            return self._chosen(line, place, element, offsets, lanes)
-        step, first = line.lines.innermost(place.number), offsets[place.number]
-        if self.has_lanes(line, place):
-            return load_as(self.b, place.operand, element, first * line.width, 1, lanes)
-        jump = self.jump(line, place) if line.count > 1 else 0
-        one = load_as(self.b, place.operand, element, first, step, lanes)
+    def _elements(self, line: Line, row: RowOperand, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
+        """Load `lanes` elements of a type for each line, in their form in memory."""
+        if row.elements:
+            return self._chosen(line, row, element, offsets, lanes)
+        step, first = line.lines.innermost(row.number), offsets[row.number]
+        if self.has_lanes(line, row):
+            return load_as(self.b, row.operand, element, first * line.width, 1, lanes)
+        jump = self.jump(line, row) if line.count > 1 else 0
+        one = load_as(self.b, row.operand, element, first, step, lanes)
         others = (
-            load_as(self.b, place.operand, element, moved_by(first, number, jump), step, lanes) if jump else one
+            load_as(self.b, row.operand, element, moved_by(first, number, jump), step, lanes) if jump else one
             for number in range(1, line.count)
         )
         return concatenated(self.b, [one, *others])
 
-    def _chosen(self, line: Line, place: Place, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
-        """Elements at indices: `lanes` of a line at once where these are the same for all, else one by one."""
-        lines, step = line.lines, line.lines.innermost(place.number)
-        width = 1 if any(lines.innermost(number) for number in place.elements) else lanes
+    def _chosen(self, line: Line, row: RowOperand, element: Attribute, offsets: Sequence[Index], lanes: int) -> Value:
+        """Load elements at indices: `lanes` of a line at once if the indices are the same for all, else one by one."""
+        lines, step = line.lines, line.lines.innermost(row.number)
+        width = 1 if any(lines.innermost(number) for number in row.elements) else lanes
         found: list[Value] = []
         for own, lane in product(range(line.count), range(0, lanes, width)):
-            first = self._moved(line, place.number, offsets, own, lane)
-            for number, read in place.elements.items():
+            first = self._moved(line, row.number, offsets, own, lane)
+            for number, read in row.elements.items():
                 is_fixed = not any(lines.along_steps[number])
                 if (chosen := self.chosen.get((number, own, lane)) if is_fixed else None) is None:
                     chosen = self._index(line, number, read, offsets, own, lane)
                 first = chosen * read.stride + first
-            found.append(load_as(self.b, place.operand, element, first, step, width))
+            found.append(load_as(self.b, row.operand, element, first, step, width))
         return concatenated(self.b, found)
 
     def _choose(self, line: Line) -> None:
-        """Read and check the indices that are the same along a line, or that the lines in its lanes have."""
+        """Load and check the indices that are the same along a line, or along each of the lines in its lanes."""
         self.chosen.clear()
         lines = line.lines
-        used = {number: read for place in self.places.values() for number, read in place.elements.items()}
+        used = {number: read for row in self.row_operands.values() for number, read in row.elements.items()}
         for number, read in used.items():
             if any(lines.along_steps[number]):
                 continue
@@ -273,38 +273,38 @@ class Emission(ABC):
                 self.chosen[number, own, lane] = self._index(line, number, read, line.starts, own, lane)
 
     def _index(self, line: Line, number: int, read: Element, offsets: Sequence[Index], own: int, lane: int) -> Value:
-        """The index that a lane of one of the lines side by side reads, which is in range."""
+        """Load the index for a lane of one of the lines side by side, and check it."""
         return checked(self.call, read.read(self.b, self._moved(line, number, offsets, own, lane)), read.size)
 
     def _moved(self, line: Line, number: int, offsets: Sequence[Index], own: int, lane: int) -> Index:
-        """Where an element is of a lane of one of the lines side by side."""
+        """Return the offset of an element for a lane of one of the lines side by side."""
         start = moved_by(offsets[number], own, line.lines.outer_steps[number][-1] if own else 0)
         return moved_by(start, lane, line.lines.innermost(number) if lane else 0)
 
     def keep(self, line: Line, value: SSAValue, offsets: Sequence[Index], stored: Value) -> None:
-        """Store elements of a row, as memory has them: where it is kept, and in the result if they are that."""
+        """Store elements of a row in their form in memory: in its buffer if it is kept, in the result if it is that."""
         if value is self.program.result:
             line.store(self.sink_numbers, self.sink, offsets, stored)
-        if (place := self.places.get(value)) is None:
+        if (row := self.row_operands.get(value)) is None:
             return
-        element, first = in_memory(element_at(value.type)), offsets[place.number]
-        if self.has_lanes(line, place):
-            place.operand.pointer.at(first * line.width, element).store(stored)
+        element, first = in_memory(element_at(value.type)), offsets[row.number]
+        if self.has_lanes(line, row):
+            row.operand.pointer.at(first * line.width, element).store(stored)
             return
-        jump = self.jump(line, place) if line.count > 1 else 0
+        jump = self.jump(line, row) if line.count > 1 else 0
         for number, part in enumerate(line.parts(stored)):
-            place.operand.pointer.at(moved_by(first, number, jump), element).store(part)
+            row.operand.pointer.at(moved_by(first, number, jump), element).store(part)
 
     @abstractmethod
-    def has_lanes(self, line: Line, place: Place) -> bool:
-        """Whether a row has an element for each lane at each of its places."""
+    def has_lanes(self, line: Line, row: RowOperand) -> bool:
+        """Whether a row has an element for each lane at each index."""
 
     @abstractmethod
-    def jump(self, line: Line, place: Place) -> int:
-        """How far apart elements of a row are that lines side by side have."""
+    def jump(self, line: Line, row: RowOperand) -> int:
+        """The distance between elements of a row for lines side by side."""
 
     def step(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> Step:
-        """What a stage does with neighbours along a line: it keeps rows, and takes in what it folds."""
+        """Return the step of a stage for neighbours along a line: it stores kept rows and takes in what it folds."""
         words, block = stage.words, stage.body.block
         outputs = [factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
         outputs += [(value,) for value in stage.yielded[len(words) :]]
@@ -330,7 +330,7 @@ class Emission(ABC):
         return step
 
     def stage(self, line: Line, stage: StageOp, scalars: dict[SSAValue, Value]) -> None:
-        """Run a stage along a line; folds of it that are scalars then are among the scalars."""
+        """Run a stage along a line, and add its folds to `scalars`."""
         words = stage.words
         if is_count(stage):
             scalars[stage.results[0]] = self.counted(line, stage)
@@ -356,7 +356,7 @@ class Emission(ABC):
             scalars[result] = fold.result(self.b, values, may_be_empty)
 
     def run_totals(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> None:
-        """Store the running totals of a line, or of one in each lane; those of floats are carried in f64."""
+        """Store the running totals of a line, or of one line per lane; totals of floats are carried in f64."""
         b, block, lanes = self.b, stage.body.block, line.lanes
         (value,), (result,) = stage.yielded, stage.results
         word, exclusive, reverse = RUNNING_FOLDS[stage.words[0]]
@@ -367,8 +367,8 @@ class Emission(ABC):
         (extent,), steps = line.lines.along, [step for (step,) in line.lines.along_steps]
         start = b.constant(fold.initial(carrier)[0][0], vector(carrier, lanes))
         with b.loop(0, extent, 1, carried=[start]) as loop:
-            place = extent - 1 - loop.index if reverse else loop.index
-            offsets = [moved_by(first, place, step) for first, step in zip(line.starts, steps, strict=True)]
+            index = extent - 1 - loop.index if reverse else loop.index
+            offsets = [moved_by(first, index, step) for first, step in zip(line.starts, steps, strict=True)]
             inputs = [self.read(line, source, offsets, lanes) for source in stage.inputs]
             (stored,) = emit_scalar_body(b, block, inputs, [value], lanes, around)
             (total,) = loop.values
@@ -378,7 +378,7 @@ class Emission(ABC):
             loop.set(following)
 
     def counted(self, line: Line, stage: StageOp) -> Value:
-        """How many indices a stage counts, as a number of its type, for each lane."""
+        """Return the number of indices that a stage counts, in its type, for each lane."""
         space = self.call.extents(self.program.space)
         (value,) = stage.yielded
         times = self.b.index(steps_over(space[number] for number in stage.space))
@@ -386,7 +386,7 @@ class Emission(ABC):
         return self.b.splat(count, line.lanes * line.count)
 
     def run(self, line: Line, stage: Callable[[StageOp, dict[SSAValue, Value]], None]) -> None:
-        """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
+        """Run the chain for a line, whose starts are the offsets of scalars; `stage` runs a stage."""
         scalars: dict[SSAValue, Value] = {}
         self._choose(line)
         self.read_scalars(line, scalars)
@@ -401,11 +401,11 @@ class Emission(ABC):
             line.store(self.sink_numbers, self.sink, self.ends(line), stored)
 
     def ends(self, line: Line) -> Sequence[Index]:
-        """Where operands are when what a line gives is stored."""
+        """The offsets at which the result of a line is stored."""
         return line.starts
 
     def read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
-        """Read the operands of which a line has one element."""
+        """Load the operands that have one element per line."""
         for argument in self.program.block.args:
             if not isinstance(argument.type, RowType) and argument.first_use is not None:
                 value = self.read(line, argument, line.starts, line.lanes)
@@ -415,11 +415,11 @@ class Emission(ABC):
 class AlongLines(Emission):
     """Stages along the lines of the whole index space."""
 
-    def has_lanes(self, line: Line, place: Place) -> bool:
-        return place.kept > 0 and line.lines.across
+    def has_lanes(self, line: Line, row: RowOperand) -> bool:
+        return row.kept > 0 and line.lines.across
 
-    def jump(self, line: Line, place: Place) -> int:
-        return place.kept or line.lines.outer_steps[place.number][-1]
+    def jump(self, line: Line, row: RowOperand) -> int:
+        return row.kept or line.lines.outer_steps[row.number][-1]
 
     def emit(self) -> None:
         call, program = self.call, self.program
@@ -429,18 +429,18 @@ class AlongLines(Emission):
         lines.each(self.b, program.width(call.target, count, lines.across), self._line, call.share("lines"), count)
 
     def _line(self, line: Line) -> None:
-        """Run the chain along a line, or along some side by side."""
+        """Run the chain along a line, or along several lines side by side."""
         self.run(line, lambda stage, scalars: self.stage(line, stage, scalars))
 
 
 class AtPoints(Emission):
-    """Stages at a point of the parallel dimensions, each along lines of its own."""
+    """Stages at a point of the parallel dimensions, each along its own lines."""
 
-    def has_lanes(self, line: Line, place: Place) -> bool:
+    def has_lanes(self, line: Line, row: RowOperand) -> bool:
         return False
 
-    def jump(self, line: Line, place: Place) -> int:
-        return line.lines.outer_steps[place.number][-1]
+    def jump(self, line: Line, row: RowOperand) -> int:
+        return line.lines.outer_steps[row.number][-1]
 
     def emit(self) -> None:
         space, parallel = self.call.extents(self.program.space), self.program.parallel
@@ -456,7 +456,7 @@ class AtPoints(Emission):
     def _own_lines(
         self, stage: StageOp, scalars: dict[SSAValue, Value], space: Extents, starts: Sequence[Index]
     ) -> None:
-        """Run a stage along lines that lie along what it folds, or along all that it runs over."""
+        """Run a stage along the dimensions that it folds, or along all of its dimensions."""
         target, walked = self.call.target, self._walked(stage)
         nothing = (0,) * len(space)
         strides = [steps if number in walked else nothing for number, steps in enumerate(self.strides)]
@@ -476,27 +476,27 @@ class AtPoints(Emission):
         lines.each(self.b, width, body, count=count, starts=starts)
 
     def _walked(self, stage: StageOp) -> set[int]:
-        """Which of what is walked a stage reads or writes."""
-        values = [value for value in (*stage.inputs, *stage.results) if value in self.places]
-        numbers = {self.places[value].number for value in values}
-        numbers |= {number for value in values for number in self.places[value].elements}
+        """Return the numbers of the walked operands that a stage reads or writes."""
+        values = [value for value in (*stage.inputs, *stage.results) if value in self.row_operands]
+        numbers = {self.row_operands[value].number for value in values}
+        numbers |= {number for value in values for number in self.row_operands[value].elements}
         numbers |= set(self.indices.values())
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
 
 
 def parted(values: Sequence[Value], sizes: Sequence[int]) -> list[Sequence[Value]]:
-    """Values of several folds, those of each, of which it carries so many."""
+    """Split values of several folds into those of each fold, which carries `sizes` values."""
     ends = list(accumulate(sizes))
     return [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
 def _nothing(values: Sequence[Value]) -> None:
-    """Drop what a step without folds gives: no values."""
+    """Check that a step without folds returns no values."""
     assert not values
 
 
 def factors(value: SSAValue) -> tuple[SSAValue, ...]:
-    """The factors of a product of floats that nothing else needs; any other value itself."""
+    """Return the factors of a product of floats that has no other use; for other values, the value itself."""
     op = value.owner
     if isinstance(op, arith.MulfOp) and value.has_one_use():
         return tuple(op.operands)
@@ -504,6 +504,6 @@ def factors(value: SSAValue) -> tuple[SSAValue, ...]:
 
 
 def captured(stage: StageOp, scalars: Mapping[SSAValue, Value]) -> list[SSAValue]:
-    """The scalars around a stage that its body uses."""
+    """Return the scalars defined outside of a stage that its body uses."""
     body = stage.body.block
     return list(dict.fromkeys(value for op in body.ops for value in op.operands if value in scalars))

@@ -1,4 +1,4 @@
-"""What a `generic` instruction computes, and how its operands and rows lie: what its kernels have in common."""
+"""The common part of kernels of `generic`: the computation of an instruction, and the strides of its operands."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 LINES = "lines"
-"""The tile that says how many lines are taken side by side."""
+"""The key in the `tiles` of an instruction for the number of lines that are computed side by side."""
 
 MAX_FORMS = 1 << 8
-"""Of how many different operators the form is kept."""
+"""The capacity of `_FORMS`."""
 
 _FORMS: dict[object, GenericForm] = {}
 """Kind, types and properties of an operator → its form."""
 
 
 def form_of(op: GenericOp | Expressed) -> GenericForm:
-    """The form of `generic` of an operator, or of its instruction."""
+    """Return the `generic` form of an operator, or of its instruction."""
     if kind_of(op) is GenericOp:
         return op.generic_form()
     definition = kind_of(op).get_irdl_definition()
@@ -79,15 +79,15 @@ def form_of(op: GenericOp | Expressed) -> GenericForm:
 
 @dataclass(frozen=True)
 class Program:
-    """What a `generic` instruction computes, and how its operands and rows lie over its index space."""
+    """The computation of a `generic` instruction, and the strides of its operands and rows over its index space."""
 
     op: Any
-    """The instruction; its class is derived."""
+    """The instruction; its class is derived from the operator."""
     form: GenericForm
 
     @staticmethod
     def of(op: GenericOp | Expressed) -> Program:
-        """The program of an instruction, or of its operator."""
+        """Return the program of an instruction, or of its operator."""
         return Program(op, form_of(op))
 
     @property
@@ -112,12 +112,12 @@ class Program:
 
     @property
     def result_view(self) -> Sizes:
-        """The sizes in which the form sees the result."""
+        """The sizes of the result as the form views it."""
         return self.form.result_sizes(self.op.views())
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the operands that it reads."""
+        """The names of the operands that the program reads."""
         return self.op.OPERATOR_INPUTS
 
     @property
@@ -127,15 +127,15 @@ class Program:
 
     @property
     def kept(self) -> list[SSAValue]:
-        """The rows that later stages read, which have memory of their own."""
+        """The rows that later stages read, which have their own buffers."""
         return [value for value in self._read_again() if value is not self.in_result]
 
     @property
     def in_result(self) -> SSAValue | None:
         """
-        A row that is in the result until the last stage, which reads each of its elements before it writes it.
+        A row that is kept in the result until the last stage, which reads each element before it overwrites it.
 
-        There is none where an epilogue stores other elements, or where the result is read before.
+        There is none if an epilogue stores other elements, or if the result is read before.
         """
         last = self.result.owner
         if self.op.bodies or not isinstance(last, StageOp) or last.words:
@@ -156,36 +156,36 @@ class Program:
 
     @property
     def runs_along_lines(self) -> bool:
-        """Whether each stage runs along all dimensions that are not parallel, and folds along all of them or none."""
+        """Whether each stage runs along all dimensions that are not parallel, and folds all of them or none."""
         return all(stage.space == self.rows and stage.folded in ((), self.rows) for stage in self.stages)
 
     @property
     def is_generic(self) -> bool:
-        """Whether it is `generic` itself, and no operator of another name."""
+        """Whether the operator is `generic` itself."""
         return kind_of(self.op) is GenericOp
 
     @property
     def is_reduction(self) -> bool:
-        """Whether a line has one element of the result."""
+        """Whether each line has one element of the result."""
         return not isinstance(self.result.type, RowType)
 
     @property
     def moves_slices(self) -> bool:
-        """Whether each element of the result is one at indices, as it is."""
+        """Whether each element of the result is an unchanged element at indices."""
         return bool(self.form.reads) and self.form.moves
 
     @property
     def is_lookup(self) -> bool:
-        """Whether that is the entry of a table of bytes for each code of 8 bits, none of which is out of range."""
+        """Whether the program looks up 8-bit values in a table of 256 bytes, so that no index is out of range."""
         if not self.moves_slices or len(self.form.reads) != 1:
             return False
         inputs = self.op.inputs()
-        table, codes = inputs[self.block.args.index(self.result)], inputs[self.form.reads[0].operand]
-        are_bytes = all(byte_width(element_of(value)) == 1 for value in (table, codes))
-        return are_bytes and sizes_of(table) == (CODES_OF_A_BYTE,) and sizes_of(codes) == sizes_of(self.op.outputs()[0])
+        table, index = inputs[self.block.args.index(self.result)], inputs[self.form.reads[0].operand]
+        are_bytes = all(byte_width(element_of(operand)) == 1 for operand in (table, index))
+        return are_bytes and sizes_of(table) == (CODES_OF_A_BYTE,) and sizes_of(index) == sizes_of(self.op.outputs()[0])
 
     def operand_strides(self) -> list[Shape]:
-        """By how many elements each dimension moves the result, and then each operand."""
+        """Return the strides of each dimension for the result, then for each operand."""
         *maps, last = self.form.maps
         values = [*self.op.outputs(), *self.op.inputs()]
         views = [self.result_view, *self.op.views()]
@@ -201,7 +201,7 @@ class Program:
 
     @property
     def indices(self) -> list[IndicesOp]:
-        """The rows of indices."""
+        """The operations whose results are indices."""
         return [op for op in own_operations(self.block) if isinstance(op, IndicesOp)]
 
     @property
@@ -211,20 +211,20 @@ class Program:
         return sorted({*(op.dimension for op in self.indices), *positions})
 
     def index_strides(self) -> list[Shape]:
-        """By how much each dimension moves the indices of those that are indexed."""
+        """Return the strides of each dimension for the indices of the `indexed` dimensions."""
         dimensions = range(len(self.form.kinds))
         return [tuple(int(number == own) for number in dimensions) for own in self.indexed]
 
     def extra_strides(self, extras: Sequence[Shape]) -> list[Shape]:
-        """By how many elements each dimension moves extra operands that move with the axes of the result."""
+        """Return the strides of each dimension for extra operands with the axes of the result."""
         return self._split(extras, self.op.outputs()[0], self.result_view, self.form.maps[-1])
 
     def prologue_strides(self, extras: Sequence[Shape]) -> list[Shape]:
-        """By how many elements each dimension moves extra operands that move with the axes of the first operand."""
+        """Return the strides of each dimension for extra operands with the axes of the first operand."""
         return self._split(extras, self.op.inputs()[0], self.op.views()[0], self.form.maps[0])
 
     def _split(self, extras: Sequence[Shape], value: SSAValue, view: Sizes, affine: AffineMap) -> list[Shape]:
-        """By how many elements each dimension moves extra operands that move with the axes of an operand."""
+        """Return the strides of each dimension for extra operands with the axes of an operand."""
         return [strides_over(affine, split_strides(sizes_of(value), strides, view)) for strides in extras]
 
     @property
@@ -233,60 +233,60 @@ class Program:
         return len(list(self.block.args[0].uses)) == 1 and not self.form.reads
 
     def kept_strides(self, value: SSAValue) -> Shape:
-        """By how many elements each dimension moves a row that is kept: it lies densely, for the largest sizes."""
+        """Return the strides of each dimension for a kept row, which is dense for the largest sizes."""
         space, dimensions = self.space, dimensions_of(value.type)
         dense = contiguous_strides(tuple(largest(space[number]) for number in dimensions))
         steps = dict(zip(dimensions, dense, strict=True))
         return tuple(steps.get(number, 0) for number in range(len(space)))
 
     def kept_size(self, value: SSAValue) -> int:
-        """How many elements a row that is kept has at most."""
+        """Return the largest number of elements of a kept row."""
         space = self.space
         return math.prod(largest(space[number]) for number in dimensions_of(value.type))
 
     @property
     def element(self) -> Attribute:
-        """The type that decides how many lanes there are: the widest of the first operand and of what is folded."""
+        """The type that determines the number of lanes: the widest of the first operand and of folded values."""
         folded = [element for stage in self.stages for part in initial_of(stage) for _, element in part]
         return max((computed(element_of(self.op.inputs()[0])), *folded), key=lambda element: type_info(element).bits)
 
     def alone(self, target: Target) -> Alone:
-        """When a line is taken alone: functions take long enough for others beside it to hide more."""
+        """Return when a line is computed alone: for costly functions, lines side by side hide more latency."""
         chains = sum(count_chains(stage.body.block) for stage in stages_of(self.block))
         return softmax_alone(target) if chains else normalization_alone(target)
 
     def lines(self, space: Extents | Sizes, strides: Sequence[Shape]) -> Lines:
-        """The lines of the whole index space."""
+        """Return the lines of the whole index space."""
         return lines_over(space, range(len(space)), self.rows, strides)
 
     def count(self, lines: Lines, target: Target) -> int:
-        """How many lines are taken side by side: as many as was chosen, else as many as should pay."""
+        """Return the number of lines side by side: the chosen one, else the best guess."""
         chosen = tiles_of(self.op).get(LINES)
         return self.best_count(lines, target) if chosen is None else chosen
 
     def best_count(self, lines: Lines, target: Target) -> int:
-        """How many lines should pay to take side by side: one of a reduction, so that its sums have one order."""
+        """Return the best guess of lines side by side: one for a reduction, so that its sums have a fixed order."""
         return 1 if self.is_reduction or self.runs else side_by_side(lines, self.element, target, self.alone(target))
 
     @property
     def runs(self) -> bool:
-        """Whether a stage has running totals, whose lines are in order."""
+        """Whether a stage has running totals, whose elements are computed in order."""
         return any(word in RUNNING_FOLDS for stage in self.stages for word in stage.words)
 
     def width(self, target: Target, count: int, is_across: bool) -> int:
-        """How many lanes a line, or some lines across, have at once, where so many lines are taken side by side."""
+        """Return the lanes of a line, or of lines across lanes, if `count` lines are computed side by side."""
         costs = kernel_costs(target)
         if self.runs:
             carrier = f64 if is_float(self.element) and target.doubles else self.element
             return lanes_for(target, carrier, (0,), max(1, costs.independent_vectors // 2)) if is_across else 1
-        # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
+        # This number of vectors hides the latency of an addition, and reads whole cache lines if rows are far apart.
         vectors = costs.independent_accumulators if self.is_reduction else costs.independent_vectors // count
         if any(map(has_positions, self.stages)):
             vectors = max(1, costs.independent_vectors // 2)  # A step is several instructions, and carries two vectors.
         return lanes_for(target, self.element, (0,), vectors)
 
     def planned_lines(self) -> Lines:
-        """The lines as machine code has them: with sizes in the place of what they are when it runs."""
+        """Return the lines as in machine code, with symbolic sizes instead of run-time sizes."""
         behind, before = (extra_strides_of(body) for body in (self.op.epilogue, self.op.prologue))
         extras = [*self.extra_strides(behind), *self.prologue_strides(before)]
         return self.lines(
@@ -294,11 +294,11 @@ class Program:
         )
 
     def element_strides(self) -> list[Shape]:
-        """By how many elements each dimension moves the elements at which axes are read."""
+        """Return the strides of each dimension for the elements that are indices of axes."""
         return [strides_over(read.affine, self.axis_strides(read.operand)) for read in self.form.reads]
 
     def elements_a_line(self, target: Target) -> int:
-        """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
+        """Return the number of copies of kept rows: one per lane if lanes are lines, else one per line side by side."""
         if not self.kept or not self.runs_along_lines:
             return 1
         lines = self.planned_lines()
@@ -306,20 +306,20 @@ class Program:
         return self.width(target, count, True) if lines.across else count
 
     def candidates(self, target: Target) -> list[Tiles]:
-        """How many lines can be taken side by side, the best guess first; empty tiles where there is no choice."""
+        """Return the numbers of lines side by side, the best guess first; empty tiles if there is no choice."""
         if self.is_reduction or self.runs or not self.runs_along_lines:
             return [{}]
         lines = self.planned_lines()
-        most = lines.side_by_side(kernel_costs(target).independent_vectors)
+        limit = lines.side_by_side(kernel_costs(target).independent_vectors)
         guess = self.best_count(lines, target)
-        others = (1 << power for power in range(most.bit_length()))
+        others = (1 << power for power in range(limit.bit_length()))
         return (
-            [{LINES: count} for count in (guess, *(other for other in others if other != guess))] if most > 1 else [{}]
+            [{LINES: count} for count in (guess, *(other for other in others if other != guess))] if limit > 1 else [{}]
         )
 
 
 def can_run(form: GenericForm) -> bool:
-    """Whether machine code runs a chain of stages: what it computes, keeps and gives are no narrow elements."""
+    """Whether machine code can run a chain of stages: no computed, kept or stored elements are narrow."""
     rows = (value.type for stage in stages_of(form.block) for value in stage.results)
     stored = [form.element, *(element_at(type_) for type_ in rows if isinstance(type_, RowType))]
     is_able = all(map(can_emit, scalar_ops_of(form.block)))
@@ -327,7 +327,7 @@ def can_run(form: GenericForm) -> bool:
 
 
 def extra_strides_of(body: Body | None) -> list[Shape]:
-    """By how many elements the axes that a body moves along move its further operands."""
+    """Return the strides of the axes of a body for its extra operands."""
     if body is None:
         return []
     operands = zip((*body.targets, *body.sources), body.maps, strict=True)
@@ -335,7 +335,7 @@ def extra_strides_of(body: Body | None) -> list[Shape]:
 
 
 def is_count(stage: StageOp) -> bool:
-    """Whether a stage counts indices: it adds up one number."""
+    """Whether a stage counts indices: it adds up a constant."""
     return not stage.inputs and stage.words == ["add"] and isinstance(stage.yielded[0].owner, arith.ConstantOp)
 
 
@@ -343,10 +343,12 @@ def lines_over(
     space: Extents | Sizes, dimensions: Sequence[int], along: Sequence[int], strides: Sequence[Shape]
 ) -> Lines:
     """
-    Lines along some dimensions of an index space, for each index of others; operands move by `strides`.
+    Return lines along the dimensions `along` of an index space, for each index of the others.
 
-    Dimensions with long strides are outer loops, and those along lines are innermost, unless neighbours along another
-    one are neighbours in memory: then lanes have a line each.
+    `strides` are those of the operands.
+
+    Dimensions with long strides are outer loops, and dimensions along lines are innermost, unless another dimension is
+    contiguous in memory: then each lane has a line.
     """
     ordered = sorted(dimensions, key=lambda dimension: -sum(steps[dimension] for steps in strides))
     outer = [dimension for dimension in ordered if dimension not in along]
@@ -359,17 +361,17 @@ def lines_over(
 
 
 def initial_of(stage: StageOp) -> list[list[tuple[float, Attribute]]]:
-    """What the values that each fold of a stage carries start from, and their element types."""
+    """Return the initial carried values of each fold of a stage, and their element types."""
     if any(word in RUNNING_FOLDS for word in stage.words):
         return [[(0, held(stage.yielded[0].type))]]
     return [fold.initial(value.type) for fold, value in zip(folds_of(stage), stage.yielded, strict=False)]
 
 
 def folds_of(stage: StageOp) -> list[Fold]:
-    """How machine code folds what a stage yields."""
+    """Return how machine code folds the values that a stage yields."""
     return [fold_for(word, value.type) for word, value in zip(stage.words, stage.yielded, strict=False)]
 
 
 def has_positions(stage: StageOp) -> bool:
-    """Whether a stage folds elements into the index of one."""
+    """Whether a stage folds elements into an index."""
     return any(word in POSITION_FOLDS for word in stage.words)

@@ -1,10 +1,10 @@
 """
-The kernel of rows that are each multiplied by one of several matrices.
+The kernel of products in which each row is multiplied by one of several matrices.
 
-    count the rows of each matrix; for each row: copy it behind those of its matrix;
-    for each matrix with rows: one product; for each row: copy its result to its place
+    count the rows of each matrix; for each row: copy it to the rows of its matrix;
+    for each matrix with rows: one product; for each row: copy its result back
 
-Each matrix that has rows is read once, whatever the number of its rows, and the others not at all.
+Each matrix that has rows is read once, whatever the number of its rows; other matrices are not read.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("grouped-matmul")
 class GroupedMatMulKernel(Kernel[GroupedMatMulOp]):
     """
-    Products of the rows of each matrix, sorted by matrices. These are read in packed panels: packed before the run
-    where they are constants or state, else into scratch, each that has rows.
+    Products of rows that are first sorted by matrix. Matrices are read in packed panels: constants and state are packed
+    before the run; otherwise each matrix that has rows is packed into scratch.
     """
 
     name = "grouped-matmul"
@@ -54,7 +54,7 @@ class GroupedMatMulKernel(Kernel[GroupedMatMulOp]):
 
     def candidates(self, op: GroupedMatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         (experts, columns, depth), rows = _sizes(op), largest(sizes_of(op.input)[0])
-        # So many rows has a matrix at most, and on average.
+        # The largest and the average number of rows of a matrix.
         return product_tiles(target, _dot(op, target), rows, columns, depth, depth, -(-rows // experts))
 
     def choices(self, op: GroupedMatMulOp, target: Target) -> Mapping[str, Choice]:
@@ -94,8 +94,8 @@ class _Groups:
     """
     The rows of a call in the order of their matrices.
 
-    `ends` has for each matrix where its rows end, and `order` the row that each place belongs to; `rows` are those of
-    the input in that order, and `products` their results.
+    `ends` has the end of the rows of each matrix, `order` the input row of each position; `rows` are the input rows in
+    that order, and `products` are their results.
     """
 
     call: KernelCall[GroupedMatMulOp]
@@ -106,50 +106,50 @@ class _Groups:
 
     @staticmethod
     def of(call: KernelCall[GroupedMatMulOp]) -> _Groups:
-        """Those in the scratch of a call."""
+        """Return the groups in the scratch buffers of a call."""
         return _Groups(call, *call.many("scratch")[:4])
 
     @property
     def _count(self) -> Index:
-        """How many rows there are."""
+        """The number of rows."""
         return self.call.one("input").extents[0]
 
-    def _at(self, operand: Operand, place: Index) -> Value:
-        """Where the whole number at a place is."""
-        return operand.pointer.at(place, i32)
+    def _at(self, operand: Operand, position: Index) -> Value:
+        """Return the address of an integer of a scratch buffer."""
+        return operand.pointer.at(position, i32)
 
-    def _read(self, operand: Operand, place: Index) -> Value:
-        return self.call.b.index(self._at(operand, place).load(i32))
+    def _read(self, operand: Operand, position: Index) -> Value:
+        return self.call.b.index(self._at(operand, position).load(i32))
 
-    def _write(self, operand: Operand, place: Index, value: Index) -> None:
+    def _write(self, operand: Operand, position: Index, value: Index) -> None:
         b = self.call.b
-        self._at(operand, place).store(b.cast(b.index(value), i32))
+        self._at(operand, position).store(b.cast(b.index(value), i32))
 
     def _matrix_of(self, row: Value) -> Value:
-        """By which matrix a row is multiplied."""
+        """Return the number of the matrix that multiplies a row."""
         index, weights = self.call.one("index"), self.call.op.plain_shape("weights")
         return checked(self.call, read_index(self.call.b, index, row * index.strides[0]), weights[0])
 
     def sort(self) -> None:
-        """Copy the rows in the order of their matrices, those of each in their own."""
+        """Copy the rows in the order of their matrices; the sort is stable."""
         call, b, experts = self.call, self.call.b, self.call.op.plain_shape("weights")[0]
         source, columns = call.one("input"), call.one("input").extents[1:]
-        # What is counted for a matrix lies one place behind it, and so becomes where its rows begin.
-        with b.loop(0, experts + 1) as place:
-            self._write(self.ends, place, 0)
+        # The count of a matrix is stored one element further, so that prefix sums give the begin of its rows.
+        with b.loop(0, experts + 1) as number:
+            self._write(self.ends, number, 0)
         with b.loop(0, self._count) as row:
-            place = self._matrix_of(row) + 1
-            self._write(self.ends, place, self._read(self.ends, place) + 1)
+            following = self._matrix_of(row) + 1
+            self._write(self.ends, following, self._read(self.ends, following) + 1)
         with b.loop(0, experts, carried=[b.index(0)]) as loop:
             begin = loop.values[0] + self._read(self.ends, loop.index)
             self._write(self.ends, loop.index, begin)
             loop.set(begin)
         with b.loop(0, self._count) as row:
             matrix = self._matrix_of(row)
-            place = self._read(self.ends, matrix)
-            self._write(self.ends, matrix, place + 1)
-            self._write(self.order, place, row)
-            target = Box(self.rows, self.rows.strides[1:], place * self.rows.strides[0])
+            position = self._read(self.ends, matrix)
+            self._write(self.ends, matrix, position + 1)
+            self._write(self.order, position, row)
+            target = Box(self.rows, self.rows.strides[1:], position * self.rows.strides[0])
             copy_box(b, columns, target, Box(source, source.strides[1:], row * source.strides[0]))
 
     def multiply(self) -> None:
@@ -162,7 +162,7 @@ class _Groups:
             loop.set(end)
 
     def _product(self, matrix: Value, begin: Value, count: Value) -> None:
-        """Multiply so many rows from one on by a matrix."""
+        """Multiply `count` rows from `begin` on by a matrix."""
         call, dot = self.call, _dot(self.call.op, self.call.target)
         _, columns, depth = _sizes(call.op)
         operands = ProductOperands.of(call, "input", self._panels(matrix, dot), dot)
@@ -177,7 +177,7 @@ class _Groups:
         emit_gemm(call.b, operands, count, columns, depth, pitch, step, options=options)
 
     def _panels(self, matrix: Value, dot: DotProduct) -> Value:
-        """The panels of a matrix, which is packed before where they are not there."""
+        """Return the panels of a matrix; pack it first if it is not packed."""
         call, weights = self.call, self.call.one("weights")
         if _is_packed(call.op):
             return weights.pointer.at(matrix * math.prod(weights.shape[1:]), dot.memory)
@@ -187,16 +187,16 @@ class _Groups:
         return panels.pointer
 
     def put_back(self) -> None:
-        """Copy the results of the rows to their places, in the columns that are computed here."""
+        """Copy the results of the rows to their original positions, for the columns of this share."""
         call, b, result = self.call, self.call.b, self.call.result
         _, columns, _ = _sizes(call.op)
         panel, share = _dot(call.op, call.target).tile(call.target).panel, call.share("columns")
         first, last = share.of(-(-columns // panel))
         start = first * panel
         count = columns if share.is_all else b.min(last * panel, columns) - start
-        with b.loop(0, self._count) as place:
-            row = self._read(self.order, place)
-            source = Box(self.products, self.products.strides[1:], place * self.products.strides[0] + start)
+        with b.loop(0, self._count) as position:
+            row = self._read(self.order, position)
+            source = Box(self.products, self.products.strides[1:], position * self.products.strides[0] + start)
             target = row * result.strides[0] + start * result.strides[1]
             copy_box(b, (count,), Box(result, result.strides[1:], target), source)
 
@@ -207,25 +207,25 @@ def _is_packed(op: GroupedMatMulOp) -> bool:
 
 
 def _sizes(op: GroupedMatMulOp) -> Shape:
-    """How many matrices there are, and the columns and the depth of each."""
+    """Return the number of matrices, and the columns and depth of each."""
     experts, *matrix = op.plain_shape("weights")
     return (experts, *matrix) if flag(op.transpose_weights) else (experts, *matrix[::-1])
 
 
 def _dot(op: GroupedMatMulOp, target: Target) -> DotProduct:
-    """How a machine computes the products of an instruction."""
+    """Return how a target computes the products of an instruction."""
     return dot_product(op.input, op.weights, target)
 
 
 def _layout(op: GroupedMatMulOp, target: Target) -> TiledLayout:
-    """In which layout the matrices are read."""
+    """Return the layout in which the matrices are read."""
     dot, (_, _, depth) = _dot(op, target), _sizes(op)
     panel, turned = dot.tile(target).panel, flag(op.transpose_weights)
     return grouped_panels(op.plain_shape("weights"), panel, dot.interleave(depth), transposed=turned)
 
 
 def _matrix_layout(op: GroupedMatMulOp, target: Target) -> TiledLayout:
-    """In which layout one of them is packed as it comes."""
+    """Return the layout in which one matrix is packed at run time."""
     dot, (_, _, depth) = _dot(op, target), _sizes(op)
     panel, turned = dot.tile(target).panel, flag(op.transpose_weights)
     return matrix_panels(op.plain_shape("weights")[1:], panel, dot.interleave(depth), transposed=turned)

@@ -1,7 +1,7 @@
 """
-Code that looks at numbers that lead somewhere: at each before it is used, or at all at first (`HighOp.index_ranges`).
+Bounds checks of indices: of each before it is used, or of all in advance (`HighOp.index_ranges`).
 
-No index reaches beyond an operand: with one out of range the instruction fails.
+No index reaches beyond an operand: if one is out of range, the instruction fails.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 
 
 def from_front(b: Builder, index: Value, size: Index) -> Value:
-    """An index counted from the front; it may be out of range."""
+    """Return an index counted from the front; it may be out of range."""
     return b.select(index < 0, index + as_i64(b, size), index)
 
 
 def as_i64(b: Builder, size: Index) -> Number:
-    """A size beside indices, which are as wide whatever pointers are."""
+    """Convert a size to i64, the type of indices, whatever the width of pointers."""
     return size if isinstance(size, int) else b.cast(size, integer_of_width(64))
 
 
 def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> Value:
     """
-    An index counted from the front; with one out of range the instruction fails, and 0 takes its place.
+    Return an index counted from the front; if it is out of range, the instruction fails and the index is 0.
 
-    Negative ones count from the back if `wraps`.
+    Negative indices count from the back if `wraps`.
     """
-    b, place = call.b, from_front(call.b, index, size) if wraps else index
-    fits = b.compare("ult", place, as_i64(b, size))
+    b, position = call.b, from_front(call.b, index, size) if wraps else index
+    fits = b.compare("ult", position, as_i64(b, size))
     with b.when(~fits):
         call.fail()
-    return b.index(b.select(fits, place, 0))
+    return b.index(b.select(fits, position, 0))
 
 
 @contextmanager
 def in_range(call: KernelCall[HighOp]) -> Generator[None]:
     """
-    Run the block where all numbers that lead somewhere are in range; else the instruction fails.
+    Run the block if all indices are in range; otherwise the instruction fails.
 
-    There is no code for it where they are constants that are known to be.
+    No check is emitted for constants that are known to be in range.
     """
     if call.failed is None:
         yield
@@ -56,7 +56,7 @@ def in_range(call: KernelCall[HighOp]) -> Generator[None]:
     wrong = b.stack(i32, 1)
     wrong.store(b.constant(0, i32))
     for allowed in call.op.index_ranges():
-        _look(call, allowed, wrong)
+        _check(call, allowed, wrong)
     fits = wrong.load(i32).eq(0)
     with b.when(~fits):
         call.fail()
@@ -64,29 +64,29 @@ def in_range(call: KernelCall[HighOp]) -> Generator[None]:
         yield
 
 
-def _look(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
-    """Note whether a number of an operand is out of range."""
+def _check(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
+    """Set `wrong` if a number of an operand is out of range."""
     b, operand = call.b, call.one(allowed.operand)
     (bound,) = call.extents((allowed.bound,))
     first, last = allowed.columns or (0, operand.shape[-1])
     if allowed.covers:
-        _look_at_ends(call, allowed, wrong)
+        _check_ends(call, allowed, wrong)
         return
 
-    def look(place: list[Index]) -> None:
-        place = [*place[:-1], place[-1] + first]
-        number = b.index(read_index(b, operand, linear(place, operand.strides)))
+    def check(indices: list[Index]) -> None:
+        indices = [*indices[:-1], indices[-1] + first]
+        number = b.index(read_index(b, operand, linear(indices, operand.strides)))
         is_right = (number >= allowed.least) & (number < bound)
         if allowed.ascends is not None:
-            is_right = is_right & ((number < 0) | (number > place[allowed.ascends]))
+            is_right = is_right & ((number < 0) | (number > indices[allowed.ascends]))
         with b.when(~is_right):
             wrong.store(b.constant(1, i32))
 
-    nest(b, (*operand.extents[:-1], last - first), look)
+    nest(b, (*operand.extents[:-1], last - first), check)
 
 
-def _look_at_ends(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
-    """Note whether the ends of ranges do not follow one another up to the largest number that is allowed."""
+def _check_ends(call: KernelCall[HighOp], allowed: IndexRange, wrong: Value) -> None:
+    """Set `wrong` unless the ends of ranges ascend and the last is the largest allowed number."""
     b, operand = call.b, call.one(allowed.operand)
     (bound,) = call.extents((allowed.bound,))
     column = 0 if allowed.columns is None else allowed.columns[0]

@@ -1,4 +1,4 @@
-"""Reads at elements of operands of integers, each of which is looked at before it is used."""
+"""Reads at indices that are elements of integer operands; each index is checked before it is used."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Element:
-    """The element of an operand of integers at which an axis of another one is read."""
+    """An element of an integer operand that is the index of an axis of another operand."""
 
     operand: Operand
     steps: Shape
-    """By how many elements each dimension of the index space moves it."""
+    """The stride of each dimension of the index space in the integer operand."""
     first: int
-    """How far the first one is from the beginning of the operand."""
+    """The offset of the first index in the integer operand."""
     size: Index
-    """How long the axis is."""
+    """The size of the axis."""
     stride: int
-    """By how many elements an index moves the operand that is read."""
+    """The stride of the axis in the operand that is read."""
 
     @staticmethod
     def of(read: IndexedRead, indices: Operand, strides: Shape, size: Index, stride: int) -> Element:
-        """The element of a read of an operand that has those strides, of an axis of that size and stride."""
+        """Return the element for a read; `strides` are those of `indices`, `size` and `stride` those of the axis."""
         steps = zip(read.affine.results, strides, strict=True)
         first = sum(e.value * step for e, step in steps if isinstance(e, AffineConstantExpr))
         return Element(indices, strides_over(read.affine, strides), first, size, stride)
 
     def read(self, b: Builder, offset: Index) -> Value:
-        """The index, where the dimensions have moved it by an offset."""
+        """Load the index at an offset of the dimensions."""
         return read_index(b, self.operand, offset + self.first)
 
 
 def elements_of(call: KernelCall, program: Program, operand: int, operands: Sequence[Operand]) -> list[Element]:
-    """The elements at which axes of an operand are read, in the order of the axes."""
+    """Return the elements that are indices of axes of an operand, in the order of the axes."""
     views, reads = program.op.views(), program.form.reads
     if not reads:
         return []
@@ -70,18 +70,18 @@ def elements_of(call: KernelCall, program: Program, operand: int, operands: Sequ
 @dataclass(frozen=True)
 class Slices:
     """
-    The slices of an operand that indices select, where the result has its elements as they are.
+    The slices of an operand that indices select, for programs that only move elements.
 
-    The last axes of the result, on which no index depends, are those of a slice.
+    The axes of a slice are the last axes of the result, on which no index depends.
     """
 
     program: Program
     operand: int
-    """Which operand it is."""
+    """The position of the operand."""
 
     @staticmethod
     def of(program: Program) -> Slices:
-        """Those of a program that moves elements."""
+        """Return the slices of a program that moves elements."""
         return Slices(program, program.block.args.index(program.result))
 
     @property
@@ -91,20 +91,20 @@ class Slices:
 
     @property
     def outer(self) -> int:
-        """How many axes of the result are in front of those of a slice."""
+        """The number of axes of the result before those of a slice."""
         form = self.program.form
         chosen = dimensions_of_symbols(form.maps[self.operand], form.reads)
-        return max((place + 1 for place, dimension in enumerate(self.order) if dimension in chosen), default=0)
+        return max((axis + 1 for axis, dimension in enumerate(self.order) if dimension in chosen), default=0)
 
     def suit(self, bodies: Sequence[Region]) -> bool:
-        """Whether bodies are no slower than on vectors: functions of elements one by one are, and all of lookups."""
+        """Whether bodies are as fast on slices as on vectors: not functions of single elements, and none of lookups."""
         if self.program.is_lookup:
             return not bodies
         is_single = all(size == 1 for size in self.program.result_view[self.outer :])
         return not (is_single and any(count_chains(body.block) or has_angles(body.block) for body in bodies))
 
     def steps(self, target: Target) -> int:
-        """Into how many parts the work may be cut, about."""
+        """Return into about how many tasks the work can be divided."""
         if self.program.is_lookup:
             return lookup_steps(
                 self.program.op.inputs()[self.program.form.reads[0].operand], self.program.op.outputs()[0]
@@ -112,7 +112,7 @@ class Slices:
         return box_steps(static(self.program.result_view), target)
 
     def emit(self, call: KernelCall, operands: Sequence[Operand], sink: Sink) -> None:
-        """Copy slice after slice, or take each through the epilogue."""
+        """Copy each slice, or pass it through the epilogue."""
         if self.program.is_lookup:
             look_up(call, operands[self.program.form.reads[0].operand], operands[self.operand], sink.operand)
             return
@@ -125,11 +125,11 @@ class Slices:
         space = call.extents(self.program.space)
         extents = [space[dimension] for dimension in order]
 
-        def take(place: list[Index]) -> None:
-            found = [e.read(b, linear(place, step[:outer])) for e, step in zip(elements, moves, strict=True)]
+        def take(indices: list[Index]) -> None:
+            found = [e.read(b, linear(indices, step[:outer])) for e, step in zip(elements, moves, strict=True)]
             chosen = [checked(call, index, e.size) for index, e in zip(found, elements, strict=True)]
-            out_of = linear([*place, *chosen], [*own[:outer], *(e.stride for e in elements)])
-            starts = [linear(place, strides[:outer]) for strides in sink.strides]
+            out_of = linear([*indices, *chosen], [*own[:outer], *(e.stride for e in elements)])
+            starts = [linear(indices, strides[:outer]) for strides in sink.strides]
             inner = [own[outer:], *(strides[outer:] for strides in sink.strides)]
             _take(call, sink, source, extents[outer:], inner, [out_of, *starts])
 
@@ -145,7 +145,7 @@ def _take(
     starts: Sequence[Index],
 ) -> None:
     """
-    Move a slice, which begins at those places of the operand, of the result and of the extra operands of the epilogue.
+    Move a slice; `starts` are its offsets in the operand, in the result and in the extra operands of the epilogue.
     """
     if sink.epilogue is None:
         out_of, into = starts

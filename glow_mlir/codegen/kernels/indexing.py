@@ -1,8 +1,8 @@
 """
-Kernels whose operands say at run time which elements to take or to replace.
+Kernels with operands that select at run time which elements to take or replace.
 
-No index reaches beyond an operand: with one out of range the instruction fails, and takes the first element instead,
-or replaces nothing.
+No index reaches beyond an operand: if one is out of range, the instruction fails, and the first element is taken, or
+nothing is replaced.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ T = TypeVar("T")
 
 
 def depth_of(indices: Operand) -> int:
-    """How many indices each row has."""
+    """Return the number of indices of a row."""
     return size_along(indices.value, -1)
 
 
-def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value]:
-    """The tuple of indices at a place of all axes but the last."""
+def read_row(b: Builder, indices: Operand, position: Sequence[Index]) -> list[Value]:
+    """Load the tuple of indices at a position along all axes but the last."""
     count, step = depth_of(indices), indices.strides[-1]
-    start = linear(place, indices.strides[:-1])
-    return [read_index(b, indices, start + position * step) for position in range(count)]
+    start = linear(position, indices.strides[:-1])
+    return [read_index(b, indices, start + column * step) for column in range(count)]
 
 
 @dataclass(frozen=True)
 class Slices:
-    """The indices along the first axis of the result to which one part of a scatter writes."""
+    """The range of the first axis of the result that one task of a scatter writes."""
 
     call: KernelCall
     begin: Index
@@ -51,13 +51,13 @@ class Slices:
 
     @staticmethod
     def of(call: KernelCall) -> Slices:
-        """Those of the share of a call; all of a result without axes are its only element."""
+        """Return the range of a call's share; a result without axes counts as one slice."""
         sizes = call.result.extents
         return Slices(call, *call.share("slices").of(sizes[0] if sizes else 1))
 
     @property
     def are_all(self) -> bool:
-        """Whether there is one part."""
+        """Whether there is a single task."""
         return self.call.share("slices").is_all
 
     def start_from_input(self) -> None:
@@ -71,22 +71,22 @@ class Slices:
             copy_box(b, extents, boxes[0], boxes[1])
 
     def updated(self, index: Index, update: Callable[[], None]) -> None:
-        """Emit an update of an index along the first axis, where the part writes there."""
+        """Emit an update at an index of the first axis, if this task writes there."""
         if self.are_all:
             update()
             return
         b = self.call.b
-        place = b.index(index)
-        with b.when(b.compare("ge", place, self.begin) & b.compare("lt", place, self.end)):
+        position = b.index(index)
+        with b.when(b.compare("ge", position, self.begin) & b.compare("lt", position, self.end)):
             update()
 
 
-FEWEST_MOVED = 64
-"""Elements that an index moves at least where each part of a scatter reads all indices."""
+MIN_MOVED = 64
+"""The smallest number of elements per index for which a scatter is divided; each task reads all indices."""
 
 
 def update_element(call: KernelCall[ops.Scatter], into: Index, out_of: Index) -> None:
-    """Let one update meet one element of the result."""
+    """Apply one element of the updates to one element of the result."""
     b, result, updates = call.b, call.result, call.one("updates")
     reduction = text(call.op.reduction)
     if reduction == "none":
@@ -98,7 +98,7 @@ def update_element(call: KernelCall[ops.Scatter], into: Index, out_of: Index) ->
 
 
 def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update: Callable[[], None]) -> None:
-    """Emit an update where all indices are in range; the instruction fails with one that is not."""
+    """Emit an update if all indices are in range; otherwise the instruction fails."""
     b = call.b
     fits, *rest = (b.compare("ult", index, as_i64(b, size)) for index, size in zip(indices, sizes, strict=True))
     for check in rest:
@@ -117,7 +117,7 @@ def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update
 
 @kernel("scatter-elements")
 class ScatterElementsKernel(Kernel[ops.ScatterElementsOp]):
-    """A copy of the input, then one update after the other; parts have slices along the first axis, but of indices."""
+    """A copy of the input, then the updates in order; tasks divide the first axis, unless it is the indexed axis."""
 
     name = "scatter-elements"
     AXES = ("slices",)
@@ -129,33 +129,33 @@ class ScatterElementsKernel(Kernel[ops.ScatterElementsOp]):
         slices = Slices.of(call)
         slices.start_from_input()
         if slices.are_all:
-            nest(b, indices.extents, lambda place: self._update(call, axis, place))
+            nest(b, indices.extents, lambda position: self._update(call, axis, position))
             return
         with b.loop(slices.begin, b.min(b.index(slices.end), indices.extents[0])) as first:
-            nest(b, indices.extents[1:], lambda place: self._update(call, axis, [first, *place]))
+            nest(b, indices.extents[1:], lambda position: self._update(call, axis, [first, *position]))
 
     def cuts(self, op: ops.ScatterElementsOp, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.outputs()[0])
         axis = normalize_axis(integer(op.axis), len(shape))
         return {"slices": shape[0]} if axis else {}
 
-    def _update(self, call: KernelCall[ops.ScatterElementsOp], axis: int, place: Sequence[Index]) -> None:
-        """Apply the update at a place of the indices."""
+    def _update(self, call: KernelCall[ops.ScatterElementsOp], axis: int, position: Sequence[Index]) -> None:
+        """Apply the update at a position of the indices."""
         b, result, indices = call.b, call.result, call.one("indices")
         size = result.extents[axis]
-        index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
-        into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
-        out_of = linear(place, call.one("updates").strides)
+        index = from_front(b, read_index(b, indices, linear(position, indices.strides)), size)
+        into = linear([*position[:axis], b.index(index), *position[axis + 1 :]], result.strides)
+        out_of = linear(position, call.one("updates").strides)
         if_inside(call, [index], (size,), lambda: update_element(call, into, out_of))
 
 
 @kernel("scatter-nd")
 class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
     """
-    A copy of the input, then one slice after the other.
+    A copy of the input, then the updates in order, slice by slice.
 
-    Parts have slices along the first axis. Each reads all indices and applies its own, so that those of an element keep
-    their order; which is worth it where much is moved for each.
+    Tasks divide the first axis of the result. Each task reads all indices and applies its own updates, so that the
+    updates of an element keep their order. This pays if each index moves many elements.
     """
 
     name = "scatter-nd"
@@ -164,7 +164,7 @@ class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
 
     def cuts(self, op: ops.ScatterNDOp, target: Target) -> Mapping[str, int]:
         shape, depth = shape_of(op.outputs()[0]), size_along(op.indices, -1)
-        is_much = depth > 0 and math.prod(shape[depth:]) >= FEWEST_MOVED
+        is_much = depth > 0 and math.prod(shape[depth:]) >= MIN_MOVED
         return {"slices": min(shape[0], target.policy.threads)} if is_much else {}
 
     def emit(self, call: KernelCall[ops.ScatterNDOp]) -> None:
@@ -175,10 +175,10 @@ class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
         slices = Slices.of(call)
         slices.start_from_input()
 
-        def update(place: list[Index]) -> None:
-            row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), sizes, strict=False)]
+        def update(position: list[Index]) -> None:
+            row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, position), sizes, strict=False)]
             into = Box(result, result.strides[depth:]).moved([b.index(i) for i in row], result.strides[:depth])
-            out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
+            out_of = Box(updates, updates.strides[outer:]).moved(position, updates.strides[:outer])
 
             def replace() -> None:
                 if overwrites:
@@ -194,7 +194,7 @@ class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
 
 @kernel("reverse-sequence")
 class ReverseSequenceKernel(Kernel[ops.ReverseSequenceOp]):
-    """One copy for each step of each sequence."""
+    """One copy for each time step of each sequence."""
 
     name = "reverse-sequence"
     RUN_TIME_SIZES = True
@@ -213,8 +213,8 @@ class ReverseSequenceKernel(Kernel[ops.ReverseSequenceOp]):
         moving = (batch, time)
         into, out_of = (Box(operand, pick(operand.strides, rest)) for operand in (result, source))
 
-        def take(place: list[Index]) -> None:
-            sequence, step = place
+        def take(position: list[Index]) -> None:
+            sequence, step = position
             length = read_index(b, lengths, linear([sequence], lengths.strides))
             length = b.index(b.min(b.max(length, 0), steps))
             step = b.index(step)

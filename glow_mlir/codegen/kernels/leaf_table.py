@@ -16,9 +16,9 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class LeafTable:
     """
-    2^depth weights at an address: in `registers`, where there is an instruction that looks up in two of them.
+    2^depth weights at an address, kept in `registers` if an instruction permutes the lanes of two registers.
 
-    Two registers hold the leaves that the lowest bits of a number tell apart; the other bits choose between pairs.
+    The lowest bits of a leaf number select a lane of a pair of registers; the other bits select the pair.
     """
 
     leaves: Value
@@ -28,7 +28,7 @@ class LeafTable:
 
     @staticmethod
     def of(b: Builder, leaves: Value, element: Attribute, depth: int, lanes: int) -> LeafTable:
-        """The table of the leaves of that depth, for so many rows at a time."""
+        """Return the table of `2^depth` leaves, for lookups of `lanes` rows at a time."""
         bits = type_info(element).bits
         if lanes * bits != b.target.vector_bits or not x86.looks_up_floats(b.target, bits):
             return LeafTable(leaves, element, lanes, ())
@@ -40,12 +40,12 @@ class LeafTable:
         return LeafTable(leaves, element, lanes, parts)
 
     def at(self, b: Builder, masks: Sequence[Value]) -> Value:
-        """The weights of the leaves whose numbers have these bits, the highest first."""
+        """Return the weights of the leaves whose numbers have these bits, the highest first."""
         if not self.registers:
             return self._loaded(b, masks)
         low = (2 * self.lanes).bit_length() - 1
         number = _number(b, masks[-low:], integer_of_width(type_info(self.element).bits), self.lanes)
-        # A single register takes the place of both.
+        # A single register is used as both.
         pairs = zip(self.registers[::2], self.registers[1::2] or self.registers, strict=True)
         found = [x86.permute_floats_of_two(b, first, second, number) for first, second in pairs]
         for mask in reversed(masks[:-low]):
@@ -53,7 +53,7 @@ class LeafTable:
         return found[0]
 
     def _loaded(self, b: Builder, masks: Sequence[Value]) -> Value:
-        """Weights one by one."""
+        """Load the weights one by one."""
         numbers = _number(b, masks, i32, self.lanes)
         found = b.splat(b.constant(0.0, self.element), self.lanes)
         for lane in range(self.lanes):
@@ -63,8 +63,8 @@ class LeafTable:
 
 
 def _number(b: Builder, masks: Sequence[Value], element: Attribute, lanes: int) -> Value:
-    """The numbers with these bits, the highest first."""
+    """Return the numbers with these bits, the highest first."""
     total = b.constant(0, vector(element, lanes))
-    for place, mask in enumerate(reversed(masks)):
-        total = total | b.select(mask, b.constant(1 << place, total.type), 0)
+    for position, mask in enumerate(reversed(masks)):
+        total = total | b.select(mask, b.constant(1 << position, total.type), 0)
     return total

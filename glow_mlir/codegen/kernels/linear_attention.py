@@ -24,10 +24,10 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("linear-attention")
 class LinearAttentionKernel(Kernel[LinearAttentionOp]):
     """
-    Some columns of the state of one head at a time, a vector of each row, through all tokens.
+    Process all tokens for some columns of the state of one head at a time: one vector of each row.
 
-    Columns do not depend on each other. A token changes a row and reads it for its queries while it is in registers;
-    only `delta` rules pass through the rows twice, since they need to know first what the state has for the key.
+    Columns do not depend on each other. A token changes a row, and reads it for its queries while it is in registers.
+    Only `delta` rules go through the rows twice, since they first need the value that the state has for the key.
     """
 
     name = "linear-attention"
@@ -53,9 +53,9 @@ class LinearAttentionKernel(Kernel[LinearAttentionOp]):
         width = lanes_for(call.target, type_, moves, kernel_costs(call.target).independent_vectors)
         state = call.one("present_state")
 
-        def head(place: list[Index]) -> None:
+        def head(position: list[Index]) -> None:
             def columns(first: Index, lanes: int) -> None:
-                _Columns(call, type_, place, first, lanes).emit()
+                _Columns(call, type_, position, first, lanes).emit()
 
             vector_loop(call.b, state.shape[-1], width, columns)
 
@@ -64,16 +64,16 @@ class LinearAttentionKernel(Kernel[LinearAttentionOp]):
 
 @dataclass(frozen=True)
 class _Columns:
-    """The code for `lanes` columns, from `first` on, of the state of one head: batch and head are `place`."""
+    """Emits the code for `lanes` columns, from `first` on, of the state at (batch, head) `position`."""
 
     call: KernelCall[LinearAttentionOp]
     type: Attribute
-    place: Sequence[Index]
+    position: Sequence[Index]
     first: Index
     lanes: int
 
     def emit(self) -> None:
-        """Read the state, let each token change it, and write what it is at last."""
+        """Read the state, update it with each token, and write the final state."""
         b, past, state = self.call.b, self.call.maybe("past_state"), self.call.one("present_state")
 
         def start(row: Value) -> None:
@@ -101,7 +101,7 @@ class _Columns:
         return self._row(row).load(vector(self.type, self.lanes))
 
     def _state_offset(self, operand: Operand, row: Index) -> Index:
-        return linear([*self.place, row, self.first], operand.strides)
+        return linear([*self.position, row, self.first], operand.strides)
 
     def _of_state(self, operand: Operand, row: Index) -> Value:
         return load(self.call.b, operand, self._state_offset(operand, row), 1, self.lanes)
@@ -110,13 +110,13 @@ class _Columns:
         return self.call.b.cast(value, self.type)
 
     def _at(self, operand: Operand, token: Index, position: Index, lanes: int = 1) -> Value:
-        """Elements of one token."""
-        offset = linear([self.place[0], token, position], operand.strides)
+        """Load elements of one token."""
+        offset = linear([self.position[0], token, position], operand.strides)
         return self._convert(load(self.call.b, operand, offset, operand.strides[-1], lanes))
 
     def _token(self, token: Value) -> None:
-        """Let one token change the state, and its queries read it."""
-        call, b, head = self.call, self.call.b, self.place[1]
+        """Update the state with one token, and compute the results of its queries."""
+        call, b, head = self.call, self.call.b, self.position[1]
         queries, heads, depth, width = self.call.op.sizes()
         decay = self._decay(token, heads, depth)
         key, beta = call.one("key"), call.maybe("beta")
@@ -144,15 +144,15 @@ class _Columns:
         result = call.result
         for number_, total in enumerate(loop.results):
             position = (head * group + number_) * width + self.first
-            offset = linear([self.place[0], token, position], result.strides)
+            offset = linear([self.position[0], token, position], result.strides)
             store(b, result, offset, total * float(number(self.call.op.scale)))
 
     def _decay(self, token: Index, heads: int, depth: int) -> Callable[[Value, Index], Value]:
-        """What a row of the state is after it was forgotten as far as the token says."""
+        """Return a function that applies the decay of a token to a row of the state."""
         call, b, decay = self.call, self.call.b, self.call.maybe("decay")
         if decay is None:
             return lambda row, _: row
-        head = self.place[1]
+        head = self.position[1]
         if decay.shape[-1] == heads:
             factor = MATH["exp"](b, self._at(decay, token, head))
             return lambda row, _: row * factor

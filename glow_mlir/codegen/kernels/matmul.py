@@ -71,13 +71,13 @@ from glow_mlir.support.symbols import Sizes as AllSizes
 
 
 def _has_rows(op: MatrixProduct) -> bool:
-    """Whether the rows of all operands are dense; views may space them, but not the elements of a row."""
+    """Whether the rows of all operands are dense; views may space rows, but not the elements of a row."""
     matrices = (op.left, op.right, op.result)
     return all(has_unit_stride(matrix) for matrix in matrices) and (op.bias is None or is_dense(op.bias))
 
 
 def batch_strides(operand: Operand, batch: Extents) -> Shape:
-    """By how many elements each batch axis moves an operand: 0 where it broadcasts."""
+    """Return the stride of each batch axis of an operand: 0 where it is broadcast."""
     leading = operand.sizes[:-2]
     missing = len(batch) - len(leading)
     steps = [0] * missing
@@ -87,18 +87,18 @@ def batch_strides(operand: Operand, batch: Extents) -> Shape:
 
 
 def _is_matrix(op: MatrixProduct) -> bool:
-    """Whether the right operand of a product is one matrix."""
+    """Whether the right operand of a product is a single matrix."""
     return rank_of(op.right) == 2
 
 
 def _sizes(op: MatrixProduct) -> tuple[int, int, int]:
-    """Rows of all batches, columns and depth of a product."""
+    """Return the rows of all batches, the columns and the depth of a product."""
     *rows, columns = shape_of(op.result)
     return math.prod(rows), columns, shape_of(op.left)[-1]
 
 
 MAX_AXES = 4
-"""Axes of a result whose rows Strassen's algorithm goes through: those of images, lines, pixels and columns."""
+"""The largest rank of a result of Strassen's algorithm: images, lines, pixels and columns."""
 
 
 @kernel("matmul-strassen")
@@ -106,7 +106,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
     """
     Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
 
-    It is used where `strassen_is_faster` says that it is faster.
+    It is used where `strassen_is_faster` holds.
     """
 
     name = "matmul-strassen"
@@ -158,8 +158,8 @@ ProductT = TypeVar("ProductT", bound=MatrixProduct, default=Any)
 
 class ProductKernel(Kernel[ProductT]):
     """
-    Products of batches. The right operand is read in packed panels: packed before the run where it is a
-    matrix of a constant or of state, else into scratch, once where it is not batched and once a batch where it is.
+    Batched products. The right operand is read in packed panels: a single matrix that is a constant or state is packed
+    before the run; others are packed into scratch, once, or once per batch if they are batched.
     """
 
     AXES = ("pack", "batches", "rows", "columns")
@@ -176,9 +176,9 @@ class ProductKernel(Kernel[ProductT]):
         sizes = [*sizes_of(op.result), sizes_of(op.left)[-1]]
         if not _is_matrix(op) or whole_storage(op.right, storage) is None:
             sizes = sizes[-3:]
-        *most, columns, depth = map(largest, sizes)
-        rows, fewest = math.prod(most), math.prod(map(smallest, sizes[:-2]))
-        found = product_tiles(target, _dot(op, target), rows, columns, depth, depth, fewest)
+        *outer, columns, depth = map(largest, sizes)
+        rows, min_rows = math.prod(outer), math.prod(map(smallest, sizes[:-2]))
+        found = product_tiles(target, _dot(op, target), rows, columns, depth, depth, min_rows)
         product = _tile_product(op, target)
         if product is None:
             return found
@@ -212,9 +212,9 @@ class ProductKernel(Kernel[ProductT]):
         cut = product_cut(rows, steps, columns, tile, target)
         panels = -(-columns // tile.panel)
         if not are_numbers(sizes[:-1]) and panels >= target.policy.threads:
-            cut = ("columns", panels)  # There may be one row.
-        fewest = math.prod(map(smallest, sizes[: len(batch)]))
-        if fewest >= kernel_costs(target).parts_per_thread * target.policy.threads:
+            cut = ("columns", panels)  # There may be only one row.
+        min_batches = math.prod(map(smallest, sizes[: len(batch)]))
+        if min_batches >= kernel_costs(target).parts_per_thread * target.policy.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 
@@ -250,30 +250,30 @@ class ProductKernel(Kernel[ProductT]):
         with by_tiles as tiles:
 
             def product(indices: list[Index], packed: Value) -> None:
-                source, target, *places = (linear(indices, step) for step in steps)
+                source, target, *starts = (linear(indices, step) for step in steps)
                 given = replace(options, wants=self.wants(call, indices))
                 if tiles is not None:
-                    tiles.emit(Origin(source, (target, *places), packed))
+                    tiles.emit(Origin(source, (target, *starts), packed))
                     return
                 matrices = replace(
                     operands,
                     out=result.pointer.at(target, operands.output_element),
                     inp=left.pointer.at(source, operands.dot.memory),
                     weights=packed,
-                    extras=tuple(extra.moved(place) for extra, place in zip(extras, places, strict=True)),
+                    extras=tuple(extra.moved(start) for extra, start in zip(extras, starts, strict=True)),
                 )
                 emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=given)
 
             self._phases(call, batch, product)
 
     def wants(self, call: KernelCall[ProductT], batch: list[Index]) -> Callable[[Index, int], Value] | None:
-        """Whether any of some rows of a batch is looked at; `None` where all are."""
+        """Return (first row, rows) → whether any of these rows of a batch is used; `None` if all are."""
         return None
 
     def _phases(
         self, call: KernelCall[ProductT], batch: Extents, product: Callable[[list[Index], Value], None]
     ) -> None:
-        """Pack the right operand where it is not packed, and run `product` for each batch."""
+        """Pack the right operand if it is not packed, and run `product` for each batch."""
         right, batches = call.one("right"), call.share("batches")
         if call.op.properties.get("packing") is not None:
             nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
@@ -316,39 +316,39 @@ class ProductKernel(Kernel[ProductT]):
 
 @kernel("matmul")
 class MatMulKernel(ProductKernel[MatMulOp]):
-    """Products of which all rows are computed."""
+    """Products that compute all rows."""
 
     name = "matmul"
     EPILOGUE = True
 
 
 def _dot(op: MatrixProduct, target: Target) -> DotProduct:
-    """How a machine computes the products of an instruction."""
+    """Return how a target computes the products of an instruction."""
     return dot_product(op.left, op.right, target)
 
 
 def _layout(op: MatrixProduct, plain: Shape, target: Target) -> TiledLayout:
-    """In which layout a right operand is read that is a matrix of that shape."""
+    """Return the layout in which a right matrix of shape `plain` is read."""
     dot, transposed = _dot(op, target), flag(op.transpose_right)
     interleave = dot.interleave(plain[1 if transposed else 0])
     return matrix_panels(plain, dot.tile(target).panel, interleave, transposed=transposed)
 
 
 def _tile_product(op: MatrixProduct, target: Target) -> TileProduct | None:
-    """How tile registers compute the products of an instruction; `None` where they do not, as for symbolic sizes."""
+    """Return how tile registers compute an instruction's products; `None` where they do not, as for symbolic sizes."""
     if not all(map(has_static_shape, (op.left, op.result))):
         return None
     return tile_product(_dot(op, target), shape_of(op.left)[-1], target)
 
 
 def _is_batched(op: MatrixProduct) -> bool:
-    """Whether the right operand is another matrix for some of the batches."""
+    """Whether the right operand has different matrices for some batches."""
     return any(size != 1 for size in sizes_of(op.right)[:-2])
 
 
 def _is_merged(op: MatrixProduct) -> bool:
     """
-    Whether all batches are multiplied as one matrix, as far as that is known without the extra operands of an epilogue.
+    Whether all batches are multiplied as one matrix, as far as it is known without the epilogue's extra operands.
     """
     matrices, rows = (op.left, op.result), operands_of(op, "predicate")
     sizes = [*map(sizes_of, matrices), *((*sizes_of(value), 1) for value in rows)]
@@ -357,20 +357,20 @@ def _is_merged(op: MatrixProduct) -> bool:
 
 def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
     """
-    Whether a product with a right operand of a size that is known at run time only packs it as it comes.
+    Whether a right operand of a size that is only known at run time can be packed in each call.
 
-    Panels of narrow elements are of dot groups, whose number is known; a lowering widens these.
+    Panels of narrow elements consist of dot groups, whose number has to be known; a lowering widens such operands.
     """
     return element_of(left) == element_of(right) and byte_width(element_of(left)) >= 4
 
 
 def _all_strides(left: Operand, result: Operand, extras: Sequence[ExtraOperand]) -> list[Shape]:
-    """The strides of what the rows of a product move."""
+    """Return the strides of left operand, result and extra operands."""
     return [left.strides, result.strides, *(extra.strides for extra in extras)]
 
 
 def _merged_rows(shapes: Sequence[AllSizes], strides: Sequence[Shape]) -> Size | None:
-    """All batches as one matrix of rows, where rows follow each other evenly through the batches; else `None`."""
+    """Return the rows of all batches as one matrix, if rows are evenly spaced across batches; else `None`."""
     counts: set[Size] = set()
     for shape, steps in zip(shapes, strides, strict=True):
         total: Size = 1

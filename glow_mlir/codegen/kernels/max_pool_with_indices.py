@@ -1,4 +1,4 @@
-"""The kernel of the largest elements of windows, and of where they are."""
+"""The kernel of the largest elements of windows and their indices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @kernel("max-pool-with-indices")
 class MaxPoolWithIndicesKernel(Kernel[MaxPoolWithIndicesOp]):
-    """One pixel at a time, vectors over its channels, each lane with the place of its largest element so far."""
+    """A loop over pixels, with vectors over channels; each lane carries the index of its largest element so far."""
 
     name = "max-pool-with-indices"
     AXES = ("pixels",)
@@ -42,29 +42,29 @@ class MaxPoolWithIndicesKernel(Kernel[MaxPoolWithIndicesOp]):
 
 @dataclass(frozen=True)
 class _Pixels:
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
     call: KernelCall[MaxPoolWithIndicesOp]
     source: Image
     values: Image
     indices: Image
-    places: Extents
-    """By how much the index grows along each spatial axis."""
+    index_strides: Extents
+    """The strides of the index along each spatial axis."""
 
     @staticmethod
     def of(call: KernelCall[MaxPoolWithIndicesOp]) -> _Pixels:
-        """The images of the operands."""
+        """Return the images of the operands of a call."""
         last = is_channels_last(call.op.layout)
         operands = (call.one(name) for name in ("input", "result", "indices"))
         source, values, indices = (Image.of(x.value, last, x.extents) for x in operands)
         spatial = source.sizes[1:-1]
-        places = _steps(spatial[::-1])[::-1] if flag(call.op.column_major) else _steps(spatial)
-        return _Pixels(call, source, values, indices, places)
+        index_strides = _steps(spatial[::-1])[::-1] if flag(call.op.column_major) else _steps(spatial)
+        return _Pixels(call, source, values, indices, index_strides)
 
-    def pixel(self, place: list[Index]) -> None:
-        """All channels of one window."""
+    def pixel(self, position: list[Index]) -> None:
+        """Compute all channels of one window."""
         call, b = self.call, self.call.b
-        batch, *outputs = place
+        batch, *outputs = position
         window, sizes = self.call.op.window(), self.source.sizes
         taps = [
             Taps.of(b, window, axis, output, (self.values.sizes[axis + 1], sizes[axis + 1]))
@@ -74,7 +74,7 @@ class _Pixels:
         start = linear([batch, *origins], self.source.strides[:-1])
         plane_size = product(sizes[1:-1])
         plane = 0 if flag(call.op.by_channel) else batch * sizes[-1]
-        first = b.index(linear([plane, *origins], (plane_size, *self.places)))
+        first = b.index(linear([plane, *origins], (plane_size, *self.index_strides)))
         element = computed(call.one("input").element)
         steps = (self.source.strides[-1], self.values.strides[-1], self.indices.strides[-1])
 
@@ -89,36 +89,36 @@ class _Pixels:
                 (call.result, self.values, value),
                 (call.one("indices"), self.indices, index),
             ):
-                store(b, operand, moved_by(linear(place, image.strides[:-1]), channel, image.strides[-1]), result)
+                store(b, operand, moved_by(linear(position, image.strides[:-1]), channel, image.strides[-1]), result)
 
         vector_loop(b, sizes[-1], lanes_for(call.target, element, steps), channels)
 
-    def _window(self, taps: Sequence[Taps], offset: Index, place: Value, best: Sequence[Value]) -> list[Value]:
-        """The loops over the taps; carried are the largest element of each lane and its place in its channel."""
+    def _window(self, taps: Sequence[Taps], offset: Index, position: Value, best: Sequence[Value]) -> list[Value]:
+        """Emit loops over the taps that carry the largest element of each lane and its index in its channel."""
         b, source = self.call.b, self.call.one("input")
         if not taps:
-            return self._better(source, offset, place, *best)
-        axis = len(self.places) - len(taps)
+            return self._better(source, offset, position, *best)
+        axis = len(self.index_strides) - len(taps)
         dilation = self.call.op.window().dilations[axis]
         with b.loop(taps[0].first, taps[0].last, 1, carried=best) as loop:
             moved = moved_by(offset, loop.index, self.source.strides[axis + 1] * dilation)
-            there = place + b.cast(loop.index, i64) * as_i64(b, self.places[axis] * dilation)
+            there = position + b.cast(loop.index, i64) * as_i64(b, self.index_strides[axis] * dilation)
             loop.set(*self._window(taps[1:], moved, there, loop.values))
         return loop.results
 
-    def _better(self, source: Operand, offset: Index, place: Value, best: Value, index: Value) -> list[Value]:
+    def _better(self, source: Operand, offset: Index, position: Value, best: Value, index: Value) -> list[Value]:
         b = self.call.b
         x = load(b, source, offset, 1, best.lanes)
         is_first = b.compare("lt", index, 0)
         takes = goes_before(source.element, True)(b, x, best) | is_first
         return [
             b.select(takes, x, best),
-            b.select(takes, b.splat(place, best.lanes) if best.lanes > 1 else place, index),
+            b.select(takes, b.splat(position, best.lanes) if best.lanes > 1 else position, index),
         ]
 
 
 def _steps(sizes: Extents) -> list[Index]:
-    """By how much a position in row-major order grows along each of some axes."""
+    """Return the strides of a position in row-major order."""
     steps: list[Index] = [1]
     for size in reversed(sizes[1:]):
         steps.insert(0, size * steps[0])

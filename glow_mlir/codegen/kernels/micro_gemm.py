@@ -1,10 +1,10 @@
 """
 The micro-kernel of matrix product and convolution: one tile of the output, from packed weights.
 
-One function of the module per `MicroKernel`; everything about sizes is an argument, so that all layers share a few
-functions. A row of the tile is an output pixel: its inputs start at a step from those of the row above, plus a jump
-where the image's own row ends (`wraps`). The sum runs over segments, contiguous runs of input elements, which up to
-three loops step through: kernel depth, height and width.
+The module has one function per `MicroKernel`. Sizes are arguments, so that all layers share a few functions. A row of
+the tile is an output pixel: its inputs start one step after those of the previous row, plus a jump where a line of the
+image ends (`wraps`). The sum runs over segments, contiguous runs of input elements; up to three loops go through them:
+kernel depth, height and width.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ from glow_mlir.dialects.element_types import bit_width, is_float
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-FEWEST_LANES = 4
-"""Vectors of fewer lanes are not halved: of two, half is no vector."""
+MIN_LANES = 4
+"""Vectors of fewer lanes are not halved, since half of two lanes is no vector."""
 
 
 def partial_accumulators(tile: Tile, rows: int, vectors: int) -> int:
     """
-    How many partial accumulators each output of a tile has, of which `rows` and `vectors` are used: fewer leave gaps.
+    Return the number of partial accumulators per output of a tile with `rows` and `vectors` in use: small tiles need
+    several, so that instructions do not wait for each other.
     """
     return max(1, min(4, tile.accumulators // (rows * vectors)))
 
 
-MAX_TERMS, FEWEST_TERMS = 64, 32
+MAX_TERMS, MIN_TERMS = 64, 32
 """
-How many products are summed on their own in one order of accumulators, at most, and at least where there are as many.
+The largest and smallest number of products that are summed separately where sums have a fixed order.
 """
 
 
 def own_accumulators(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
-    """How many of the innermost loops over segments are summed on their own: as many as it takes for some products."""
+    """Return how many of the innermost loops over segments are summed separately: enough for `MIN_TERMS` products."""
     terms, inner = run, 0
     for count, _ in reversed(loops):
-        if not isinstance(terms, int) or terms >= FEWEST_TERMS or not isinstance(count, int):
+        if not isinstance(terms, int) or terms >= MIN_TERMS or not isinstance(count, int):
             break
         terms, inner = terms * count, inner + 1
     return inner
@@ -58,20 +59,19 @@ def own_accumulators(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
 @dataclass(frozen=True)
 class MicroKernel(StoredTile, SharedFunction):
     """
-    Which variant of the kernel.
+    A variant of the kernel.
 
-    `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
-    `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
-    with `rest` elements of a dot group, or with a whole one that has elements `shared` with the one before. `prefetch`
-    is how many lines of the cache each step fetches ahead. `partial_accumulators` is how many each output has, by
-    default what suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it
-    computes
-    `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `dot_groups` in their
-    parts.
+    `rows` and `vectors` may be less than the tile's. If `narrow`, the last vector of each row is half as wide. With
+    `accumulate` the products are added to the output; otherwise the sum starts at the bias, or at zero. Runs of the
+    depth end with `rest` elements of a dot group, or, if `shared`, with a whole dot group that overlaps the one before.
+    `prefetch` is the number of cache lines that each step prefetches. `partial_accumulators` is the number per output;
+    by default it suits the tile. With `sizes`, the code is for these sizes alone, and they are no arguments. If
+    `looped`, the function computes `count` tiles of consecutive rows; if `widened`, it first makes a widened copy of
+    the panel's `dot_groups`.
 
-    With `own_accumulators`, accumulators have one order, whatever the tile is: there are no partial accumulators, but
-    products are summed some at a time, those of so many of the innermost loops together, or `MAX_TERMS` of a segment,
-    and their accumulators added up.
+    With `own_accumulators`, sums have the same order for any tile. There are no partial accumulators; instead, the
+    products of this number of innermost loops, or of `MAX_TERMS` elements of a segment, are summed separately, and
+    these sums are added up.
     """
 
     narrow: bool = False
@@ -89,18 +89,18 @@ class MicroKernel(StoredTile, SharedFunction):
 
     @property
     def ways(self) -> int:
-        """How many partial accumulators each output has."""
+        """The number of partial accumulators per output."""
         if self.own_accumulators is not None:
             return 1
         return self.partial_accumulators or partial_accumulators(self.tile, self.rows, self.vectors)
 
     def loops(self, target: Target, rows: Index) -> bool:
-        """Whether a machine has it go through the tiles of some rows by itself, where it is for no sizes alone."""
+        """Whether the function itself loops over the tiles of `rows` on a target; not with fixed `sizes`."""
         together = kernel_costs(target).called_tiles > 1
         return together and isinstance(rows, int) and not self.prefetch and self.sizes is None
 
     def together(self, target: Target, rows: Index, tiles: int, panel_rows: Index) -> MicroKernel:
-        """The variant that computes `tiles` by itself where it may, of a panel with so many rows of dot groups."""
+        """Return the variant that loops over `tiles` itself where possible, for a panel with `panel_rows` rows."""
         if not self.loops(target, rows):
             return self
         costs = kernel_costs(target)
@@ -110,19 +110,19 @@ class MicroKernel(StoredTile, SharedFunction):
 
     def of_tile(self, rows: int, columns: Columns, whole_rows: Index) -> MicroKernel:
         """
-        The variant for one tile of some columns of a product with `whole_rows` rows.
+        Return the variant for one tile of some columns of a product with `whole_rows` rows.
 
-        Sums of floats are one after the other, whatever the rows: results depend neither on how many there are, nor on
-        which tiles and blocks they are cut into. Those of integers are exact in any order, and cut where rows are few.
+        Sums of floats have no partial accumulators: results depend neither on the number of rows nor on their division
+        into tiles and blocks. Sums of integers are exact in any order, and use partial ones if there are few rows.
 
-        A last vector of which only half is needed is half as wide: many machines split their widest vectors, and
-        without lanes to be left out no masks are needed. A looped epilogue needs vectors of one width.
+        If only half of the last vector is needed, it is half as wide: many machines split their widest vectors, and
+        full lanes need no mask. A looped epilogue needs vectors of equal width.
         """
-        fewest = balanced(whole_rows, self.tile.rows)[-1][1] if isinstance(whole_rows, int) and whole_rows else rows
+        min_rows = balanced(whole_rows, self.tile.rows)[-1][1] if isinstance(whole_rows, int) and whole_rows else rows
         lanes, vectors = self.tile.lanes, columns.vectors
         rest = columns.count % lanes if isinstance(columns.count, int) else 0
         even = self.epilogue is None or self.epilogue.is_light
-        halved = lanes >= FEWEST_LANES and self.dot.has_vectors_of(lanes // 2)
+        halved = lanes >= MIN_LANES and self.dot.has_vectors_of(lanes // 2)
         narrow = even and halved and 0 < rest <= lanes // 2
         return dataclasses.replace(
             self,
@@ -132,11 +132,11 @@ class MicroKernel(StoredTile, SharedFunction):
             partial=columns.partial and not (narrow and rest == lanes // 2),
             partial_accumulators=1
             if is_float(self.dot.accumulators)
-            else partial_accumulators(self.tile, fewest, vectors),
+            else partial_accumulators(self.tile, min_rows, vectors),
         )
 
     def lanes_of(self, vector_: int) -> int:
-        """How many lanes a vector of a row has, counted from 0."""
+        """Return the number of lanes of a vector of a row."""
         return self.tile.lanes // 2 if self.narrow and vector_ == self.vectors - 1 else self.tile.lanes
 
     @property
@@ -173,7 +173,7 @@ class MicroKernel(StoredTile, SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         flags = ("looped", "widened", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
         words = [
             "gemm",
@@ -194,7 +194,7 @@ class MicroKernel(StoredTile, SharedFunction):
         self._tiles(b, given)
 
     def _tiles(self, b: Builder, given: dict[str, Value]) -> None:
-        """The tiles of rows that follow each other."""
+        """Emit the loop over tiles of consecutive rows."""
         steps = {"input": ("input_step", self.dot.memory), "output": ("output_step", self.output_element)}
         for index, extra in enumerate(self.extras):
             if extra.moves:
@@ -202,10 +202,10 @@ class MicroKernel(StoredTile, SharedFunction):
         with b.loop(0, given["count"], carried=[given[name] for name in steps]) as tiles:
             self._tile(b, given | dict(zip(steps, tiles.values, strict=True)))
             following = zip(tiles.values, steps.values(), strict=True)
-            tiles.set(*(place.at(given[step] * self.rows, element) for place, (step, element) in following))
+            tiles.set(*(address.at(given[step] * self.rows, element) for address, (step, element) in following))
 
     def _tile(self, b: Builder, given: dict[str, Value]) -> None:
-        """One tile."""
+        """Emit one tile."""
         if self.sizes is not None:
             given = {**given, "output_step": b.index(self.sizes.output_step)}
         masks = _masks(b, self, given)
@@ -220,7 +220,7 @@ class MicroKernel(StoredTile, SharedFunction):
 
 
 def _widened(b: Builder, kernel: MicroKernel, given: dict[str, Value], dot: DotProduct) -> Value:
-    """Return a copy of a panel, the parts of each dot group in a row: all tiles read them."""
+    """Return a copy of a panel with widened dot groups, which all tiles read."""
     panel = b.stack(dot.right_group, kernel_costs(b.target).widened_groups, align=8)
     with b.loop(0, given["dot_groups"]) as dot_group:
         parts = kernel.dot.columns(b, given["weights"].at(dot_group, kernel.dot.right_group), 1)
@@ -230,7 +230,7 @@ def _widened(b: Builder, kernel: MicroKernel, given: dict[str, Value], dot: DotP
 
 
 def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Value | None]:
-    """Return for each vector the mask of its lanes that exist, None where all do."""
+    """Return for each vector the mask of its existing lanes, `None` if all exist."""
     lanes, bits = kernel.tile.lanes, bit_width(kernel.element)
     if not kernel.partial:
         return [None] * kernel.vectors
@@ -251,20 +251,20 @@ def _read(b: Builder, kernel: MicroKernel, address: Value, lanes: int, mask: Val
 
 
 def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Sequence[Value | None]) -> list[Value]:
-    """Return what the accumulators start from, row by row."""
+    """Return the initial accumulators, row by row."""
     lanes = [kernel.lanes_of(v) for v in range(kernel.vectors)]
 
     def row(address: Value) -> list[Value]:
-        places = [address.at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
-        return [_read(b, kernel, *vector_) for vector_ in zip(places, lanes, masks, strict=True)]
+        addresses = [address.at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
+        return [_read(b, kernel, *vector_) for vector_ in zip(addresses, lanes, masks, strict=True)]
 
     if kernel.accumulate:
         return [v for address in row_addresses(b, kernel, given, "output", kernel.element) for v in row(address)]
     zeros = [b.constant(0.0, vector(kernel.element, width)) for width in lanes]
     first = row(given["bias"]) if kernel.bias else zeros
     if kernel.dot.start:
-        places = [given["weights"].at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
-        accumulators = [place.load(zero.type) for place, zero in zip(places, zeros, strict=True)]
+        addresses = [given["weights"].at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
+        accumulators = [address.load(zero.type) for address, zero in zip(addresses, zeros, strict=True)]
         first = [x + y if kernel.dot.start > 0 else x - y for x, y in zip(first, accumulators, strict=True)]
     return first * kernel.rows
 
@@ -307,8 +307,9 @@ def _own_accumulators(
     added: Callable[[Sequence[Value]], Sequence[Value]],
 ) -> list[Value]:
     """
-    A state with what `added` makes of accumulators that begin at zero added to its `accumulators`; what is behind them
-    moves on.
+    Apply `added` to a state with zero accumulators, and add its results to the accumulators of `state`.
+
+    The rest of the state is taken from the result of `added`.
     """
     count = len(accumulators)
     zeros = [b.constant(0.0, value.type) for value in accumulators]
@@ -319,7 +320,7 @@ def _own_accumulators(
 def _segment(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
 ) -> list[Value]:
-    """Add the products of one segment, and of the rest of a dot group behind it."""
+    """Add the products of one segment, and of the partial dot group at its end."""
     depth = given["depth"]
     if kernel.own_accumulators == 0 and not kernel.shared:
         accumulators = state[: kernel.rows * kernel.vectors]
@@ -341,7 +342,7 @@ def _run(
     depth: Value,
     state: Sequence[Value],
 ) -> list[Value]:
-    """Add the products of so many dot groups, some at a time, then those left one by one."""
+    """Add the products of `depth` dot groups, several at a time, then the remaining ones one by one."""
     dot_groups = max(kernel.ways, kernel_costs(b.target).unrolled_groups)
     whole = depth if dot_groups == 1 else depth // dot_groups * dot_groups
     with b.loop(0, whole, dot_groups, carried=state) as loop:
@@ -365,24 +366,24 @@ def _step(
     rest: int | None = None,
 ) -> list[Value]:
     """
-    Return the state after some dot groups: for each a row of the panel, and one spread input per row.
+    Return the state after `dot_groups` dot groups: each takes a row of the panel, and one broadcast input per row.
 
-    Of the last one, there may be only the `rest`.
+    The last one may have only `rest` elements.
     """
     lanes, dot, dot_group, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_group, kernel.tile.panel
     size, last = kernel.rows * kernel.vectors, given["last"] if kernel.shared else None
-    places = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(dot_groups)]
+    starts = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(dot_groups)]
     accumulators, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
     for way in range(dot_groups):
 
         def column(v: int, way: int = way) -> Parts:
             return dot.columns(b, weights.at(way * panel + v * lanes, dot_group), kernel.lanes_of(v))
 
-        # Scalars are read where they are used first: there are few registers for what is made of a dot group.
+        # Scalars are loaded at their first use: there are few registers for the factors of a dot group.
         columns = {v: column(v) for v in range(kernel.vectors) if lanes > 1}
         for row, address in enumerate(inputs):
-            place = address.at(first + way, dot.left_group) if last is None else address.at(places[way], dot.memory)
-            value = dot.read(b, place, rest)
+            start = address.at(first + way, dot.left_group) if last is None else address.at(starts[way], dot.memory)
+            value = dot.read(b, start, rest)
             spread = {
                 width: dot.spread(b, value, width)
                 for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
@@ -390,8 +391,8 @@ def _step(
             for v in range(kernel.vectors):
                 if v not in columns:
                     columns[v] = column(v)
-                place = way % kernel.ways * size + row * kernel.vectors + v
-                accumulators[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], columns[v], accumulators[place])
+                index = way % kernel.ways * size + row * kernel.vectors + v
+                accumulators[index] = dot.multiply_add(b, spread[kernel.lanes_of(v)], columns[v], accumulators[index])
     if ahead:
         for line in range(kernel.prefetch):
             b.prefetch(ahead[0].at(line * line_elements(b.target, dot_group), dot_group), level=2)

@@ -1,8 +1,8 @@
 """
-The micro-kernel of products by tile registers, in two functions: sums of up to two strips and two tiles of columns,
-and the end of a strip, which takes its accumulators through the epilogue.
+The micro-kernel of products in tile registers, as two functions. The first computes the accumulators of up to two
+strips and two tiles of columns. The second finishes a strip: it passes the accumulators through the epilogue.
 
-Between them the accumulators are in a buffer `[2, 16, 64]`, which stays in the first cache.
+In between, the accumulators are in a buffer `[2, 16, 64]`, which stays in the L1 cache.
 """
 
 from __future__ import annotations
@@ -24,27 +24,26 @@ from glow_mlir.dialects.element_types import bit_width, byte_width
 from glow_mlir.support.dataclass import dataclass
 
 TOGETHER = 2
-"""How many strips, and how many tiles of columns, are computed together: all eight registers."""
+"""The number of strips, and of tiles of columns, that are computed together: they use all eight registers."""
 
-SUMS_ROW = 2 * TOGETHER * TILE_COLUMNS
-"""Elements of a row of the buffer of accumulators: as many as there are bytes in the widest vectors."""
+ACCUMULATORS_ROW = 2 * TOGETHER * TILE_COLUMNS
+"""Elements of a row of the buffer of accumulators: as many as the widest vectors have bytes."""
 
-SUMS_STRIP = MAX_ROWS * SUMS_ROW
-"""Elements of a strip of it."""
+ACCUMULATORS_STRIP = MAX_ROWS * ACCUMULATORS_ROW
+"""Elements of a strip of the buffer."""
 
 _LEFT, _RIGHT = 4, 6
-"""The first registers of left and right elements; the accumulators are in those before."""
+"""The first registers of left and right elements; the accumulators are in the registers before."""
 
 
 @dataclass(frozen=True)
-class TileSums(SharedFunction):
+class TileAccumulators(SharedFunction):
     """
-    Sums of the products of some strips with some tiles of columns, along the whole depth.
+    The function that multiplies some strips by some tiles of columns, along the whole depth.
 
-    The strips begin at `input` and `second`, with rows `input_step` elements apart. `depth` is how many products a run
-    of the depth takes, `step` and `weights_step` how many elements of the input and dot groups of a panel each of them
-    has.
-    `prefetch` is how many lines of the cache each product fetches ahead.
+    The strips begin at `input` and `second`, with rows `input_step` elements apart. `depth` is the number of tile
+    products per run of the depth; each advances the input by `step` elements and the panel by `weights_step` dot
+    groups. `prefetch` is the number of cache lines that each product prefetches.
     """
 
     product: TileProduct
@@ -75,13 +74,15 @@ class TileSums(SharedFunction):
         self._segments(b, given, 0, b.index(0), state)
         size = byte_width(self.product.dot.accumulators)
         for strip, column in tiles:
-            place = given["accumulators"].at(strip * SUMS_STRIP + column * TILE_COLUMNS, self.product.dot.accumulators)
-            store_tile(b, strip * TOGETHER + column, place, SUMS_ROW * size)
+            address = given["accumulators"].at(
+                strip * ACCUMULATORS_STRIP + column * TILE_COLUMNS, self.product.dot.accumulators
+            )
+            store_tile(b, strip * TOGETHER + column, address, ACCUMULATORS_ROW * size)
 
     def _segments(
         self, b: Builder, given: dict[str, Value], loop: int, start: Value, state: Sequence[Value]
     ) -> list[Value]:
-        """Add the products of all runs of the depth; returns the state behind them."""
+        """Add the products of all runs of the depth; return the state after them."""
         if loop == self.segment_loops:
             return self._run(b, given, start, state)
         with b.loop(0, given[f"count{loop}"], carried=state) as steps:
@@ -118,22 +119,22 @@ class TileSums(SharedFunction):
 @dataclass(frozen=True)
 class StripStore(StoredTile, SharedFunction):
     """
-    The end of a strip: `count` rows of accumulators become results, a row of a tile at a time.
+    The function that finishes a strip: it turns `count` rows of accumulators into results, row by row.
 
-    Where lines run together, `position` says where in its line the first row is, `width` how long a line is with its
-    border, and `stored` how many of its pixels there are. The `vectors` of a row are its tiles of columns.
+    If rows continue from line to line, `position` is the index of the first row within its line, `width` the length of
+    a line with its border, and `stored` the number of its pixels. The `vectors` of a row are its tiles of columns.
     """
 
     bias: bool = False
 
     @property
     def lanes(self) -> int:
-        """How many columns a row has."""
+        """The number of columns of a row."""
         return self.vectors * TILE_COLUMNS
 
     @property
     def moving(self) -> list[int]:
-        """The extra operands that move from row to row."""
+        """The indices of the extra operands that move from row to row."""
         return [index for index, kind in enumerate(self.extras) if kind.moves]
 
     @property
@@ -165,18 +166,18 @@ class StripStore(StoredTile, SharedFunction):
         carried = [given["accumulators"], given["output"], *(given[f"extra{index}"] for index in self.moving)]
         carried += [given["position"]] if self.wraps else []
         with b.loop(0, given["count"], carried=carried) as rows:
-            accumulators, *places = rows.values
-            addresses = [places[0], *(given[f"extra{index}"] for index in range(len(self.extras)))]
-            for place, index in zip(places[1:], self.moving, strict=False):
-                addresses[1 + index] = place
+            accumulators, *moved = rows.values
+            addresses = [moved[0], *(given[f"extra{index}"] for index in range(len(self.extras)))]
+            for address, index in zip(moved[1:], self.moving, strict=False):
+                addresses[1 + index] = address
 
             def row(accumulators: Value = accumulators, addresses: Sequence[Value] = addresses) -> None:
                 value = accumulators.load(row_type)
-                store.dot_group(value if bias is None else value + bias, addresses, 0, mask, dict(fixed), 0)
+                store.store_vector(value if bias is None else value + bias, addresses, 0, mask, dict(fixed), 0)
 
             if self.wraps:
-                with b.when(places[-1] < given["stored"]):
+                with b.when(moved[-1] < given["stored"]):
                     row()
             else:
                 row()
-            rows.set(accumulators.at(SUMS_ROW, self.element), *store.next_row(places, self.moving))
+            rows.set(accumulators.at(ACCUMULATORS_ROW, self.element), *store.next_row(moved, self.moving))

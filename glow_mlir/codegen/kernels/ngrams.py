@@ -1,4 +1,4 @@
-"""The kernel of counts of sequences of numbers."""
+"""The kernel of n-gram counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.dialects.target import Target
 
 @kernel("ngrams")
 class NgramKernel(Kernel[TfIdfVectorizerOp]):
-    """One row after the other; what stands at each of its places is looked up in the sorted n-grams by halves."""
+    """One row after the other; the n-gram at each position is found in the sorted n-grams by binary search."""
 
     name = "ngrams"
     AXES = ("rows",)
@@ -35,33 +35,33 @@ class NgramKernel(Kernel[TfIdfVectorizerOp]):
         op = call.op
         skips = integer(op.max_skip_count)
 
-        def row(place: list[Index]) -> None:
-            _fill(call, place)
+        def row(indices: list[Index]) -> None:
+            _fill(call, indices)
             for pool in call.many("pools"):
                 for distance in range(1, 2 + (skips if pool.shape[1] > 2 else 0)):
-                    _count(call, place, pool, distance)
+                    _count(call, indices, pool, distance)
             if text(op.mode) != "TF":
-                _weigh(call, place, text(op.mode) == "IDF")
+                _weigh(call, indices, text(op.mode) == "IDF")
 
         nest(call.b, call.result.shape[:-1], row, call.share("rows"))
 
 
-def _columns(call: KernelCall, place: Sequence[Index], body: Callable[[Index, Index, int], None]) -> None:
-    """Loops over vectors of the counts of a row; `body` gets the column, its offset in the result, and lanes."""
+def _columns(call: KernelCall, row: Sequence[Index], body: Callable[[Index, Index, int], None]) -> None:
+    """Emit a loop over vectors of the counts of a row; `body` gets the column, its offset in the result, and lanes."""
     result = call.result
-    start, step = linear(place, result.strides[:-1]), result.strides[-1]
+    start, step = linear(row, result.strides[:-1]), result.strides[-1]
     lanes = lanes_for(call.target, f32, (step,))
     vector_loop(call.b, result.shape[-1], lanes, lambda i, n: body(i, i * step + start, n))
 
 
-def _fill(call: KernelCall, place: Sequence[Index]) -> None:
-    """No n-gram has been seen yet."""
+def _fill(call: KernelCall, row: Sequence[Index]) -> None:
+    """Set the counts of a row to 0."""
     b, result = call.b, call.result
-    _columns(call, place, lambda _, offset, lanes: store(b, result, offset, b.constant(0.0, vector(f32, lanes))))
+    _columns(call, row, lambda _, offset, lanes: store(b, result, offset, b.constant(0.0, vector(f32, lanes))))
 
 
-def _weigh(call: KernelCall, place: Sequence[Index], once: bool) -> None:
-    """Multiply counts with weights, or let what occurs count `once`."""
+def _weigh(call: KernelCall, row: Sequence[Index], once: bool) -> None:
+    """Multiply counts by weights; if `once`, replace each positive count by its weight."""
     b, result, weights = call.b, call.result, call.maybe("weights")
 
     def weigh(column: Index, offset: Index, lanes: int) -> None:
@@ -72,16 +72,16 @@ def _weigh(call: KernelCall, place: Sequence[Index], once: bool) -> None:
             weight = load(b, weights, column * step, step, lanes)
         store(b, result, offset, b.select(count > 0.0, weight, 0.0) if once else count * weight)
 
-    _columns(call, place, weigh)
+    _columns(call, row, weigh)
 
 
-def _count(call: KernelCall, place: Sequence[Index], pool: Operand, distance: int) -> None:
-    """Count the n-grams of a pool at all places of a row, numbers of which lie `distance` apart."""
+def _count(call: KernelCall, indices: Sequence[Index], pool: Operand, distance: int) -> None:
+    """Count the n-grams of a pool at all positions of a row; their numbers lie `distance` apart."""
     b, source, result = call.b, call.one("input"), call.result
     length = pool.shape[1] - 1
     steps = source.strides
     with b.loop(0, source.shape[-1] - distance * (length - 1)) as start:
-        row = linear([*place, start], steps)
+        row = linear([*indices, start], steps)
         numbers = [read_index(b, source, row + position * distance * steps[-1]) for position in range(length)]
         first = _position(b, pool, numbers)
         with b.when(first < pool.shape[0]):
@@ -91,18 +91,18 @@ def _count(call: KernelCall, place: Sequence[Index], pool: Operand, distance: in
             with b.when(same[0]):
                 column = read_index(b, pool, linear([first, length], pool.strides))
                 column = checked(call, column, result.shape[-1], wraps=False)
-                offset = linear([*place, column], result.strides)
+                offset = linear([*indices, column], result.strides)
                 store(b, result, offset, load(b, result, offset, 1, 1) + 1.0)
 
 
 def _ngram(b: Builder, pool: Operand, number: Value) -> list[Value]:
-    """The numbers of an n-gram of a pool, behind which is its column."""
+    """Load the numbers of an n-gram of a pool; its column follows them."""
     row, step = number * pool.strides[0], pool.strides[1]
     return [read_index(b, pool, row + position * step) for position in range(pool.shape[1] - 1)]
 
 
 def _position(b: Builder, pool: Operand, numbers: Sequence[Value]) -> Value:
-    """The first n-gram of a pool that does not come before `numbers`; the length of the pool where there is none."""
+    """Return the first n-gram of a pool that does not come before `numbers`, or the length of the pool."""
 
     def halve(low: Value, high: Value) -> Sequence[Value]:
         middle = (low + high) // 2
@@ -116,7 +116,7 @@ def _position(b: Builder, pool: Operand, numbers: Sequence[Value]) -> Value:
 
 
 def _comes_before(one: Sequence[Value], other: Sequence[Value]) -> Value:
-    """Whether one n-gram comes before another of its length."""
+    """Whether one n-gram comes before another of the same length."""
     result = one[-1] < other[-1]
     for x, y in zip(one[-2::-1], other[-2::-1], strict=True):
         result = (x < y) | (x.eq(y) & result)

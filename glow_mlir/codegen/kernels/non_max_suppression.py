@@ -1,4 +1,4 @@
-"""The kernel that takes the best of boxes that overlap."""
+"""The kernel of non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 _LOW_X, _LOW_Y, _HIGH_X, _HIGH_Y, _AREA = range(5)
-"""Rows of the scratch memory with the boxes of an image."""
+"""Rows of the scratch buffer with the boxes of an image."""
 
 
 @kernel("non-max-suppression")
 class NonMaxSuppressionKernel(Kernel[NonMaxSuppressionOp]):
     """
-    One pass over the boxes of a class, in vectors, for each box that is taken.
+    One vectorized pass over the boxes of a class for each selected box.
 
-    A pass leaves out what overlaps with the box, whose score becomes NaN, and finds the best one of what is left.
+    A pass removes the boxes that overlap the selected one, by setting their scores to NaN, and finds the best remaining
+    box.
     """
 
     name = "non-max-suppression"
@@ -41,12 +42,12 @@ class NonMaxSuppressionKernel(Kernel[NonMaxSuppressionOp]):
         return [((_AREA + 1, boxes), f32), ((boxes,), f32)]
 
     def emit(self, call: KernelCall[NonMaxSuppressionOp]) -> None:
-        b, scores, most = call.b, call.one("scores"), call.maybe("max_output_boxes_per_class")
+        b, scores, max_boxes = call.b, call.one("scores"), call.maybe("max_output_boxes_per_class")
         clear(call, "result", "count")
         batches, classes, boxes = scores.extents
-        if most is None or is_empty(scores.value):
+        if max_boxes is None or is_empty(scores.value):
             return
-        limit = b.max(b.min(b.index(read_index(b, most, 0)), integer(call.op.limit)), 0)
+        limit = b.max(b.min(b.index(read_index(b, max_boxes, 0)), integer(call.op.limit)), 0)
         image = _Boxes(call, boxes, largest_shape(scores.value)[2])
         with b.loop(0, batches) as batch:
             image.read(batch)
@@ -61,17 +62,17 @@ class _Boxes:
 
     call: KernelCall[NonMaxSuppressionOp]
     count: Index
-    most: int
-    """How many boxes there may be."""
+    capacity: int
+    """The largest number of boxes."""
 
     def _row(self, row: int, box: Index) -> Value:
-        return self.call.many("scratch")[0].pointer.at(self.call.b.index(box) + row * self.most, f32)
+        return self.call.many("scratch")[0].pointer.at(self.call.b.index(box) + row * self.capacity, f32)
 
     def _left(self, box: Index) -> Value:
         return self.call.many("scratch")[1].pointer.at(box, f32)
 
     def read(self, batch: Value) -> None:
-        """Corners and areas of all boxes of an image."""
+        """Compute corners and areas of all boxes of an image."""
         b, boxes = self.call.b, self.call.one("boxes")
         with b.loop(0, self.count) as box:
             start = linear([batch, box], boxes.strides[:2])
@@ -90,7 +91,7 @@ class _Boxes:
         return [b.min(x1, x2), b.min(y1, y2), b.max(x1, x2), b.max(y1, y2)]
 
     def start(self, batch: Value, number: Value) -> None:
-        """All boxes are left whose score in a class is high enough."""
+        """Start a class with the boxes whose score is above the threshold."""
         b, scores, threshold = self.call.b, self.call.one("scores"), self.call.maybe("score_threshold")
         with b.loop(0, self.count) as box:
             score = load(b, scores, linear([batch, number, box], scores.strides), 1, 1)
@@ -99,7 +100,7 @@ class _Boxes:
             self._left(box).store(score)
 
     def take(self, batch: Value, number: Value, limit: Value) -> None:
-        """Take one box after the other, up to a limit."""
+        """Select boxes one after the other, up to a limit."""
         b, result = self.call.b, self.call.result
 
         def step(taken: Value, best: Value) -> Sequence[Value]:
@@ -114,7 +115,7 @@ class _Boxes:
         b.repeat([b.index(0), self._best(None)], step, goes_on)
 
     def _best(self, taken: Value | None) -> Value:
-        """The best box that is left, after those that overlap with one that was taken are not; -1 where none is."""
+        """Remove the boxes that overlap the one just taken, and return the best remaining box, or -1."""
         b = self.call.b
         width = lanes_for(self.call.target, f32, (1,))
         value, index = b.constant(-math.inf, f32), b.constant(-1, i32)
@@ -126,14 +127,14 @@ class _Boxes:
                 is_better = (scores > loop.values[0]) | ((loop.values[1] < 0) & scores.eq(scores))
                 loop.set(b.select(is_better, scores, loop.values[0]), b.select(is_better, boxes, loop.values[1]))
             for lane in range(lanes):
-                other, place = (b.extract(part, lane) for part in loop.results)
-                is_better = (other > value) | (other.eq(value) & (place < index)) | (index < 0)
-                is_better = is_better & (place >= 0)
-                value, index = b.select(is_better, other, value), b.select(is_better, place, index)
+                other, box = (b.extract(part, lane) for part in loop.results)
+                is_better = (other > value) | (other.eq(value) & (box < index)) | (index < 0)
+                is_better = is_better & (box >= 0)
+                value, index = b.select(is_better, other, value), b.select(is_better, box, index)
         return b.index(index)
 
     def _scores(self, first: Value, boxes: Value, taken: Value | None, lanes: int) -> Value:
-        """The scores of some boxes that are left, NaN for others."""
+        """Return the scores of some boxes, NaN for those that were removed."""
         b = self.call.b
         scores = self._left(first).load(vector(f32, lanes))
         if taken is None:
@@ -144,7 +145,7 @@ class _Boxes:
         return scores
 
     def _overlap(self, first: Value, taken: Value, lanes: int) -> Value:
-        """Whether some boxes overlap with one that was taken, by more than the threshold."""
+        """Whether boxes overlap the one that was taken by more than the threshold."""
         b = self.call.b
         one = [self._row(row, taken).load(f32) for row in range(_AREA + 1)]
         many = [self._row(row, first).load(vector(f32, lanes)) for row in range(_AREA + 1)]

@@ -1,8 +1,8 @@
 """
 Packing in machine code: the instruction that writes an operand in the layout of a kernel.
 
-A layout that only moves elements is copies between boxes; one with dot groups, or with a transform, has code of its
-own.
+A layout that only moves elements is packed by copies between boxes; layouts with dot groups or a transform have their
+own code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from glow_mlir.ir.registry import packed_forms_of
 
 @kernel("pack")
 class PackKernel(Kernel[PackOp]):
-    """An operand in the layout of another kernel."""
+    """Packing of an operand in the layout of another kernel."""
 
     name = "pack"
     AXES = ("steps",)
@@ -51,7 +51,7 @@ class PackKernel(Kernel[PackOp]):
 
 
 def _layout_of(op: PackOp) -> TiledLayout | None:
-    """The layout that an instruction writes; `None` where it is none of those that code knows."""
+    """Return the layout that an instruction writes; `None` if it is unknown."""
     form, shape, numbers = form_of(op.layout)
     makers = packed_forms_of(TABLES).all()
     try:
@@ -62,14 +62,14 @@ def _layout_of(op: PackOp) -> TiledLayout | None:
 
 
 def _known_layout(op: PackOp) -> TiledLayout:
-    """The layout of an instruction that the kernel accepts."""
+    """Return the layout of an instruction that the kernel accepts."""
     layout = _layout_of(op)
     assert layout is not None
     return layout
 
 
 def packing_steps(layout: TiledLayout, target: Target) -> int:
-    """Into how many parts packing may be cut, about."""
+    """Return into about how many tasks packing can be divided."""
     if layout.transform is None and DEPTH not in layout.cuts:
         return box_steps(layout.shape, target)
     return -(-layout.sizes[COLUMNS] // layout.cuts[COLUMNS].unit)
@@ -77,10 +77,11 @@ def packing_steps(layout: TiledLayout, target: Target) -> int:
 
 def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition = ALL) -> None:
     """
-    Emit the packing of an operand, a box with the axes of `layout.plain`, or a share of it: of the panels, or of the
-    lines where elements are moved alone. Narrow floats are widened where `packed` has wide ones.
+    Emit the packing of an operand, given as a box with the axes of `layout.plain`, or of a share of it. Narrow floats
+    are widened if `packed` has wide ones.
 
-    Columns behind the last may be anything where they are not moved alone.
+    Shares divide the lines if elements are only moved, else the panels. With dot groups or a transform, columns after
+    the last one are unspecified.
     """
     if isinstance(layout.transform, WinogradTransform):
         emit_pack_winograd(b, packed, plain, layout.transform.tile, share)
@@ -97,7 +98,7 @@ def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, s
 
 
 def _emit_dot_groups(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition) -> None:
-    """Emit the packing of elements of which neighbours along the depth lie together."""
+    """Emit the packing of elements in dot groups along the depth."""
     operand = plain.operand
     dot = dot_group_product(operand.element, Interleave.of(layout.numbers), b.target)
     tile, element, strides = dot.tile(b.target), dot.memory, layout.strides(plain.strides)

@@ -18,15 +18,15 @@ from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.support.dataclass import dataclass
 
 _ONES = 0x01010101
-"""Bytes of one."""
+"""Four bytes of 1."""
 
 
 @dataclass(frozen=True)
 class Matrix:
     """
-    A matrix of narrow elements in memory: its first element, and its columns, `column_step` elements apart.
+    A matrix of narrow elements in memory: a pointer to the first element, and columns `column_step` elements apart.
 
-    The depth runs over `axes`, each as size and stride, of which the last is one run.
+    The depth runs over `axes`, given as (size, stride); the last axis is one run.
     """
 
     pointer: Value
@@ -39,9 +39,9 @@ def emit_pack_dot_groups(
     b: Builder, packed: Value, matrix: Matrix, dot: DotGroupProduct, tile: Tile, share: Partition = ALL
 ) -> None:
     """
-    Emit the packing of a matrix as `layouts.matrix_panels` has it in the form of `dot`.
+    Emit the packing of a matrix as `layouts.matrix_panels` has it, with the dot groups of `dot`.
 
-    Columns behind the last may be anything. A share is one of the panels.
+    Columns after the last one are unspecified. Shares divide the panels.
     """
     runs = 1
     for size, _ in matrix.axes[:-1]:
@@ -73,22 +73,22 @@ def _pack(
     dot: DotGroupProduct,
     panel: int,
 ) -> None:
-    """Pack some neighbouring columns of a panel, those outside `mask` excepted."""
+    """Pack `lanes` neighbouring columns of a panel, except those outside `mask`."""
     *outer, (run, step) = matrix.axes
     whole, rest = divmod(run, dot.group)
-    places = [position * (whole + (rest > 0)) for position in contiguous_strides(tuple(size for size, _ in outer))]
+    row_strides = [stride * (whole + (rest > 0)) for stride in contiguous_strides(tuple(size for size, _ in outer))]
     target = columns.weights.at(first + (panel if dot.start else 0), dot.right_group)
     in_word = DOT_GROUP_BITS // bit_width(dot.memory)
     source = matrix.pointer.at((columns.start + first) * matrix.column_step, dot.memory)
 
     def pack_run(indices: list[Index]) -> None:
-        begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, places)
+        begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, row_strides)
 
-        def dot_group(number: Index, places: range) -> None:
+        def dot_group(number: Index, positions: range) -> None:
             address = source.at(number * (dot.group * step) + begin, dot.memory)
             stored = target.at((number + row) * panel, dot.right_group)
             for word in range(dot.group // in_word):
-                value = _word(b, address, step, places, word * in_word, lanes, mask, dot)
+                value = _word(b, address, step, positions, word * in_word, lanes, mask, dot)
                 stored.at(word, i32).store(value)
 
         with b.loop(0, whole) as number:
@@ -104,28 +104,28 @@ def _word(
     b: Builder,
     address: Value,
     step: int,
-    places: range,
+    positions: range,
     first: int,
     lanes: int,
     mask: Value | None,
     dot: DotGroupProduct,
 ) -> Value:
-    """A word, from place `first` on, of a dot group of each of some columns: elements in `places` of it, and zeros."""
+    """Return one word of a dot group for each column: elements at `positions` of the group, and zeros."""
     bits = bit_width(dot.memory)
     type_, held = vector(integer_of_width(bits), lanes), range(first, first + DOT_GROUP_BITS // bits)
     word: Value | None = None
-    for number, place in enumerate(places):
-        if place not in held:
+    for number, position in enumerate(positions):
+        if position not in held:
             continue
         element = address.at(number * step, dot.memory)
         part = element.load(type_) if mask is None else b.load_masked(element, type_, mask)
-        wide = b.cast(part, i32, signed=False) << bits * (place - first)
+        wide = b.cast(part, i32, signed=False) << bits * (position - first)
         word = wide if word is None else word | wide
     return b.constant(0, vector(i32, lanes)) if word is None else word
 
 
 def _start(b: Builder, columns: Columns, rows: Index, dot: DotGroupProduct, tile: Tile) -> None:
-    """Write the first row of a panel from its columns."""
+    """Write the first row of a panel, the multiples of the sums of its columns."""
     type_ = dot.instruction.columns(tile.lanes)
     ones = b.constant(_ONES if type_info(type_).bits == DOT_GROUP_BITS else 1, type_)
     left = dot.instruction.parts(b, ones, signed=False)

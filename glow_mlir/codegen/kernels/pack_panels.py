@@ -30,10 +30,10 @@ def emit_pack_panels(
     share: Partition = ALL,
 ) -> None:
     """
-    Emit the packing of a matrix that is known only at run time, as `layouts.matrix_panels` has them.
+    Emit the packing of a matrix at run time, as `layouts.matrix_panels` has it.
 
-    `matrix` points to `[k, n]`; its rows are `row_pitch` elements apart. `packed` has room for `ceil(n / panel) * k *
-    panel` elements; of the last panel, vectors without a column are left alone. A share is one of the panels.
+    `matrix` points to `[k, n]`; its rows are `row_pitch` elements apart. `packed` has `ceil(n / panel) * k * panel`
+    elements. Vectors of the last panel without a column are not written. Shares divide the panels.
     """
     tile = tile or tile_for(b.target, element)
     zero = b.constant(0.0, vector(element, tile.lanes))
@@ -51,7 +51,7 @@ def emit_pack_panels(
 def _copy_vector(
     b: Builder, target: Value, source: Value, v: int, columns: Columns, tile: Tile, element: Attribute, zero: Value
 ) -> None:
-    """Copy one vector of a row of a panel; lanes beyond the last column become zero."""
+    """Copy one vector of a row of a panel; lanes after the last column become zero."""
     start = v * tile.lanes
     address = target.at(start, element)
     if not columns.partial:
@@ -78,10 +78,10 @@ def emit_pack_transposed(
     share: Partition = ALL,
 ) -> None:
     """
-    Emit the packing of a transposed matrix `[n, k]`, of which the strides are those of `matrix`, as `emit_pack_panels`
-    does it; squares are transposed in registers. `packed` has only its operand and offset.
+    Emit the packing of a transposed matrix `[n, k]` with the strides of `matrix`, as `emit_pack_panels` does for
+    `[k, n]`; squares are transposed in registers. Only operand and offset of `packed` are used.
 
-    Columns behind the last stay as they are: what is computed with them is never stored.
+    Columns after the last one are not written: results computed from them are never stored.
     """
     element = packed.operand.element
     tile = tile or tile_for(b.target, element)

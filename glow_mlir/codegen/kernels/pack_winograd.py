@@ -1,9 +1,9 @@
 """
-The transform of filters by Winograd's algorithm at run time, as `glow_mlir/constants/layouts.py` has them.
+The transform of filters for Winograd's algorithm at run time, as `glow_mlir/constants/layouts.py` has them.
 
     for each panel of filters {
-        its taps are moved to where the last of its weights belong, [tap][channel][filter of the panel]
-        for each vector of a tap: all weights of it
+        move its taps to the end of its weights, as [tap][channel][filter of the panel]
+        for each vector of a tap: compute its weights
     }
 """
 
@@ -30,8 +30,8 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class FilterTransform(SharedFunction):
     """
-    The function that makes the weights `[weight][step]` of a panel from its taps `[tap][step]`, which stand in place of
-    the last weights. Elements of a step lie side by side, some rows of so many.
+    The function that computes the weights `[weight][step]` of a panel from its taps `[tap][step]`, which are stored
+    where the last weights belong. A step is a number of rows with `row` contiguous elements each.
     """
 
     lanes: int
@@ -45,25 +45,25 @@ class FilterTransform(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"winograd.filter.{self.form.height}x{self.form.width}.{self.form.stride}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         lines, pixels = self.form.weights
         found, columns = (b.stack(f32, count) for count in (lines * pixels * self.row, lines * TAPS * self.lanes))
-        with b.loop(0, given["step"], self.row) as place:
-            row = given["weights"].at(place, f32)
-            # The weights of a row take the places of taps of that row alone, which are read before.
+        with b.loop(0, given["step"], self.row) as start:
+            row = given["weights"].at(start, f32)
+            # The weights of a row only overwrite taps of the same row, which have been read.
             taps = row.at(given["step"] * (lines * pixels - TAPS**2), f32)
             with b.loop(0, self.row, self.lanes) as lane:
                 self._transform(b, taps.at(lane, f32), given["step"], found.at(lane, f32), columns)
-            # Places of one weight after another would meet in few lines of the cache.
+            # Writing weight after weight for one vector would use only few cache sets.
             with b.loop(0, lines * pixels) as weight, b.loop(0, self.row, self.lanes) as lane:
                 value = found.at(weight * self.row + lane, f32).load(vector(f32, self.lanes))
                 row.at(weight * given["step"] + lane, f32).store(value)
 
     def _transform(self, b: Builder, taps: Value, step: Value, weights: Value, buffer: Value) -> None:
-        """Transform one vector of all taps: the columns into the buffer, then the lines of that."""
+        """Transform one vector of all taps: the columns into the buffer, then its lines."""
         (lines, pixels), type_ = self.form.weights, vector(f32, self.lanes)
         vertical, horizontal = self.form.axes
         with b.loop(0, TAPS) as x:
@@ -81,10 +81,9 @@ class FilterTransform(SharedFunction):
 
 def emit_pack_winograd(b: Builder, packed: Operand, filters: Box, form: TileForm, share: Partition = ALL) -> None:
     """
-    Emit the transform of filters `[O, 3, 3, C]` that are known at run time only, as `layouts.winograd_panels`
-    has them.
+    Emit the transform of filters `[O, 3, 3, C]` at run time, as `layouts.winograd_panels` has them.
 
-    Columns behind the last filter may be anything. A share is one of the panels.
+    Columns after the last filter are unspecified. Shares divide the panels.
     """
     tile, (count, *_, channels) = tile_for(b.target, f32), filters.operand.shape
     depth, size = TAPS**2 * channels, math.prod(form.weights) * channels

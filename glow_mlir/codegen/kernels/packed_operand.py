@@ -1,4 +1,4 @@
-"""Operands that a kernel reads in a layout: packed before the run, or in each call, into scratch of the kernel."""
+"""Operands that a kernel reads in a layout: packed before the run, or into scratch in each call."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ PACK = "pack"
 
 
 def packing_scratch(op: Operation, forms: Mapping[str, PackedForm]) -> list[Buffer]:
-    """What an instruction needs to pack its operands in each call: nothing where they are packed."""
+    """Return the scratch buffers to pack the operands of an instruction in each call: none if they are packed."""
     if "packing" in op.properties:
         return []
     return [(form.layout.shape, form.element) for form in forms.values()]
 
 
 def packing_cuts(op: Operation, forms: Mapping[str, PackedForm], target: Target) -> dict[str, int]:
-    """How many steps it has to pack the operands of an instruction in each call: none where they are packed."""
+    """Return the number of steps to pack the operands of an instruction in each call: none if they are packed."""
     if "packing" in op.properties:
         return {}
     return {PACK: max(packing_steps(_tiled(form), target) for form in forms.values())}
 
 
 def packed_operand(call: KernelCall, name: str, form: PackedForm, scratch: Operand) -> Value:
-    """An operand in a layout, which is packed into `scratch` where it is not; a share of that along `PACK`."""
+    """Return an operand in a layout; if it is not packed, pack a share of it, along `PACK`, into `scratch`."""
     operand = call.one(name)
     if "packing" in call.op.properties:
         return operand.pointer
@@ -43,6 +43,6 @@ def packed_operand(call: KernelCall, name: str, form: PackedForm, scratch: Opera
 
 
 def _tiled(form: PackedForm) -> TiledLayout:
-    """The layout of a form, of which machine code packs no other."""
+    """Return the layout of a form, which has to be a tiled one."""
     assert isinstance(form.layout, TiledLayout)
     return form.layout

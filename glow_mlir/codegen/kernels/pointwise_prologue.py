@@ -1,9 +1,9 @@
 """
-Prologues of convolutions without extent: the body is applied to a block of lines, which the product then reads.
+Prologues of 1x1 convolutions: the body is applied to a block of lines, which the product then reads.
 
-The block stays in the cache between both, so that what the body yields never travels to memory; and the body meets
-each element once, however many filters there are. Threads have blocks of their own; where there are few, they share
-each: all apply the body to some of its lines, then multiply it by some of the filters.
+The block stays in the cache in between, so that the results of the body never go to memory. The body is applied to each
+element once, whatever the number of filters. Threads have blocks of their own. If there are few blocks, threads share
+each block: every thread applies the body to some of its lines, then multiplies it by some of the filters.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from glow_mlir.support.dataclass import dataclass
 
 
 def block_lines(outputs: Shape, target: Target) -> int:
-    """Lines of the first spatial axis in a block: so many that the product has enough rows."""
+    """Return the lines of the first spatial axis in a block: enough for the rows of a product."""
     return min(outputs[0], -(-kernel_costs(target).block_rows // max(1, math.prod(outputs[1:]))))
 
 
 def shared_blocks(outputs: Shape, target: Target) -> int:
-    """How many blocks of an image threads share; 0 where each has blocks of its own."""
+    """Return the number of blocks of an image that threads share; 0 if each thread has its own blocks."""
     lines, threads = block_lines(outputs, target), target.policy.threads
     blocks = -(-outputs[0] // lines)
     few = blocks % threads and blocks < kernel_costs(target).parts_per_thread * threads
@@ -42,10 +42,11 @@ def shared_blocks(outputs: Shape, target: Target) -> int:
 @dataclass(frozen=True)
 class BlockedConv:
     """
-    A convolution whose kernel has one element, with a prologue; `scratch` has room for a block of the elements read.
+    A 1x1 convolution with a prologue; `scratch` has the size of a block of inputs.
 
-    The body is applied to a share `body` of the lines of blocks, and these are multiplied as `options` says; either may
-    be what another function does. Where `block` is given, it is the only one: of all images, this number.
+    The body is applied to the share `body` of the lines of blocks; then blocks are multiplied with `options`. Either is
+    `None` if another function does this step. If `block` is given, only the block with this number, among those of all
+    images, is computed.
     """
 
     b: Builder
@@ -59,11 +60,11 @@ class BlockedConv:
     options: GemmOptions | None
     body: Partition | None = ALL
     share: Partition = ALL
-    """Which of the blocks."""
+    """The share of the blocks."""
     block: Value | None = None
 
     def emit(self) -> None:
-        """Loops over images and blocks of lines."""
+        """Emit loops over images and blocks of lines."""
         if self.block is not None:
             lines, blocks = block_lines(self.outputs, self.b.target), shared_blocks(self.outputs, self.b.target)
             self._block(self.block // blocks, self.block % blocks * lines, lines)
@@ -72,7 +73,7 @@ class BlockedConv:
             self._blocks(image)
 
     def _blocks(self, image: Value) -> None:
-        """The blocks of an image."""
+        """Emit a loop over the blocks of an image."""
         lines, height = block_lines(self.outputs, self.b.target), self.outputs[0]
         whole, blocks = height // lines, -(-height // lines)
         begin, end = self.share.within(blocks, 0, whole)
@@ -83,7 +84,7 @@ class BlockedConv:
                 self._block(image, whole * lines, rest)
 
     def _block(self, image: Index, line: Index, lines: int) -> None:
-        """Apply the body to some lines, then multiply them."""
+        """Apply the body to `lines` lines, then multiply them."""
         shape = self.shape
         extents = (lines, *self.outputs[1:])
         if self.body is not None:
@@ -104,8 +105,8 @@ class BlockedConv:
 
     def _pack(self, image: Index, line: Index, extents: Shape, share: Partition) -> None:
         """
-        Fill the scratch buffer, or a share of it, with what the body yields for the pixels of some lines of outputs,
-        channels last.
+        Fill the scratch buffer, or a share of it, with the body's results for the pixels of some output lines, channels
+        last.
         """
         b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.extras)
         strides = self.shape.strides
@@ -114,8 +115,8 @@ class BlockedConv:
 
         def pixel(indices: list[Index]) -> None:
             first, *rest = indices
-            place = [image, *(i * stride for i, stride in zip((line + first, *rest), strides, strict=True))]
-            bases = [linear(place, operand.strides[:-1]) for operand in operands]
+            position = [image, *(i * stride for i, stride in zip((line + first, *rest), strides, strict=True))]
+            bases = [linear(position, operand.strides[:-1]) for operand in operands]
             into = linear(indices, dense[:-1])
             for start, stop, lanes in chunks(self.channels, width):
                 with b.loop(start, stop, lanes) as channel:

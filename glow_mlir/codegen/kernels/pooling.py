@@ -39,7 +39,7 @@ class Image:
 
     @staticmethod
     def of(value: SSAValue, channels_last: bool, extents: Extents | None = None) -> Image:
-        """The image behind an operand, of that many elements along each axis; by default, of the most there may be."""
+        """Return the image of an operand with the given extents, by default the largest possible ones."""
         shape, strides = extents or largest_shape(value), strides_of(value)
         order = list(range(len(shape)))
         if not channels_last:
@@ -49,19 +49,19 @@ class Image:
 
 @dataclass(frozen=True)
 class Taps(windows.Taps):
-    """The taps of a window along one axis that count."""
+    """The taps of a window along one axis that lie in the input."""
 
     output: Index
-    """Position of the window among the windows of the axis."""
+    """The position of the window among the windows of the axis."""
     origin: Index
-    """Place of tap 0 in the input, maybe outside."""
+    """The index of tap 0 in the input; it may be outside."""
 
     @staticmethod
     def of(b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index]) -> Taps:
         """
-        The taps of window `output` along `axis` that lie in the input.
+        Return the taps of window `output` along `axis` that lie in the input.
 
-        `counts` are how many windows there are, and how many elements of the input.
+        `counts` are the numbers of windows and of input elements along the axis.
         """
         outputs, high = counts
         size, stride, (before, after) = window.kernel[axis], window.strides[axis], window.padding(axis)
@@ -78,7 +78,7 @@ class Taps(windows.Taps):
 
 
 def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
-    """Whether neighbours in memory are pixels of a row, and those of windows are neighbours, or every second."""
+    """Whether pixels of a row are contiguous in memory, and windows have stride 1 or 2 along it."""
     steps = (before.strides[-2], after.strides[-2])
     channels = (before.strides[-1], after.strides[-1])
     return steps == (1, 1) and window.strides[-1] <= 2 and (after.sizes[-1] == 1 or channels != (1, 1))
@@ -86,7 +86,7 @@ def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
 
 def runs_over_channels(op: Images) -> bool:
     """
-    Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's extra operands.
+    Whether vectors of a pool certainly run over channels, which are then the columns of an epilogue's extra operands.
     """
     return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
 
@@ -94,61 +94,61 @@ def runs_over_channels(op: Images) -> bool:
 PoolT = TypeVar("PoolT", bound=Images, default=Any)
 
 Counts = Sequence[tuple[Index, Index]]
-"""How many windows there are along each spatial axis, and how many elements of the input."""
+"""The numbers of windows and of input elements along each spatial axis."""
 
 Combine = Callable[[Value, Value], Value]
 
 Reduce = Callable[..., None]
-"""Computes a vector of channels of a pixel: from which on, how many lanes it has, and the mask of those there are."""
+"""Computes a vector of channels of a pixel: first channel, number of lanes, and mask of existing lanes."""
 
 Visit = Callable[[Index, Sequence[Value]], Sequence[Value]]
-"""What accumulators are behind a place of the input."""
+"""Offset in the input, accumulators → the accumulators after the element."""
 
 
 @dataclass(frozen=True)
 class Elements:
-    """The elements of a window, or a vector of windows, the first of whose taps is at an offset of the input."""
+    """The elements of a window, or of a vector of windows, whose first tap is at an offset of the input."""
 
     call: KernelCall
     taps: Sequence[Taps]
     steps: Shape
-    """Elements of the input from one tap to the next along each axis."""
+    """The steps between taps along each axis in elements of the input."""
     offset: Index
     lanes: int
     mask: Value | None = None
-    """The lanes that there are; all where it is `None`."""
+    """The existing lanes; `None` for all."""
     stride: int = 1
-    """Elements of the input from one lane to the next."""
+    """The step between lanes in elements of the input."""
 
     def folded(self, take: Combine, total: Value) -> Value:
-        """The elements taken into an accumulator, those of the first axis outermost."""
+        """Take all elements into an accumulator; the first axis is the outermost loop."""
         axes = range(len(self.taps))
-        (result,) = self.walked(lambda place, totals: [take(totals[0], self.load(place))], [total], axes, self.offset)
+        (result,) = self.walked(lambda offset, totals: [take(totals[0], self.load(offset))], [total], axes, self.offset)
         return result
 
     def walked(
         self, visit: Visit, totals: Sequence[Value], axes: range, offset: Index, unrolled: int = 0
     ) -> Sequence[Value]:
         """
-        The places of the taps along some axes, from an offset of the input on, taken into accumulators.
+        Apply `visit` to the offsets of all taps along `axes`, from an offset of the input on; return the accumulators.
 
-        Up to `unrolled` of them, there is code for each.
+        Up to `unrolled` taps are unrolled.
         """
-        if (places := windows.few((self.taps[axis] for axis in axes), unrolled)) is not None:
+        if (indices := windows.few((self.taps[axis] for axis in axes), unrolled)) is not None:
             steps = [self.steps[axis] for axis in axes]
-            for place in places:
-                totals = visit(moved_by(offset, sum(map(operator.mul, place, steps)), 1), totals)
+            for index in indices:
+                totals = visit(moved_by(offset, sum(map(operator.mul, index, steps)), 1), totals)
             return totals
         if not axes:
             return visit(offset, totals)
         taps = self.taps[axes[0]]
         with self.call.b.loop(taps.first, taps.last, 1, carried=totals) as loop:
-            place = moved_by(offset, loop.index, self.steps[axes[0]])
-            loop.set(*self.walked(visit, loop.values, axes[1:], place, unrolled))
+            inner = moved_by(offset, loop.index, self.steps[axes[0]])
+            loop.set(*self.walked(visit, loop.values, axes[1:], inner, unrolled))
         return loop.results
 
     def load(self, offset: Index) -> Value:
-        """The element at a place, or the vector of those of all windows."""
+        """Load the element at an offset, or the vector of elements of all windows."""
         b, source = self.call.b, self.call.one("input")
         if self.lanes == 1 or self.stride == 1:
             return load(b, source, offset, 1, self.lanes, self.mask)
@@ -158,7 +158,7 @@ class Elements:
 
 
 class PoolKernel(Kernel[PoolT]):
-    """The loops over windows; channels that fill no vector are lanes of one."""
+    """The loops over windows; channels that do not fill a vector are the first lanes of one."""
 
     AXES = ("lines",)
     EPILOGUE = True
@@ -169,19 +169,19 @@ class PoolKernel(Kernel[PoolT]):
 
     @abstractmethod
     def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
-        """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
+        """Return the lanes of an innermost loop with strides `steps`: enough to hide the latency of an addition."""
 
     @abstractmethod
     def totals(self, call: KernelCall[PoolT], elements: Elements) -> Sequence[Value]:
-        """The accumulators behind a window: one of all lanes, or one for each."""
+        """Return the accumulators after a window: one for all lanes, or one for each lane."""
 
     @abstractmethod
     def finish(self, call: KernelCall[PoolT], total: Value, count: Value | None) -> Value:
-        """The result from the accumulator and the number of elements."""
+        """Return the result from the accumulator and the number of elements."""
 
     @abstractmethod
     def count(self, call: KernelCall[PoolT], window: Window, taps: Sequence[Taps]) -> Value | None:
-        """The number of elements, where the result depends on it."""
+        """Return the number of elements, if the result depends on it."""
 
     def emit(self, call: KernelCall[PoolT]) -> None:
         op = call.op
@@ -213,11 +213,11 @@ class PoolEmission:
     after: Image
 
     def width(self, steps: tuple[int, int]) -> int:
-        """Lanes of the innermost loop, whose operands move by `steps`."""
+        """Return the lanes of the innermost loop with strides `steps`."""
         return self.kernel.width(self.call.target, self.call.one("input").element, steps)
 
     def pixels(self) -> None:
-        """One pixel at a time, vectors over its channels."""
+        """Go by pixels, with vectors over the channels of a pixel."""
         steps = (self.before.strides[-1], self.after.strides[-1])
 
         def pixel(indices: list[Index]) -> None:
@@ -234,7 +234,7 @@ class PoolEmission:
         nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
 
     def channels(self, width: int, reduce: Reduce, share: Partition) -> None:
-        """Vectors over the channels of a pixel, of which the share has some."""
+        """Emit the loop over vectors of channels of a pixel, or of a share of them."""
         b, size = self.call.b, self.after.sizes[-1]
         one = max(1, width // kernel_costs(self.call.target).independent_vectors)
         rest = size % one if isinstance(size, int) and self.call.target.vector_bits else 0
@@ -248,7 +248,7 @@ class PoolEmission:
             reduce(size - rest, 1 << rest.bit_length(), b.mask(rest, 1 << rest.bit_length()))
 
     def rows(self) -> None:
-        """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
+        """Go by channels of a row, with vectors over the pixels whose windows do not reach beyond the row."""
         b, axis = self.call.b, len(self.window.kernel) - 1
         size, count = self.before.sizes[-2], self.after.sizes[-2]
         stride, before = self.window.strides[axis], self.window.pads[axis]
@@ -263,8 +263,8 @@ class PoolEmission:
                     self.reduction(batch, [*outer, self.taps(axis, x)])(channel, 1)
 
             def whole(x: Index, lanes: int) -> None:
-                place = x + first
-                taps = Taps(0, self.window.kernel[axis], place, place * stride - before)
+                output = x + first
+                taps = Taps(0, self.window.kernel[axis], output, output * stride - before)
                 self.reduction(batch, [*outer, taps], stride)(channel, lanes)
 
             if not isinstance(first, int) or first > 0:
@@ -277,19 +277,19 @@ class PoolEmission:
         nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
 
     def taps(self, axis: int, output: Index) -> Taps:
-        """The taps along an axis that lie in the input."""
+        """Return the taps along an axis that lie in the input."""
         return Taps.of(self.call.b, self.window, axis, output, self.counts[axis])
 
     @property
     def counts(self) -> Counts:
-        """How many windows and elements of the input there are along each spatial axis."""
+        """The numbers of windows and of input elements along each spatial axis."""
         return list(zip(self.after.sizes[1:-1], self.before.sizes[1:-1], strict=True))
 
     def reduction(self, batch: Index, taps: Sequence[Taps], stride: int = 1) -> Reduce:
         """
-        Reduces the windows behind `taps`: a function of a channel, how many lanes there are, and their mask.
+        Return the function of first channel, number of lanes and mask that reduces the windows with `taps`.
 
-        From one lane to the next there are `stride` elements of the input.
+        Lanes are `stride` elements of the input apart.
         """
         count = self.kernel.count(self.call, self.window, taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
@@ -303,15 +303,15 @@ class PoolEmission:
                 self.call, Elements(self.call, taps, tuple(between), first, lanes, mask, stride)
             )
             for lane, total in enumerate(totals):
-                place = channel if lane == 0 else channel + lane
+                own = channel if lane == 0 else channel + lane
                 value = self.kernel.finish(self.call, total, count)
-                self.store(value, moved_by(into, place, self.after.strides[-1]), pixel, place, mask)
+                self.store(value, moved_by(into, own, self.after.strides[-1]), pixel, own, mask)
 
         return reduce
 
     def store(self, value: Value, offset: Index, pixel: Sequence[Index], channel: Index, mask: Value | None) -> None:
         """Store a vector of results of a pixel, from a channel on, or pass it through the epilogue."""
         sink = Sink.of(self.call)
-        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in sink.extras]
+        offsets = [moved_by(linear(pixel, e.strides[:-1]), channel, e.strides[-1]) for e in sink.extras]
         steps = [1, *(extra.strides[-1] for extra in sink.extras)]
-        sink.store(self.call.b, [offset, *places], steps, value, mask)
+        sink.store(self.call.b, [offset, *offsets], steps, value, mask)

@@ -1,4 +1,4 @@
-"""The kernel of products of which some rows are never looked at: tiles without any other row are left out."""
+"""The kernel of products with rows that are never used: tiles of only such rows are skipped."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from glow_mlir.dialects.target import Target
 @kernel("predicated-matmul")
 class PredicatedMatMulKernel(ProductKernel[PredicatedMatMulOp]):
     """
-    Products of batches in vectors, as `matmul` computes them, but for tiles of rows that are never looked at.
+    Batched products in vectors, as `matmul` computes them, except for tiles of rows that are never used.
 
-    It applies no epilogue: that may look at all rows.
+    It applies no epilogue, which may read all rows.
     """
 
     name = "predicated-matmul"
@@ -35,12 +35,12 @@ class PredicatedMatMulKernel(ProductKernel[PredicatedMatMulOp]):
     def wants(self, call: KernelCall[PredicatedMatMulOp], batch: list[Index]) -> Callable[[Index, int], Value]:
         predicate = call.one("predicate")
         *steps, step = predicate.strides
-        # Rows of batches that are multiplied as one matrix follow each other there as well.
+        # Rows of batches that are multiplied as one matrix are evenly spaced in the predicate as well.
         start = linear(batch, steps) if batch else 0
 
         def any_of(row: Index, rows: int) -> Value:
-            places = [(row + place) * step + start for place in range(rows)]
-            found = [predicate.pointer.at(place, i1).load(i1) for place in places]
+            offsets = [(row + number) * step + start for number in range(rows)]
+            found = [predicate.pointer.at(offset, i1).load(i1) for offset in offsets]
             total = found[0]
             for other in found[1:]:
                 total = total | other

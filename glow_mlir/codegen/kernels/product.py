@@ -1,7 +1,7 @@
 """
-A product of rows and columns over segments of the depth, whatever its rows are: the micro-kernel that loops call.
+Calls of the micro-kernel for a product of rows and columns over segments of the depth, whatever its rows are.
 
-A matrix product has one segment; a convolution has one for each run of elements that its filter reads side by side.
+A matrix product has one segment; a convolution has one for each run of contiguous elements that its filter reads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel, own_accumulators
-from glow_mlir.codegen.kernels.output_pixels import Places
+from glow_mlir.codegen.kernels.output_pixels import Offsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tile_store import ExtraKind
@@ -26,22 +26,22 @@ Segments = tuple[Sequence[tuple[Index, Index]], Index]
 
 
 @dataclass(frozen=True)
-class Place:
+class TileOffsets:
     """
-    Where the first row of a tile is, in the left operand, in output and extra operands, and the steps to the next row,
-    all in elements. Rows are counted from `origin`, the places of the first of an image.
+    The offsets of the first row of a tile, in the left operand and in output and extra operands, and the steps to the
+    next row, all in elements. They are relative to `origin`, the offsets of the first row of an image.
     """
 
     source: Index
-    target: Places
+    target: Offsets
     source_step: Index
-    target_steps: Places
-    origin: tuple[Index, Places] | None = None
+    target_steps: Offsets
+    origin: tuple[Index, Offsets] | None = None
 
 
 @dataclass(frozen=True)
 class Product:
-    """What the loops of one product share; a panel of its weights has `panel_rows` rows of dot groups."""
+    """The state shared by the loops of one product; a panel of its weights has `panel_rows` rows of dot groups."""
 
     b: Builder
     operands: ProductOperands
@@ -63,8 +63,8 @@ class Product:
         accumulate: bool = False,
     ) -> Product:
         """
-        A product in tiles, with code for its `sizes` where there are any; `moves` says which extra operands of the
-        epilogue move from row to row. With `accumulate` it is added to the output, without the bias.
+        Return a product in tiles, with code for fixed `sizes` if given; `moves` tells which extra operands of the
+        epilogue move from row to row. With `accumulate`, the product is added to the output, without the bias.
         """
         (loops, run), dot = segments, operands.dot
         kinds = zip(operands.extras, moves, strict=True)
@@ -88,16 +88,18 @@ class Product:
         )
         return Product(b, operands, kernel, segments, panel_rows)
 
-    def ahead(self, columns: Columns, rows: Index) -> Ahead:
-        """What the tiles of a panel fetch of the next one, which so many rows share."""
-        return Ahead(columns, self.panel_rows, rows)
+    def ahead(self, columns: Columns, rows: Index) -> PanelPrefetch:
+        """Return the prefetching of the next panel by the tiles of a panel, which `rows` rows share."""
+        return PanelPrefetch(columns, self.panel_rows, rows)
 
     def variant(
         self, columns: Columns, rows: int, whole_rows: Index, together: tuple[Index, int] | None
     ) -> MicroKernel:
         """
-        The micro-kernel of a tile of so many rows of a product with `whole_rows`. `together` are the rows that follow
-        each other evenly, and how many tiles of them it computes; `None` for one that goes on from line to line.
+        Return the micro-kernel of a tile of `rows` rows of a product with `whole_rows`.
+
+        `together` has the number of evenly spaced rows, and the number of their tiles that one call computes; it is
+        `None` for a tile that continues from line to line.
         """
         found = self.kernel.of_tile(rows, columns, whole_rows)
         if together is None:
@@ -108,8 +110,8 @@ class Product:
         self,
         variant: MicroKernel,
         columns: Columns,
-        place: Place,
-        ahead: Ahead,
+        offsets: TileOffsets,
+        ahead: PanelPrefetch,
         row: Index,
         column: Index,
         *,
@@ -117,29 +119,31 @@ class Product:
         wrap: Mapping[str, Index] | None = None,
     ) -> None:
         """
-        Call the micro-kernel for `count` tiles from a place on, whose first row is the `row` of those that share a
-        panel, and whose first column in the output is `column`. `wrap` says how it goes on from line to line.
+        Call the micro-kernel for `count` tiles.
+
+        `offsets` and `row` are those of the first row; `row` counts the rows that share the panel. `column` is the
+        first column in the output. `wrap` has the arguments for tiles that continue from line to line.
         """
         (loops, run), operands, kernel = self.segments, self.operands, self.kernel
         variant = ahead.applied(variant, self.b.target)
         segments: dict[str, Index] = {}
         for index, (times, stride) in enumerate(loops):
             segments |= {f"count{index}": times, f"stride{index}": stride}
-        source, target = place.origin or (0, (0,) * len(place.target))
-        output, *extras = (offset + start for offset, start in zip(place.target, target, strict=True))
-        arguments = self._extras(extras, place.target_steps[1:], column)
+        source, target = offsets.origin or (0, (0,) * len(offsets.target))
+        output, *extras = (offset + start for offset, start in zip(offsets.target, target, strict=True))
+        arguments = self._extras(extras, offsets.target_steps[1:], column)
         variant.call(
             self.b,
             output=operands.out.at(output + column, kernel.output_element),
-            input=operands.inp.at(place.source + source, kernel.dot.memory),
+            input=operands.inp.at(offsets.source + source, kernel.dot.memory),
             weights=columns.weights,
             bias=operands.bias_at(column) if kernel.bias else operands.out,
             depth=kernel.dot.dot_groups(run)[0],
             count=count,
             dot_groups=self.panel_rows * kernel.tile.panel if variant.widened else 0,
             last=kernel.dot.last_group(run) or 0,
-            input_step=place.source_step,
-            output_step=place.target_steps[0],
+            input_step=offsets.source_step,
+            output_step=offsets.target_steps[0],
             columns=columns.count,
             **segments,
             **arguments,
@@ -147,8 +151,8 @@ class Product:
             **ahead.arguments(variant, row),
         )
 
-    def _extras(self, offsets: Sequence[Index], steps: Places, column: Index) -> dict[str, Index]:
-        """Where a tile finds the extra operands of the epilogue."""
+    def _extras(self, offsets: Sequence[Index], steps: Offsets, column: Index) -> dict[str, Index]:
+        """Return the arguments for the extra operands of the epilogue."""
         arguments: dict[str, Index] = {}
         for index, (extra, offset, step) in enumerate(zip(self.operands.extras, offsets, steps, strict=True)):
             arguments[f"extra{index}"] = extra.pointer.at(offset if extra.spread else offset + column, extra.element)
@@ -157,12 +161,12 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class PanelPrefetch:
     """
-    What the tiles of one panel fetch of the next one, which they share by their rows.
+    Prefetching of the next panel by the tiles of a panel, each in proportion to its rows.
 
-    `rows` are those of all tiles, `depth` are the rows of the panel. Where Python does not know how many tiles share
-    it, each fetches as many lines at a time as a row of the panel has, some of them again, which costs nothing.
+    `rows` is the number of rows of all tiles, `depth` the number of rows of the panel. If `rows` is only known at run
+    time, each tile prefetches as many cache lines per step as a row of the panel has; repeated prefetches cost nothing.
     """
 
     columns: Columns
@@ -170,11 +174,11 @@ class Ahead:
     rows: Index
 
     def step(self, kernel: MicroKernel) -> Index:
-        """How many dot groups the tile of a kernel fetches while it takes one row of the panel."""
+        """Return the dot groups that a tile prefetches while it multiplies one row of the panel."""
         return (kernel.tile.panel * kernel.rows + (self.rows - 1)) // self.rows
 
     def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
-        """The variant that fetches all lines of the cache on its way, not some of them."""
+        """Return the variant that prefetches all of its cache lines, not only some."""
         if not kernel.prefetch:
             return kernel
         rows = self.rows if isinstance(self.rows, int) else kernel.rows
@@ -182,7 +186,7 @@ class Ahead:
         return dataclasses.replace(kernel, prefetch=-(-dot_groups // (rows * line)))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
-        """What the tile from a row on is told."""
+        """Return the arguments of the tile that begins at a row."""
         if not kernel.prefetch:
             return {}
         size = self.depth * kernel.tile.panel

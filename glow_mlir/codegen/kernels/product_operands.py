@@ -1,4 +1,4 @@
-"""What matrix products and convolutions read and write, whatever the algorithm."""
+"""The operands of matrix products and convolutions, whatever the algorithm."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ProductOperands:
     """
-    Where a product has its operands: the first result, the first element that it reads, the packed weights, aligned to
-    a whole vector, and a bias with one element a column, or none.
+    The addresses of the operands of a product: the first result, the first element of the input, the packed weights,
+    aligned to a whole vector, and optionally a bias with one element per column.
 
-    `dot` says how they are multiplied and summed. The epilogue is applied to each result; `extras` are its operands.
+    `dot` tells how they are multiplied and summed. The epilogue is applied to each result; `extras` are its operands.
     """
 
     out: Value
@@ -30,7 +30,7 @@ class ProductOperands:
 
     @staticmethod
     def of(call: KernelCall, name: str, weights: Value, dot: DotProduct = MULTIPLY_ADDS_F32) -> ProductOperands:
-        """Those of a call, of which the operand of that name is multiplied with weights that are packed."""
+        """Return the operands of a call that multiplies the operand `name` by packed weights."""
         source, bias = call.one(name), call.maybe("bias")
         epilogue, extras = epilogue_of(call)
         start = None if bias is None else bias.pointer
@@ -38,7 +38,7 @@ class ProductOperands:
 
     @property
     def element(self) -> Attribute:
-        """The element type of what is summed."""
+        """The element type of the accumulators."""
         return self.dot.accumulators
 
     @property
@@ -47,5 +47,5 @@ class ProductOperands:
         return self.element if self.epilogue is None else self.epilogue.element
 
     def bias_at(self, column: Index) -> Value:
-        """The bias from a column on; where there is none, an address that nobody reads."""
+        """Return the address of the bias from a column on; without a bias, an address that is never read."""
         return self.out if self.bias is None else self.bias.at(column, self.element)

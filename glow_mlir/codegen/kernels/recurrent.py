@@ -1,10 +1,10 @@
 """
 Kernels of recurrences: for each step a product of the state with the weights, then scalar code on the gates.
 
-The weights are packed in blocks of hidden units, all gates of a unit next to each other: the product of a block is that
-of the matrix kernels, its sums stay in the first cache, and the scalar code follows at once. A step reads one state and
-writes another, so that its blocks are independent of each other. Every other step goes through the weights backwards:
-what it reads first is what the step before read last, and still in the cache.
+The weights are packed in blocks of hidden units, with all gates of a unit adjacent. The product of a block is computed
+as by the matrix kernels, its accumulators stay in the L1 cache, and the scalar code follows at once. A step reads one
+state and writes another, so that its blocks are independent. Every other step goes through the weights backwards, since
+the weights that the previous step read last are still in the cache.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from glow_mlir.codegen.builder.nests import Index, linear, vector_loop
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
 from glow_mlir.codegen.kernels.recurrent_step import (
+    ACCUMULATORS,
     RESET_STATE,
     STATES,
-    SUMS,
     UPDATE,
     Plan,
     RecurrentStep,
@@ -45,14 +45,14 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size
 
 RecurrenceT = TypeVar("RecurrenceT", bound=Recurrence, default=Any)
-"""The recurrence whose steps are computed."""
+"""The operator whose steps a kernel computes."""
 
 
 class RecurrenceKernel(Kernel[RecurrenceT]):
     """
-    The loop over steps; what a step does differs.
+    The loop over steps; subclasses define the step.
 
-    For several threads, the blocks of hidden units are cut in each step: the steps are the rounds.
+    With several threads, each step divides the blocks of hidden units among them: the steps are the phases.
     """
 
     AXES = (PACK, "begin", "units", "gates", "candidate", "end")
@@ -63,23 +63,23 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
 
     @abstractmethod
     def functions(self, op: RecurrenceT) -> list[ScalarFunction]:
-        """The scalar code of a step."""
+        """Return the scalar functions of a step."""
 
     @abstractmethod
     def step(self, step: RecurrentStep) -> None:
         """Emit one step."""
 
     def at_once(self, op: RecurrenceT) -> int:
-        """How many gates multiply the same state."""
+        """Return the number of gates that are products with the same state."""
         return op.GATES
 
     def plan(self, op: RecurrenceT, target: Target) -> Plan:
-        """How the weights are packed."""
+        """Return how the weights are packed."""
         batch, hidden = largest_shape(op.outputs()[1])
         return Plan.of(target, op.GATES, self.at_once(op), batch, hidden, _element(op))
 
     def scratch_shapes(self, op: RecurrenceT, plan: Plan, batch: int) -> list[tuple[int, ...]]:
-        """What the steps need: the sums of a block, and the states before and after the step."""
+        """Return the shapes of scratch buffers: the accumulators of a block, and the states before and after a step."""
         return [(batch, plan.panels * plan.tile.panel), (2, batch, plan.hidden)]
 
     def packed(self, op: RecurrenceT, target: Target) -> Mapping[str, PackedForm]:
@@ -103,10 +103,10 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
         return 1 if axis in (PACK, "begin", "end") else sizes_of(op.inputs()[0])[0]
 
     def private(self, op: RecurrenceT) -> Sequence[int]:
-        return (SUMS,)
+        return (ACCUMULATORS,)
 
     def step_axes(self, op: RecurrenceT) -> Sequence[str]:
-        """The axes along which a step is cut, one after the other."""
+        """Return the axes along which the phases of a step are divided, in order."""
         return ("units",)
 
     def emit(self, call: KernelCall[RecurrenceT]) -> None:
@@ -132,57 +132,57 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
             self._end(call, plan, order)
 
     def _order(self, call: KernelCall[RecurrenceT], batch: Index) -> SequenceOrder | None:
-        """The order of the rows of scratch; `None` where it is that of the batch, since no sequence ends before."""
+        """Return the order of the rows of scratch; `None` for the order of the batch, if sequences have no lengths."""
         if call.maybe("sequence_lens") is None:
             return None
         is_packed = "packing" in call.op.properties
         return SequenceOrder(call.b, call.many("scratch")[-1 if is_packed else -2], batch)
 
     def _begin(self, call: KernelCall[RecurrenceT], plan: Plan, order: SequenceOrder | None) -> None:
-        """Set the initial states; where sequences have lengths, in both places, since one may begin with any step."""
+        """Set the initial state; with sequence lengths, set both states, since a sequence may begin with any step."""
         initial, states, lengths = call.one("initial_h"), call.many("scratch")[STATES], call.maybe("sequence_lens")
         if order is None or lengths is None:
             _copy_rows(call, plan, initial, states)
         else:
             order.sort(lengths, call.one("input").extents[0])
-            for place in range(2):
-                _copy_rows(call, plan, initial, states, lambda n, place=place: ([order.sequence(n)], [place, n]))
+            for state in range(2):
+                _copy_rows(call, plan, initial, states, lambda n, state=state: ([order.sequence(n)], [state, n]))
         if call.maybe("initial_c") is not None:
             _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
 
     def _end(self, call: KernelCall[RecurrenceT], plan: Plan, order: SequenceOrder | None) -> None:
-        """Give the last states, each from where the last step of its sequence has left it."""
+        """Store the last states, each from the state that the last step of its sequence has written."""
         states, steps = call.many("scratch")[STATES], call.one("input").extents[0]
         if order is None:
             last = dataclasses.replace(states, pointer=states.pointer.at(steps % 2 * states.strides[0], plan.element))
             _copy_rows(call, plan, last, call.one("last_h"))
             return
 
-        def places(n: Value) -> tuple[Sequence[Index], Sequence[Index]]:
+        def indices(n: Value) -> tuple[Sequence[Index], Sequence[Index]]:
             done = steps if flag(call.op.reverse) else order.length(n)
             return [done % 2, n], [order.sequence(n)]
 
-        _copy_rows(call, plan, states, call.one("last_h"), places)
+        _copy_rows(call, plan, states, call.one("last_h"), indices)
 
 
 def _element(op: Recurrence) -> Attribute:
-    """The type that a recurrence is computed in."""
+    """Return the computation type of a recurrence."""
     return computed(element_of(op.inputs()[0]))
 
 
 Rows = Callable[[Value], tuple[Sequence[Index], Sequence[Index]]]
-"""Row → its places in two operands, along their axes in front of the last one."""
+"""Row → its indices in two operands, along all axes but the last."""
 
 
 def _copy_rows(
     call: KernelCall, plan: Plan, source: Operand, target: Operand, rows: Rows = lambda n: ([n], [n])
 ) -> None:
-    """Copy a state of [batch, hidden]; of several in an operand, the first, or those of other places."""
+    """Copy a state of [batch, hidden]; `rows` selects it in operands with further axes."""
     batch = call.one("last_h").extents[0]
     lanes = lanes_for(call.target, plan.element, [source.strides[-1], target.strides[-1]])
 
-    def offset(operand: Operand, places: Sequence[Index], j: Index) -> Index:
-        return linear([*places, j], operand.strides[-1 - len(places) :])
+    def offset(operand: Operand, indices: Sequence[Index], j: Index) -> Index:
+        return linear([*indices, j], operand.strides[-1 - len(indices) :])
 
     with call.b.loop(0, batch) as n:
         here, there = rows(n)
@@ -196,7 +196,7 @@ def _copy_rows(
 
 @kernel("lstm-recurrence")
 class LstmRecurrenceKernel(RecurrenceKernel[LstmSteps]):
-    """One product, then the cell."""
+    """A product for all gates, then the cell function."""
 
     name = "lstm-recurrence"
 
@@ -225,12 +225,12 @@ class LstmRecurrenceKernel(RecurrenceKernel[LstmSteps]):
 
 @kernel("gru-recurrence")
 class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
-    """The products of update and reset gate, then that of the candidate, then the blend."""
+    """The products of update and reset gate, then the product of the candidate, then the blend."""
 
     name = "gru-recurrence"
 
     def at_once(self, op: GruSteps) -> int:
-        # Without bias, the product of the candidate is one with the state times the whole reset gate.
+        # Without bias, the candidate is a product with the state times the reset gate.
         return 1 if op.bias is None else 3
 
     def step_axes(self, op: GruSteps) -> Sequence[str]:
@@ -254,7 +254,7 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
             self._candidate(step)
 
     def _reset_product(self, step: RecurrentStep, bias: Row) -> None:
-        """All gates at once: the reset gate multiplies the product of the candidate."""
+        """Compute all gates at once: the reset gate is multiplied with the product of the candidate."""
         b, hidden, (_, blend) = step.b, step.plan.hidden, step.functions
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
@@ -268,7 +268,7 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
         step.compute(unit_code)
 
     def _gates(self, step: RecurrentStep) -> None:
-        """The update gate, and the state times the reset gate, for all units."""
+        """Compute the update gate, and the state times the reset gate, for all units."""
         b = step.b
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
@@ -280,7 +280,7 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
         step.compute(unit_code, panels=(0, 1), axis="gates", finishes=False)
 
     def _candidate(self, step: RecurrentStep) -> None:
-        """The new state, from the product with the state times the reset gate."""
+        """Compute the new state, from the product with the state times the reset gate."""
         b, hidden, (_, blend) = step.b, step.plan.hidden, step.functions
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
@@ -294,18 +294,18 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
 
 
 def _gates(step: RecurrentStep, n: Index, unit: Index, j: Index, lanes: int) -> tuple[list[Value], list[Value]]:
-    """The sums of update and reset gate of some units, and the gates."""
+    """Return the sums of update and reset gate of `lanes` units, and the gates."""
     sums: list[Value] = []
     gates: list[Value] = []
-    for place in range(2):
-        sums.append(step.gate_sum(n, place, unit, j, lanes))
+    for gate in range(2):
+        sums.append(step.gate_sum(n, gate, unit, j, lanes))
         gates += step.functions[0](step.b, sums[-1])
     return sums, gates
 
 
 @kernel("rnn-recurrence")
 class RnnRecurrenceKernel(RecurrenceKernel[RnnSteps]):
-    """One product, then its function."""
+    """A product, then the activation function."""
 
     name = "rnn-recurrence"
 

@@ -1,8 +1,8 @@
 """
-One step of a recurrence: its product in panels of packed weights, the rows that it reads and writes, its scalar code.
+One step of a recurrence: its product in panels of packed weights, its input and output rows, its scalar code.
 
-Rows of scratch are sequences of the batch; where these have lengths, in the order in which they end: a step multiplies
-and computes the first rows, those of the sequences that have it, and gives 0 for the others.
+Rows of scratch are sequences of the batch. If sequences have lengths, longer ones come first: a step computes the first
+rows, whose sequences have this step, and stores 0 for the others.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-SUMS, STATES, UPDATE, RESET_STATE = range(4)
-"""Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
+ACCUMULATORS, STATES, UPDATE, RESET_STATE = range(4)
+"""Positions of the scratch operands; only a GRU that applies the reset gate before the product has the last two."""
 
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """Scalar code of an operator as a block, ready to be emitted on vectors."""
+    """Scalar code of an operator as a block, which can be emitted for vectors."""
 
     block: Block
     outputs: list[SSAValue]
 
     @staticmethod
     def of(code: Callable[..., Scalar | tuple[Scalar, ...]], count: int, element: Attribute) -> ScalarFunction:
-        """The code on `count` arguments of one element type."""
+        """Return the function of `count` arguments of one element type."""
         block = Block(arg_types=[element] * count)
 
         def insert(op: Operation) -> Operation:
@@ -58,37 +58,37 @@ class ScalarFunction:
         return ScalarFunction(block, [r.value for r in (results if isinstance(results, tuple) else (results,))])
 
     def __call__(self, b: Builder, *arguments: Value) -> list[Value]:
-        """The results on vectors."""
+        """Emit the function for vectors and return its results."""
         return emit_scalar_body(b, self.block, arguments, self.outputs, arguments[0].lanes)
 
 
 @dataclass(frozen=True)
 class Row:
-    """Neighbouring elements of an operand along its last axis, from an offset on."""
+    """The elements of an operand along its last axis, from an offset on."""
 
     operand: Operand
     start: Index
 
     @staticmethod
-    def of(operand: Operand, *place: Index) -> Row:
-        """The last axis of an operand at a place of the others."""
-        return Row(operand, linear(place, operand.strides[:-1]))
+    def of(operand: Operand, *indices: Index) -> Row:
+        """Return the last axis of an operand at indices of the other axes."""
+        return Row(operand, linear(indices, operand.strides[:-1]))
 
     def _at(self, column: Index) -> Index:
         return moved_by(self.start, column, self.operand.strides[-1])
 
     def load(self, b: Builder, column: Index, lanes: int) -> Value:
-        """`lanes` elements from a column on."""
+        """Load `lanes` elements from a column on."""
         return load(b, self.operand, self._at(column), 1, lanes)
 
     def store(self, b: Builder, column: Index, value: Value) -> None:
-        """Write elements from a column on."""
+        """Store elements from a column on."""
         store(b, self.operand, self._at(column), value)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the weights are packed: panels of `together` gates of `units` hidden units, multiplied in tiles."""
+    """How the weights are packed: in panels of `together` gates of `units` hidden units, multiplied in tiles."""
 
     gates: int
     together: int
@@ -100,11 +100,11 @@ class Plan:
     @staticmethod
     def of(target: Target, gates: int, at_once: int, batch: int, hidden: int, element: Attribute) -> Plan:
         """
-        The plan for a machine, where the product of `at_once` gates is that with the same row.
+        Return the plan for a target; `at_once` gates are products with the same row.
 
-        A panel for one row of a batch has about as many vectors as it takes accumulators to hide the latency of a
-        product, or to read the row seldom; several rows are multiplied in tiles of about the size of those of a matrix
-        product.
+        For a batch of one row, a panel has about as many vectors as accumulators are needed to hide the latency of
+        multiply-adds, or to read the row rarely. Several rows are multiplied in tiles of about the size of those of a
+        matrix product.
         """
         usual, costs = tile_for(target, element), kernel_costs(target)
         block_cost = costs.recurrent_block_percent / 100
@@ -122,18 +122,18 @@ class Plan:
 
     @property
     def panels(self) -> int:
-        """Panels of a block."""
+        """The number of panels of a block."""
         return self.gates // self.together
 
     @property
     def packed_shape(self) -> tuple[int, int, int, int]:
-        """Blocks, panels, rows of the weights, and columns of a panel."""
+        """Blocks, panels per block, rows of the weights, and columns of a panel."""
         return -(-self.hidden // self.units), self.panels, self.hidden, self.tile.panel
 
 
 @dataclass(frozen=True)
 class Units:
-    """A block of hidden units, how many of them there are, and whether its weights are read backwards."""
+    """A block of hidden units, the number of its units, and whether its weights are read backwards."""
 
     block: Index
     count: int
@@ -141,12 +141,12 @@ class Units:
 
 
 UnitCode = Callable[[Index, Index, Index, int], None]
-"""Row of the batch, hidden unit, unit of the block, lanes: the scalar code for so many units from there on."""
+"""Emits the scalar code for `lanes` units: row of the batch, first hidden unit, its index in the block, lanes."""
 
 
 @dataclass(frozen=True)
 class RecurrentStep:
-    """What the code of one step refers to: the states before it are read, others written."""
+    """One step: it reads the states before it, and writes the states after it."""
 
     call: KernelCall
     plan: Plan
@@ -159,11 +159,11 @@ class RecurrentStep:
 
     @cached_property
     def rows(self) -> Index:
-        """How many rows of scratch the step has."""
+        """The number of rows of scratch that the step computes."""
         return self.batch if self.order is None else self.order.running(self.time)
 
     def sequence(self, row: Index) -> Index:
-        """The place in the batch of the sequence that a row of scratch is of."""
+        """Return the index in the batch of the sequence of a row of scratch."""
         return row if self.order is None else self.order.sequence(row)
 
     @property
@@ -173,24 +173,24 @@ class RecurrentStep:
 
     @property
     def lanes(self) -> int:
-        """Lanes of the scalar code, two vectors to hide latencies; 1 where the last axis of an operand has gaps."""
+        """The lanes of the scalar code, two vectors to hide latencies; 1 if the last axis of an operand has gaps."""
         operands = [operand for group in self.call.operands.values() for operand in group if operand.sizes]
         return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands], 2)
 
     def input(self, n: Index) -> Row:
-        """What the input adds to the gates of a row."""
+        """Return the contribution of the input to the gates of a row."""
         return Row.of(self.call.one("input"), self.time, self.sequence(n))
 
     def cell(self, n: Index) -> Row:
-        """The cell of a row, before the step and behind it."""
+        """Return the cell state of a row, before and after the step."""
         return Row.of(self.call.one("last_c"), self.sequence(n))
 
     def scratch(self, n: Index, position: int) -> Row:
-        """A row of a scratch operand."""
+        """Return a row of a scratch operand."""
         return Row.of(self.call.many("scratch")[position], n)
 
     def state(self, n: Index) -> Row:
-        """The state before the step, of a row."""
+        """Return the state of a row before the step."""
         return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
 
     def compute(
@@ -202,10 +202,12 @@ class RecurrentStep:
         finishes: bool = True,
     ) -> None:
         """
-        For each block, set the accumulators to its panels, or some of them, times the state, or the state times its
-        reset gate; then run the code on its units. The last block, which may have fewer units, is always done last. The
-        share of the call along the axis is one of the blocks, the same in each step. Rows without the step get zeros
-        where the code finishes it.
+        For each block, multiply its panels by the state, or, if `reset`, by the state times the reset gate; then run
+        the code on its units.
+
+        `panels` selects some of the panels. The last block, which may have fewer units, always comes last. Shares
+        along `axis` divide the blocks, in the same way in each step. If the code `finishes` the step, zeros are stored
+        for rows without it.
         """
         rows = self.rows
         panels = range(self.plan.panels) if panels is None else panels
@@ -213,8 +215,8 @@ class RecurrentStep:
         backwards = (self.number & 1).eq(int(not reset))
 
         def block(units: Units) -> None:
-            for place, panel in enumerate(panels):
-                self._multiply(units, panel, place, reset)
+            for position, panel in enumerate(panels):
+                self._multiply(units, panel, position, reset)
             first = units.block * self.plan.units
             with self.b.loop(0, rows) as n:
                 vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j, lanes))
@@ -231,13 +233,13 @@ class RecurrentStep:
             with self.b.loop(*share.within(blocks, whole, 1)):
                 block(Units(whole, rest, backwards))
 
-    def _multiply(self, units: Units, panel: int, place: int, reset: bool) -> None:
-        """Set the accumulators at a place to the product with one panel of a block."""
+    def _multiply(self, units: Units, panel: int, position: int, reset: bool) -> None:
+        """Set the accumulators at a position to the product with one panel of a block."""
         _, panels, depth, width = self.plan.packed_shape
         operands, element = self.call.many("scratch"), self.plan.element
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
-        output = operands[SUMS].pointer.at(place * width, element)
+        output = operands[ACCUMULATORS].pointer.at(position * width, element)
         if self.batch == 1 and not self.call.target.is_strict:
             with nullcontext() if self.order is None else self.b.when(self.b.index(self.rows) > 0):
                 self._row(output, source, weights, units.backwards)
@@ -264,7 +266,7 @@ class RecurrentStep:
         )
 
     def _rows(self, output: Value, source: Value, weights: Value) -> None:
-        plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
+        plan, pitch = self.plan, self.call.many("scratch")[ACCUMULATORS].strides[0]
 
         def tile(row: Index, rows: int) -> None:
             own = 0 if self.call.target.is_strict else None
@@ -285,18 +287,18 @@ class RecurrentStep:
         return states.pointer.at((self.number & 1) * states.strides[0], self.plan.element)
 
     def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
-        """The product of one of the gates, for units of the block from `j` on."""
-        return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
+        """Load the product of a gate, for units of the block from `j` on."""
+        return self.scratch(n, ACCUMULATORS).load(self.b, j + gate * self.plan.units, lanes)
 
     def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
-        """That product plus what the input adds to the gate."""
+        """Return the product of a gate plus the contribution of the input."""
         return self.total(n, gate, j, lanes) + self.input(n).load(self.b, unit + gate * self.plan.hidden, lanes)
 
     def keep(self, name: str, n: Index, unit: Index, *values: Value) -> None:
         """
-        Store what the gradient needs of some units, gate after gate, where that is wanted.
+        Store values of units for the gradient, gate after gate, if the call has the result `name`.
 
-        It may take the place of what the input adds to the gates, which has been read then.
+        The result may overwrite the input's contribution to the gates, which has been read by then.
         """
         kept = self.call.maybe(name)
         if kept is None:
@@ -306,7 +308,7 @@ class RecurrentStep:
             row.store(self.b, unit + gate * self.plan.hidden, value)
 
     def finish(self, n: Index, unit: Index, h: Value, cell: Value | None = None) -> None:
-        """Store a new state, which is the result of the step, and cell."""
+        """Store the new state, which is the result of the step, and the new cell state."""
         b, output = self.b, h
         if is_half(element := self.call.one("last_h").element):
             h = rounded(b, h, element)
@@ -316,7 +318,7 @@ class RecurrentStep:
         Row.of(self.call.one("states"), self.time, self.sequence(n)).store(b, unit, output)
 
     def _clear(self, n: Index, unit: Index, lanes: int) -> None:
-        """Store zeros as all that the step gives for some units of a row."""
+        """Store zeros as the results of the step for `lanes` units of a row."""
         zero = self.b.splat(self.b.constant(0.0, self.plan.element), lanes)
         Row.of(self.call.one("states"), self.time, self.sequence(n)).store(self.b, unit, zero)
         self.keep("sums", n, unit, *[zero] * self.plan.gates)

@@ -1,4 +1,4 @@
-"""The kernel of reshapes that move elements: sizes that are known at run time only merge or split."""
+"""The kernel of reshapes that move elements, since sizes that are only known at run time merge or split axes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from glow_mlir.support.symbols import Size
 @kernel("reshape")
 class ReshapeKernel(Kernel[ReshapeOp]):
     """
-    Copies between buffers that are laid out for their largest shapes, in which rows lie where they would not after it.
+    Copies between buffers that are laid out for their largest shapes, so that rows have to move.
 
-    Axes that both shapes begin or end with are those of one copy. In between, the place along the axes of one shape,
-    the one with more of them, gives that along the axes of the other.
+    Leading and trailing axes that both shapes share are axes of the copies. In between, the indices along the axes of
+    the shape with more axes determine the indices along the axes of the other.
     """
 
     name = "reshape"
@@ -34,20 +34,20 @@ class ReshapeKernel(Kernel[ReshapeOp]):
         first = _common(fine.sizes, coarse.sizes)
         last = _common(fine.sizes[first:][::-1], coarse.sizes[first:][::-1])
         between, merged = (range(first, len(side.sizes) - last) for side in (fine, coarse))
-        # Where there is one axis for several, neighbours along the last of these are neighbours along it.
+        # If several axes merge into one, neighbours along the last of them are neighbours along the merged axis.
         rows = between[:-1] if len(between) > 1 and len(merged) == 1 else between
         inner = [axis for axis in range(len(fine.sizes)) if axis not in rows]
         along = [*range(first), *(merged if len(rows) < len(between) else ()), *range(merged.stop, len(coarse.sizes))]
 
-        def copy(place: list[Index]) -> None:
+        def copy(indices: list[Index]) -> None:
             position: Index = 0
-            for axis, index in zip(rows, place, strict=True):
+            for axis, index in zip(rows, indices, strict=True):
                 position = position * fine.extents[axis] + index
             if len(rows) < len(between):
                 position = position * fine.extents[between[-1]]
             extents = [coarse.extents[axis] for axis in merged]
             there = [position] if len(merged) == 1 else unraveled(position, extents)
-            boxes = _box(fine, inner, rows, place), _box(coarse, along, merged, there)
+            boxes = _box(fine, inner, rows, indices), _box(coarse, along, merged, there)
             into, out_of = reversed(boxes) if is_merge else boxes
             copy_box(call.b, tuple(fine.extents[axis] for axis in inner), into, out_of)
 
@@ -55,14 +55,14 @@ class ReshapeKernel(Kernel[ReshapeOp]):
 
 
 def _common(one: Sequence[Size], other: Sequence[Size]) -> int:
-    """How many sizes both begin with."""
+    """Return the number of leading sizes that are equal."""
     count = 0
     while count < min(len(one), len(other)) and one[count] == other[count]:
         count += 1
     return count
 
 
-def _box(operand: Operand, axes: Sequence[int], moved: Sequence[int], place: Sequence[Index]) -> Box:
-    """The axes of an operand, from a place along others of them on."""
+def _box(operand: Operand, axes: Sequence[int], moved: Sequence[int], indices: Sequence[Index]) -> Box:
+    """Return a box over `axes` of an operand, moved by indices along other axes."""
     strides = operand.strides
-    return Box(operand, tuple(strides[axis] for axis in axes), linear(place, [strides[axis] for axis in moved]))
+    return Box(operand, tuple(strides[axis] for axis in axes), linear(indices, [strides[axis] for axis in moved]))

@@ -1,4 +1,4 @@
-"""The kernel of resizing: places and weights are tables, made when compiling."""
+"""The kernel of resizing: offsets and weights are tables that are computed at compile time."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.support.dataclass import dataclass
 
 MAX_UNROLLED = 16
-"""Elements that one of the result is made of, whose products are unrolled; with more, matrix products are better."""
+"""The largest number of inputs per result, whose products are unrolled; with more, matrix products are better."""
 
-LARGEST_TABLE = 1 << 14
-"""Entries of a table, at most: LLVM takes long over large constants."""
+MAX_TABLE = 1 << 14
+"""The largest number of entries of a table: LLVM is slow for large constants."""
 
 
 @kernel("resize")
 class ResizeKernel(Kernel[ResizeOp]):
     """
-    Each place of the result reads its elements and weights from tables; vectors run over the axes that do not change.
+    Each element of the result reads the offsets and weights of its inputs from tables; vectors run over axes that are
+    not resized.
 
-    Repetitions by whole factors are copies whose source stands still. What lies outside the input is left to the
-    lowering, and so are kernels widened by antialiasing.
+    Repetitions by integer factors are copies with stride 0. Samples outside the input and kernels widened by
+    antialiasing are left to the lowering.
     """
 
     name = "resize"
@@ -48,7 +49,7 @@ class ResizeKernel(Kernel[ResizeOp]):
     def accepts(self, op: ResizeOp) -> bool:
         axes = list(samplings(op))
         taps = math.prod(sampling.indices.shape[1] for sampling in axes)
-        fits = all(sampling.indices.size <= LARGEST_TABLE and not sampling.outside.any() for sampling in axes)
+        fits = all(sampling.indices.size <= MAX_TABLE and not sampling.outside.any() for sampling in axes)
         real = text(op.mode) == "nearest" or is_float(element_of(op.input))
         return real and fits and taps <= MAX_UNROLLED
 
@@ -63,14 +64,14 @@ class ResizeKernel(Kernel[ResizeOp]):
 
 
 def _repetition(sampling: AxisSampling, size: int) -> int | None:
-    """How often each element of an axis comes, where all come equally often."""
+    """Return how often each element of an axis is repeated; `None` if not all are repeated equally often."""
     factor = len(sampling.indices) // size
     regular = np.array_equal(sampling.indices[:, 0], np.repeat(np.arange(size), factor))
     return factor if regular else None
 
 
 def _repeat(call: KernelCall, axes: dict[int, AxisSampling]) -> bool:
-    """Copy with whole factors; false where one is not whole."""
+    """Emit a copy for repetitions by integer factors; return false if a factor is not an integer."""
     source, result = call.one("input"), call.result
     shape: list[Index] = []
     into: list[int] = []
@@ -88,14 +89,14 @@ def _repeat(call: KernelCall, axes: dict[int, AxisSampling]) -> bool:
 
 @dataclass(frozen=True)
 class _Tap:
-    """One element of the input that counts: its offset, and its weight unless that is 1."""
+    """One element of the input that contributes: its offset, and its weight, `None` for 1."""
 
     offset: Index
     weight: Value | None
 
 
 def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> None:
-    """Loops over the places up to the last axis that changes, then over vectors of the others."""
+    """Emit loops over the axes up to the last resized one, then over vectors of the other axes."""
     b, source, result = call.b, call.one("input"), call.result
     depth = max(axes, default=-1) + 1
     inner = result.extents[depth:]
@@ -104,9 +105,9 @@ def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> N
     last = (source.strides[-1], result.strides[-1]) if inner else (1, 1)
     width = lanes_for(call.target, type_, last, 2)
 
-    def point(place: list[Index]) -> None:
-        taps = _taps(call, axes, place)
-        target = into.moved(place, result.strides[:depth])
+    def point(indices: list[Index]) -> None:
+        taps = _taps(call, axes, indices)
+        target = into.moved(indices, result.strides[:depth])
         if len(taps) == 1 and taps[0].weight is None:
             copy_box(b, inner, target, Box(source, out_of.strides, taps[0].offset))
             return
@@ -127,11 +128,11 @@ def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> N
     nest(b, result.extents[:depth], point, call.share("lines"))
 
 
-def _taps(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
-    """All elements that one place of the result is made of."""
+def _taps(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling], indices: Sequence[Index]) -> list[_Tap]:
+    """Return all input elements that contribute to a result at some indices."""
     b, source = call.b, call.one("input")
     taps = [_Tap(0, None)]
-    for axis, position in enumerate(place):
+    for axis, position in enumerate(indices):
         stride = source.strides[axis]
         sampling = axes.get(axis)
         if sampling is None:

@@ -1,4 +1,4 @@
-"""The kernel of regions of images, pooled into cells."""
+"""The kernel of RoiAlign, which pools regions of images into cells."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from glow_mlir.dialects.properties import flag, integer, ints, number, text
 from glow_mlir.support.dataclass import dataclass
 
 FEW_SAMPLES = 16
-"""Samples of a cell along an axis that are all looked at, wherever they are."""
+"""Up to this number of samples of a cell along an axis, all are computed, even outside of the image."""
 
 _ROUNDING = 2.0**-20
-"""How far off a place may be, in parts of it, after a few operations that round to f32."""
+"""The largest relative error of a coordinate after a few operations in f32."""
 
 
 @kernel("roi-align")
 class RoiAlignKernel(CellKernel[RoiAlignOp]):
-    """The samples of a cell add to its row."""
+    """A kernel that accumulates the samples of a cell in its row."""
 
     name = "roi-align"
 
@@ -36,7 +36,7 @@ class RoiAlignKernel(CellKernel[RoiAlignOp]):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a region: where it starts, how long a cell is, and how many samples that has."""
+    """One axis of a region: its start, the length of a cell, and the number of samples of a cell."""
 
     start: Value
     step: Value
@@ -45,7 +45,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The samples of a cell along one axis that may be in the image: those from `first` up to, but not, `end`."""
+    """The range of samples of a cell along one axis that may be in the image; `end` is exclusive."""
 
     first: Value
     end: Value
@@ -62,15 +62,17 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Cells(CellRow[RoiAlignOp]):
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
-    def cell(self, place: list[Index]) -> None:
-        """All channels of one cell of one region."""
+    def cell(self, indices: list[Index]) -> None:
+        """Compute all channels of one cell of one region."""
         call, b = self.call, self.call.b
-        region, row, column = place
+        region, row, column = indices
         source = call.one("input")
-        indices = call.one("batch_indices")
-        image = checked(call, read_index(b, indices, linear([region], indices.strides)), source.extents[0], False)
+        batch_indices = call.one("batch_indices")
+        image = checked(
+            call, read_index(b, batch_indices, linear([region], batch_indices.strides)), source.extents[0], False
+        )
         start = image * source.strides[0]
         rows, columns = self._axis(region, 0), self._axis(region, 1)
         is_mean = text(self.call.op.mode) == "avg"
@@ -84,10 +86,10 @@ class _Cells(CellRow[RoiAlignOp]):
         if not is_mean:
             with b.when(_are_fewer(lines, rows) | _are_fewer(pixels, columns)):
                 self.channels(self._outside)
-        self._store(place, rows, columns, is_mean)
+        self._store(indices, rows, columns, is_mean)
 
     def _axis(self, region: Index, axis: int) -> _Axis:
-        """The vertical axis is 0, the horizontal one 1."""
+        """Return an axis of a region; 0 is the vertical axis, 1 the horizontal axis."""
         b, rois, op = self.call.b, self.call.one("rois"), self.call.op
         scale, half = float(number(op.spatial_scale)), flag(op.half_pixel)
         low, high = (
@@ -102,9 +104,10 @@ class _Cells(CellRow[RoiAlignOp]):
 
     def _near(self, axis: _Axis, cell: Index, size: Index) -> _Samples:
         """
-        The samples of a cell that may be in an image of that size along an axis: so a region takes time by its size.
+        Return the samples of a cell that may be in an image of a given size along an axis.
 
-        They are some more than there are, since places are rounded, and all where they are few or in one place.
+        So the time for a region is limited by the size of the image. The range has some more samples, since coordinates
+        are rounded. It has all samples if they are few or coincide.
         """
         b = self.call.b
         every = [b.index(0), axis.count]
@@ -114,30 +117,30 @@ class _Cells(CellRow[RoiAlignOp]):
         def near() -> list[Value]:
             apart = axis.step / b.cast(axis.count, self.type)
             start = axis.start + b.cast(b.index(cell), self.type) * axis.step
-            ends = [(place - start) / apart - 0.5 for place in (b.constant(-1.0, self.type), size_as(b, size, start))]
+            ends = [(border - start) / apart - 0.5 for border in (b.constant(-1.0, self.type), size_as(b, size, start))]
             slack = (b.fabs(ends[0]) + b.fabs(ends[1])) * _ROUNDING + 2.0
             first = b.max(b.index(b.to_int_saturating(b.min(*ends) - slack, i32)), 0)
             end = b.index(b.to_int_saturating(b.max(*ends) + slack, i32))
-            is_one_place = apart.eq(0.0)
+            coincide = apart.eq(0.0)
             found = (b.min(first, axis.count), b.min(end, axis.count))
-            return [b.select(is_one_place, whole, some) for whole, some in zip(every, found, strict=True)]
+            return [b.select(coincide, whole, some) for whole, some in zip(every, found, strict=True)]
 
         return _Samples(*b.either(axis.count > FEW_SAMPLES, near, lambda: every))
 
     def _sample(self, axis: _Axis, cell: Index, sample: Value, size: Index) -> _Sample:
-        """The elements around sample number `sample` of a cell."""
+        """Return the elements around a sample of a cell."""
         b = self.call.b
         position, count = b.cast(sample, self.type), b.cast(axis.count, self.type)
-        place = axis.start + b.cast(b.index(cell), self.type) * axis.step + (position + 0.5) * axis.step / count
-        inside = (place >= -1.0) & (place <= size_as(b, size, place))
-        x = b.min(b.max(place, 0.0), size_as(b, size - 1, place))
+        coordinate = axis.start + b.cast(b.index(cell), self.type) * axis.step + (position + 0.5) * axis.step / count
+        inside = (coordinate >= -1.0) & (coordinate <= size_as(b, size, coordinate))
+        x = b.min(b.max(coordinate, 0.0), size_as(b, size - 1, coordinate))
         before = b.floor(x)
         low = b.index(b.cast(before, i32))
         fraction = x - before
         return _Sample((low, b.min(low + 1, size - 1)), (1.0 - fraction, fraction), inside)
 
     def _add(self, start: Value, rows: _Sample, columns: _Sample, is_mean: bool) -> None:
-        """Let one sample count in all channels; one that is not in the image is 0."""
+        """Accumulate one sample in all channels; a sample outside of the image is 0."""
         b, source = self.call.b, self.call.one("input")
         inside = rows.inside & columns.inside
         corners = [
@@ -160,16 +163,16 @@ class _Cells(CellRow[RoiAlignOp]):
                 self.channels(self._outside)
 
     def _outside(self, channel: Index, lanes: int) -> None:
-        """A sample that is not in the image is 0 in some channels."""
+        """Accumulate 0, a sample outside of the image, in some channels."""
         total = self.row(channel).load(vector(self.type, lanes))
         self.row(channel).store(self.call.b.max(total, 0.0))
 
-    def _store(self, place: list[Index], rows: _Axis, columns: _Axis, is_mean: bool) -> None:
-        """Write what became of the samples; 0 where a region has none."""
+    def _store(self, indices: list[Index], rows: _Axis, columns: _Axis, is_mean: bool) -> None:
+        """Store the result of a cell; 0 if the region has no samples."""
         b, result = self.call.b, self.call.result
         count = b.cast(rows.count, self.type) * b.cast(columns.count, self.type)
         divisor = b.max(count, 1.0)
-        target = linear(place, result.strides[:-1])
+        target = linear(indices, result.strides[:-1])
 
         def channels(channel: Index, lanes: int) -> None:
             total = self.row(channel).load(vector(self.type, lanes))
@@ -180,5 +183,5 @@ class _Cells(CellRow[RoiAlignOp]):
 
 
 def _are_fewer(samples: _Samples, axis: _Axis) -> Value:
-    """Whether some samples of an axis are surely outside of the image."""
+    """Whether some samples along an axis are certainly outside of the image."""
     return (samples.first > 0) | (samples.end < axis.count)

@@ -1,4 +1,4 @@
-"""The kernel of regions of images whose cells are the largest of their elements."""
+"""The kernel of RoiPool, which takes the largest elements of cells of image regions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @kernel("roi-pool")
 class RoiPoolKernel(CellKernel[RoiPoolOp]):
-    """The largest elements of a cell are in its row."""
+    """A kernel that keeps the largest elements of a cell in its row."""
 
     name = "roi-pool"
 
@@ -30,12 +30,12 @@ class RoiPoolKernel(CellKernel[RoiPoolOp]):
 
 @dataclass(frozen=True)
 class _Cells(CellRow[RoiPoolOp]):
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
-    def cell(self, place: list[Index]) -> None:
-        """All channels of one cell of one region."""
+    def cell(self, indices: list[Index]) -> None:
+        """Compute all channels of one cell of one region."""
         call, b = self.call, self.call.b
-        region, row, column = place
+        region, row, column = indices
         source, result = call.one("input"), call.result
         number_ = b.to_int_saturating(self._number(region, 0), i32)
         start = checked(call, b.cast(number_, i64), source.extents[0], False) * source.strides[0]
@@ -45,7 +45,7 @@ class _Cells(CellRow[RoiPoolOp]):
         with self.lines(top, bottom) as y, b.loop(left, right) as x:
             self._add(start + y * source.strides[1] + x * source.strides[2])
         has_elements = (top < bottom) & (left < right)
-        target = linear(place, result.strides[:-1])
+        target = linear(indices, result.strides[:-1])
 
         def channels(channel: Index, lanes: int) -> None:
             total = self.row(channel).load(vector(self.type, lanes))
@@ -54,29 +54,29 @@ class _Cells(CellRow[RoiPoolOp]):
         self.channels(channels)
 
     def _number(self, region: Index, column: int) -> Value:
-        """One of the five numbers of a region."""
+        """Load one of the five numbers of a region."""
         rois = self.call.one("rois")
         return load(self.call.b, rois, linear([region, column], rois.strides), 1, 1)
 
     def _bounds(self, region: Index, axis: int, cell: Index, size: Index) -> tuple[Value, Value]:
-        """The first element of a cell along an axis, and that behind its last; the vertical axis is 0."""
+        """Return the range of a cell along an axis, with exclusive end; 0 is the vertical axis."""
         b, op = self.call.b, self.call.op
         scale, cells = float(number(op.spatial_scale)), float(ints(op.output_shape)[axis])
         first, last = (self._rounded(self._number(region, column) * scale) for column in (2 - axis, 4 - axis))
         length = last - first + 1.0
         step = b.select(length >= 1.0, length, 1.0) / cells
-        place, limit = b.cast(b.index(cell), self.type), size_as(b, size, length)
-        low, high = b.floor(place * step) + first, b.ceil((place + 1.0) * step) + first
+        index, limit = b.cast(b.index(cell), self.type), size_as(b, size, length)
+        low, high = b.floor(index * step) + first, b.ceil((index + 1.0) * step) + first
 
         def limited(bound: Value) -> Value:
-            # In this order, so that no number is 0.
+            # In this order, so that NaN becomes 0.
             inside = b.select(bound > 0.0, b.select(bound < limit, bound, limit), 0.0)
             return b.index(b.cast(inside, i32))
 
         return limited(low), limited(high)
 
     def _rounded(self, value: Value) -> Value:
-        """The nearest whole number, ties away from 0."""
+        """Round to the nearest integer, ties away from 0."""
         b = self.call.b
         whole = b.truncate(value)
         part = value - whole
@@ -84,7 +84,7 @@ class _Cells(CellRow[RoiPoolOp]):
         return b.select(down, whole - 1.0, up)
 
     def _add(self, offset: Value) -> None:
-        """Let one element count in all channels."""
+        """Accumulate one element in all channels."""
         b, source = self.call.b, self.call.one("input")
 
         def channels(channel: Index, lanes: int) -> None:

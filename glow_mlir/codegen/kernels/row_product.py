@@ -1,4 +1,4 @@
-"""One row times a panel of packed weights, which is read from its first row to its last one or the other way."""
+"""The product of one row with a panel of packed weights, which is read forwards or backwards."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class RowProduct(SharedFunction):
     """
-    The product for the columns of a tile. `input` and `weights` point to the first elements that are used, and move by
-    `input_step` elements and by `weights_step` elements, which both may be negative, `depth` times.
+    The function that computes the product for the columns of a tile. `input` and `weights` point to the first elements,
+    and advance by `input_step` and `weights_step` elements, which may be negative, `depth` times.
 
-    With `rows` of the panel in each step there are several, next to each other, and it is read forwards alone.
+    With `rows` above 1, each step takes this number of rows of the panel, which is then only read forwards.
     """
 
     element: Attribute
@@ -37,12 +37,12 @@ class RowProduct(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"row.{self.element}.{self.tile.vectors}"
 
     @property
     def ways(self) -> int:
-        """How many partial accumulators each column has, so that all of them keep the multiply-add units busy."""
+        """The number of partial accumulators per column, enough to keep the multiply-add units busy."""
         return max(1, self.tile.accumulators // self.tile.vectors)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -64,7 +64,7 @@ class RowProduct(SharedFunction):
             given["output"].at(v * self.tile.lanes, self.element).store(total)
 
     def _rows(self, b: Builder, given: dict[str, Value], state: Sequence[Value], rows: int) -> list[Value]:
-        """The state after some rows of the panel, added to partial accumulators by turns."""
+        """Return the state after `rows` rows of the panel, which take turns among the partial accumulators."""
         lanes, element, count = self.tile.lanes, self.element, self.tile.vectors
         input_step, weights_step = given.get("input_step", 1), given.get("weights_step", self.tile.panel)
         *accumulators, source, weights = state

@@ -1,4 +1,4 @@
-"""Kernels that sample images between their elements, at places that operands tell."""
+"""Kernels that sample images between their elements, at points given by operands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from glow_mlir.support.symbols import Sizes
 
 @kernel("grid-sample")
 class GridSampleKernel(Kernel[GridSampleOp]):
-    """A vector of places at a time: their elements and weights first, then the channels of each."""
+    """Sampling of a vector of points at a time: elements and weights of all first, then the channels of each."""
 
     name = "grid-sample"
     AXES = ("places",)
@@ -45,33 +45,33 @@ class GridSampleKernel(Kernel[GridSampleOp]):
 
     def emit(self, call: KernelCall[GridSampleOp]) -> None:
         b, source, grid = call.b, call.one("input"), call.one("grid")
-        sizes, (steps, result_steps) = _places(call.op)
+        sizes, (steps, result_steps) = _points(call.op)
 
         def block(outer: list[Index], i: Index, lanes: int) -> None:
-            place = [*outer, i]
-            row = linear(place, steps)
+            indices = [*outer, i]
+            row = linear(indices, steps)
             axes = len(source.sizes) - 2
             numbers = [_column(b, grid, row, steps[-1], axis, lanes, axes) for axis in reversed(range(axes))]
             along = [_along_axis(call, x, size) for x, size in zip(numbers, source.extents[1:-1], strict=True)]
             taps = TapBlock(b, along, source, source.strides[1:-1])
-            target = linear(place, result_steps)
+            target = linear(indices, result_steps)
             with b.loop(0, lanes) as lane:
                 into = lane * result_steps[-1] + target
-                store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into, source.extents[-1])
+                store_blended(call, taps, lane, linear(indices[:1], source.strides[:1]), into, source.extents[-1])
 
         vector_nest(b, call.extents(sizes), _width(call.op.grid, call.target), block, call.share("places"), rest=1)
 
     def cuts(self, op: GridSampleOp, target: Target) -> Mapping[str, int]:
-        return {"places": nest_steps(static(_places(op)[0]), _width(op.grid, target))}
+        return {"places": nest_steps(static(_points(op)[0]), _width(op.grid, target))}
 
 
-def _width(places: SSAValue, target: Target) -> int:
-    """How many places are taken together, which an operand tells."""
-    return lanes_for(target, computed(element_of(places)), (0,))
+def _width(points: SSAValue, target: Target) -> int:
+    """Return the number of points that are computed together; `points` is the operand that has them."""
+    return lanes_for(target, computed(element_of(points)), (0,))
 
 
-def _places(op: GridSampleOp) -> tuple[Sizes, list[Shape]]:
-    """Images and places in each, as few axes, and the steps of grid and result along them."""
+def _points(op: GridSampleOp) -> tuple[Sizes, list[Shape]]:
+    """Return the sizes of images and points, with axes merged where possible, and the steps of grid and result."""
     grid, (result,) = op.grid, op.outputs()
     strides = [strides_of(grid)[:-1], strides_of(result)[:-1]]
     extents, steps = collapse(sizes_of(grid)[1:-1], [stride[1:] for stride in strides])
@@ -79,7 +79,7 @@ def _places(op: GridSampleOp) -> tuple[Sizes, list[Shape]]:
 
 
 def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, lanes: int, columns: int) -> Value:
-    """One number of each of `lanes` rows of so many columns, which lie `step` apart."""
+    """Load one column of `lanes` rows with `columns` columns; rows are `step` elements apart."""
     within = operand.strides[-1]
     if lanes > 1 and within == 1 and step == columns and columns & (columns - 1) == 0:
         whole = load(b, operand, row, 1, lanes * columns)
@@ -94,7 +94,7 @@ def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, la
 
 
 def _along_axis(call: KernelCall[GridSampleOp], number: Value, size: Index) -> Sequence[Tap]:
-    """The elements along an axis that count for numbers of the grid."""
+    """Return the elements along an axis that contribute to points of the grid."""
     b, op = call.b, call.op
     aligned, padding = flag(op.align_corners), text(op.padding)
     last, whole = size_as(b, size - 1, number), size_as(b, size, number)
@@ -110,20 +110,20 @@ def _along_axis(call: KernelCall[GridSampleOp], number: Value, size: Index) -> S
 
     def tap(index: Value, weight: Value | None) -> Tap:
         if padding == "zeros":
-            place, inside = zero_outside(b, index, size)
-            return Tap(place, weight, inside)
+            element, inside = zero_outside(b, index, size)
+            return Tap(element, weight, inside)
         return Tap(mirrored(b, index, size, aligned) if padding == "reflection" else clamped(b, index, size), weight)
 
     return weighted_taps(b, x, size, text(op.mode), computed(call.one("input").element), tap)
 
 
 def _reflected(b: Builder, x: Value, low: float, high: Number) -> Value:
-    """Places mirrored at both borders, as often as it takes to come between them."""
+    """Mirror coordinates at both borders, repeatedly, until they lie between them."""
     length = high - low
     if not isinstance(length, Value) and length == 0:
         return b.splat(b.constant(low, x.info.element), x.lanes)
     if isinstance(length, Value):
-        # Where the borders are one place, all are: no times, and the rest of any length is cut to the only element.
+        # If the borders coincide, any length will do: results are limited to the only element.
         length = b.max(length, 1.0)
     below, above = x < low, x > high
     beyond = b.select(below, low - x, x - high)
@@ -135,7 +135,7 @@ def _reflected(b: Builder, x: Value, low: float, high: Number) -> Value:
 
 @kernel("deform-columns")
 class DeformColumnsKernel(Kernel[DeformColumnsOp]):
-    """A vector of the elements of one window at a time: offsets and weights first, then the channels of each."""
+    """Sampling of a vector of window elements at a time: offsets and weights of all, then the channels of each."""
 
     name = "deform-columns"
     AXES = ("places",)
@@ -153,9 +153,9 @@ class DeformColumnsKernel(Kernel[DeformColumnsOp]):
             along = _moved_taps(call, outer, i, lanes)
             taps = TapBlock(b, along, source, source.strides[1:-1])
             start = linear([image, group * channels], (source.strides[0], source.strides[-1]))
-            place = linear([image, *outputs, group * channels], (*result.strides[: axes + 1], result.strides[-1]))
+            target = linear([image, *outputs, group * channels], (*result.strides[: axes + 1], result.strides[-1]))
             with b.loop(0, lanes) as lane:
-                into = (lane + i) * result.strides[-2] + place
+                into = (lane + i) * result.strides[-2] + target
                 store_blended(call, taps, lane, start, into, channels)
 
         extents = (*result.extents[: axes + 1], groups, elements)
@@ -167,19 +167,19 @@ class DeformColumnsKernel(Kernel[DeformColumnsOp]):
         return {"places": nest_steps(extents, _width(op.offset, target))}
 
 
-def _moved_taps(call: KernelCall[DeformColumnsOp], place: Sequence[Index], first: Index, lanes: int) -> list[list[Tap]]:
-    """The elements around the places of `lanes` elements of a window, from the `first` one on, along each axis."""
+def _moved_taps(call: KernelCall[DeformColumnsOp], outer: Sequence[Index], first: Index, lanes: int) -> list[list[Tap]]:
+    """Return the taps along each axis of `lanes` elements of a window, from element `first` on."""
     b, op, source, offset, mask = call.b, call.op, call.one("input"), call.one("offset"), call.maybe("mask")
     window = op.window()
     axes, elements, type_ = len(window.kernel), op.elements(window), computed(offset.element)
-    element = place[-1] * elements + first
-    row = linear([*place[:-1], element * axes], offset.strides)
+    element = outer[-1] * elements + first
+    row = linear([*outer[:-1], element * axes], offset.strides)
     along: list[list[Tap]] = []
     for axis, size in enumerate(source.extents[1:-1]):
         steps = np.indices(window.kernel)[axis].reshape(-1) * window.dilations[axis]
         table = b.symbol(call.module.table(steps.astype(np.float64 if type_ == f64 else np.float32)))
         within = table.at(first, type_).load(vector(type_, lanes))
-        start = b.cast(b.index(place[1 + axis]) * window.strides[axis] - window.pads[axis], type_)
+        start = b.cast(b.index(outer[1 + axis]) * window.strides[axis] - window.pads[axis], type_)
         moved = _column(b, offset, row, axes * offset.strides[-1], axis, lanes, axes)
 
         def tap(index: Value, weight: Value | None, size: Index = size) -> Tap:
@@ -188,7 +188,7 @@ def _moved_taps(call: KernelCall[DeformColumnsOp], place: Sequence[Index], first
 
         along.append(weighted_taps(b, within + start + moved, size, "linear", computed(source.element), tap))
     if mask is not None:
-        start = linear([*place[:-1], element], mask.strides)
+        start = linear([*outer[:-1], element], mask.strides)
         factor = _column(b, mask, start, mask.strides[-1], 0, lanes, 1)
         along[0] = [_times(b, tap, b.cast(factor, computed(source.element))) for tap in along[0]]
     return along

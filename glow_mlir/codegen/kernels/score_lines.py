@@ -1,4 +1,4 @@
-"""The middle of attention: the scores of each query become the exponentials of a softmax, in place."""
+"""The softmax within attention: the scores of each query are replaced by their exponentials, in place."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.support.dataclass import dataclass
 
 Step = Callable[[Value, Value, bool], Value]
-"""Place, vector of scores, whether some of its lanes may be hidden → what is to be combined."""
+"""Index, vector of scores, whether some of its lanes may be hidden → the vector to combine."""
 
 
 @dataclass(frozen=True)
 class ScoreLines:
     """
-    The scores of some queries: lines of `keys`, `pitch` elements apart, which is a whole number of vectors.
+    The scores of queries: lines of `keys` scores, `pitch` elements apart, which is a whole number of vectors.
 
-    `mask` is added to them; its axes are queries and keys. With `past`, query i sees the keys up to i + `past` only.
+    `mask` is added to the scores; its axes are queries and keys. With `past`, query i only sees keys up to i + `past`.
     """
 
     b: Builder
@@ -41,9 +41,9 @@ class ScoreLines:
 
     def peak(self, row: Index, query: Index, limit: Index) -> Value:
         """
-        The largest of the first `limit` scores of a row, those of `query`; a NaN is not seen.
+        Return the largest of the first `limit` scores of a row, those of `query`; NaN is ignored.
 
-        The mask is added to them, and keys that the query does not see get minus infinity.
+        The mask is added to the scores first, and keys that the query does not see get minus infinity.
         """
         b, line = self.b, self._line(row)
 
@@ -60,7 +60,7 @@ class ScoreLines:
         return self._fold(line, limit, -math.inf, largest, b.max)
 
     def soften(self, row: Index, peak: Value, limit: Index) -> Value:
-        """Replace the first `limit` scores of a row by exponentials of their distance to the peak; gives their sum."""
+        """Replace the first `limit` scores x of a row by exp(x - peak); return the sum."""
         b, line = self.b, self._line(row)
 
         def power(i: Value, x: Value, partial: bool) -> Value:
@@ -76,7 +76,7 @@ class ScoreLines:
     def _fold(
         self, line: Value, limit: Index, initial: float, step: Step, combine: Callable[[Value, Value], Value]
     ) -> Value:
-        """Combine what `step` makes of all scores of a line into one number."""
+        """Apply `step` to all scores of a line, and combine the results into one number."""
         b = self.b
         results: list[Value] = []
 
@@ -89,7 +89,7 @@ class ScoreLines:
 
         for start, stop, lanes, partial in self._pieces(limit):
             found = functools.partial(piece, start, stop, lanes, partial)
-            # Lanes of a piece that Python does not know are not combined where there are none.
+            # A piece whose size is only known at run time may be empty: its lanes are then not combined.
             if isinstance(self.keys, int):
                 results += found()
             else:
@@ -100,7 +100,7 @@ class ScoreLines:
         return value
 
     def _pieces(self, limit: Index) -> list[tuple[Index, Index, int, bool]]:
-        """Start, stop and lanes of the loops over a line, and whether some of the lanes may be hidden."""
+        """Return start, stop and lanes of the loops over a line, and whether lanes may be hidden."""
         if self.past is not None:
             return [(0, limit, self.lanes, True)]
         wide = self.lanes * kernel_costs(self.b.target).independent_vectors
@@ -114,14 +114,14 @@ class ScoreLines:
         return pieces if even == self.keys else [*pieces, (even, self.keys, self.lanes, True)]
 
     def _seen(self, query: Index, i: Value, lanes: int) -> Value:
-        """Which keys from `i` on the query sees."""
+        """Return the mask of the keys from `i` on that the query sees."""
         count: Index = self.keys
         if self.past is not None:
             count = self.b.min(self.b.index(query + (self.past + 1)), self.keys)
         return self.b.mask(count - i, lanes, bit_width(self.element))
 
     def _addend(self, mask: ExtraOperand, query: Index, i: Value, lanes: int, seen: Value | None) -> Value:
-        """What is added to the scores of a query from key `i` on; nothing is read for keys that do not exist."""
+        """Load the mask for scores of a query from key `i` on; nothing is read for keys that do not exist."""
         step = mask.strides[-1]
         start = query * mask.strides[-2] + i * step
         return mask.read(self.b, start, step, lanes, seen if lanes > 1 and step else None)

@@ -1,7 +1,7 @@
 """
-Kernels whose results have as many elements as their operands say.
+Kernels with results whose sizes depend on the values of their operands.
 
-Results are filled with zeros first, and the count is counted where it is to be in the end.
+Results are filled with zeros first; elements are counted in the result `count`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def clear(call: KernelCall, *names: str) -> None:
 
 
 def counted(call: KernelCall) -> Value:
-    """How many there are so far; there is one more from now on."""
-    place = call.one("count").pointer
-    number = place.load(i64)
-    place.store(number + 1)
+    """Return the count so far, and increment it."""
+    address = call.one("count").pointer
+    number = address.load(i64)
+    address.store(number + 1)
     return call.b.index(number)
 
 
 @kernel("non-zero")
 class NonZeroKernel(Kernel[NonZeroOp]):
-    """One element after the other."""
+    """A check of one element after the other."""
 
     name = "non-zero"
     RUN_TIME_SIZES = True
@@ -49,11 +49,11 @@ class NonZeroKernel(Kernel[NonZeroOp]):
         b, source, result = call.b, call.one("input"), call.result
         clear(call, "result", "count")
 
-        def element(place: list[Index]) -> None:
-            x = load(b, source, linear(place, source.strides), 1, 1)
+        def element(indices: list[Index]) -> None:
+            x = load(b, source, linear(indices, source.strides), 1, 1)
             with b.when(x.ne(0.0 if x.info.is_float else 0)):
                 column = counted(call)
-                for axis, index in enumerate(place):
+                for axis, index in enumerate(indices):
                     store(b, result, linear([axis, column], result.strides), b.cast(b.index(index), i64))
 
         nest(b, source.extents, element)
@@ -62,9 +62,9 @@ class NonZeroKernel(Kernel[NonZeroOp]):
 @kernel("unique")
 class UniqueKernel(Kernel[UniqueOp]):
     """
-    The numbers of the rows are sorted by merging, so that equal rows follow each other in order.
+    A merge sort of row numbers, so that equal rows become adjacent in their original order.
 
-    The first of each is their leader. It gets a number when it is met, in the order that is wanted.
+    The first of equal rows is their leader. Leaders are numbered in the order that is asked for.
     """
 
     name = "unique"
@@ -84,14 +84,14 @@ class UniqueKernel(Kernel[UniqueOp]):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of the operand, by their numbers, in lists of i64 in memory."""
+    """The rows of the operand; lists of their numbers are arrays of i64 in memory."""
 
     call: KernelCall
     source: Operand
 
     @property
     def count(self) -> Index:
-        """How many there are."""
+        """The number of rows."""
         return self.source.extents[0]
 
     def _at(self, list_: Value, position: Index) -> Value:
@@ -148,7 +148,7 @@ class _Rows:
             loop.set(b.select(takes_right, left, left + 1), b.select(takes_right, right + 1, right))
 
     def lead(self, order: Value, leaders: Value) -> None:
-        """Write for each row the first one that is equal."""
+        """Store for each row the first row that is equal."""
         b = self.call.b
         with b.loop(0, self.count, carried=[b.index(0)]) as loop:
             row = self._at(order, loop.index)
@@ -158,7 +158,7 @@ class _Rows:
             loop.set(leader)
 
     def number(self, order: Value | None, leaders: Value, numbers: Value) -> None:
-        """Go through the rows, those that lead get numbers and become results."""
+        """Go through the rows: leaders get numbers and are copied to the results."""
         b, call = self.call.b, self.call
         inverse, occurrences = call.one("inverse"), call.one("occurrences")
         with b.loop(0, self.count) as position:
@@ -168,11 +168,11 @@ class _Rows:
                 self._keep(row, numbers)
             number = self._at(numbers, leader)
             store(b, inverse, row * inverse.strides[0], b.cast(number, i64))
-            place = number * occurrences.strides[0]
-            store(b, occurrences, place, read_index(b, occurrences, place) + 1)
+            offset = number * occurrences.strides[0]
+            store(b, occurrences, offset, read_index(b, occurrences, offset) + 1)
 
     def _keep(self, row: Value, numbers: Value) -> None:
-        """Make a row the next result."""
+        """Copy a row as the next result."""
         call, source, result, indices = self.call, self.source, self.call.result, self.call.one("indices")
         number = counted(call)
         self._put(numbers, row, number)

@@ -1,6 +1,6 @@
 """
-The sums of a tile whose product has few terms, as code for their sizes: offsets are numbers, and what neighbouring rows
-have in common is read once.
+The accumulators of a tile whose sums have few terms, as code for fixed sizes: offsets are constants, and inputs that
+neighbouring rows share are loaded once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from glow_mlir.support.symbols import numbers_in
 @dataclass(frozen=True)
 class SumSizes:
     """
-    What the sums run over, and how far apart rows are, in elements.
+    The terms of the sums, and the steps between rows in elements.
 
-    Around the others are some `loops`, each with its trips and its step in the input; then there are `taps`, `tap_step`
-    apart, with a run of `run` neighbours each. Weights have the order of loops, taps and runs; sums take all taps of a
-    neighbour before the next.
+    The outermost dimensions are `loops`, each with its trip count and its step in the input. Then there are `taps`,
+    `tap_step` elements apart, each with a run of `run` neighbours. Weights have the order loops, taps, runs. Sums add
+    all taps of a neighbour before the next neighbour.
     """
 
     loops: tuple[tuple[int, int], ...]
@@ -46,9 +46,9 @@ class SumSizes:
         steps: tuple[Index, Index],
     ) -> SumSizes | None:
         """
-        Those of a product for which there is code of its own, with `steps` between rows of input and output.
+        Return the sizes if code for fixed sizes suits the product; `steps` are those between rows of input and output.
 
-        It is for machines that do one instruction at a time: no partial sums, and no vectors.
+        Such code is for machines that execute one instruction at a time: no partial accumulators, and no vectors.
         """
         numbers = (*(number for loop in loops for number in loop), *tap, run, *steps)
         known = numbers_in(numbers)
@@ -59,18 +59,18 @@ class SumSizes:
             tuple(zip(outer[::2], outer[1::2], strict=True)), taps, tap_step, length, input_step, output_step
         )
         costs = kernel_costs(target)
-        # Rows of one tap have nothing in common: only what a loop takes is saved.
+        # With one tap, rows share no inputs: only the cost of a loop is saved.
         return found if found.depth <= (costs.sized_depth if taps > 1 else 3 * costs.unrolled_groups) else None
 
     @property
     def depth(self) -> int:
-        """How many products a sum has."""
+        """The number of terms of a sum."""
         return math.prod(trips for trips, _ in self.loops) * self.taps * self.run
 
 
 @dataclass(frozen=True)
 class SizedSums:
-    """The code that adds all products of a tile to its sums, row by row."""
+    """Emits the code that adds all products of a tile to its accumulators, row by row."""
 
     b: Builder
     dot: DotProduct
@@ -80,46 +80,46 @@ class SizedSums:
     sizes: SumSizes
 
     @property
-    def _dot_groups(self) -> int:
-        """For how many terms of each sum there is code; loops repeat it."""
+    def _unrolled_terms(self) -> int:
+        """The number of terms of a sum that are unrolled; loops repeat them."""
         return 2 * kernel_costs(self.b.target).unrolled_groups
 
-    def added(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
-        """The sums with all products added; the first row and the panel begin at these addresses."""
-        return self._looped(self.sizes.loops, source, weights, sums)
+    def added(self, source: Value, weights: Value, accumulators: Sequence[Value]) -> list[Value]:
+        """Return the accumulators with all products added; `source` and `weights` are the first row and the panel."""
+        return self._looped(self.sizes.loops, source, weights, accumulators)
 
     def _looped(
-        self, loops: Sequence[tuple[int, int]], source: Value, weights: Value, sums: Sequence[Value]
+        self, loops: Sequence[tuple[int, int]], source: Value, weights: Value, accumulators: Sequence[Value]
     ) -> list[Value]:
-        """Add the products of some of the outer loops."""
+        """Add the products of the given loops."""
         if not loops:
-            return self._run(source, weights, sums)
+            return self._run(source, weights, accumulators)
         (trips, step), *inner = loops
         size = math.prod(count for count, _ in inner) * self.sizes.taps * self.sizes.run
-        together = trips if trips * size <= self._dot_groups else 1
-        with self.b.loop(0, trips, together, carried=sums) as loop:
+        together = trips if trips * size <= self._unrolled_terms else 1
+        with self.b.loop(0, trips, together, carried=accumulators) as loop:
             values = loop.values
             for trip in range(together):
                 index = loop.index + trip if trip else loop.index
-                place = weights.at(index * (size * self.tile.panel), self.dot.right_group)
-                values = self._looped(inner, source.at(index * step, self.dot.memory), place, values)
+                address = weights.at(index * (size * self.tile.panel), self.dot.right_group)
+                values = self._looped(inner, source.at(index * step, self.dot.memory), address, values)
             loop.set(*values)
         return loop.results
 
-    def _run(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
-        """Add the products of all taps of a run, some neighbours at a time."""
+    def _run(self, source: Value, weights: Value, accumulators: Sequence[Value]) -> list[Value]:
+        """Add the products of all taps of a run, several neighbours at a time."""
         run = self.sizes.run
-        together = max(1, min(run, self._dot_groups // self.sizes.taps))
+        together = max(1, min(run, self._unrolled_terms // self.sizes.taps))
         whole = run // together * together
-        with self.b.loop(0, whole, together, carried=sums) as loop:
+        with self.b.loop(0, whole, together, carried=accumulators) as loop:
             loop.set(*self._neighbours(source, weights, loop.index, loop.values, together))
         return self._neighbours(source, weights, self.b.index(whole), loop.results, run - whole)
 
     def _neighbours(
-        self, source: Value, weights: Value, first: Value, sums: Sequence[Value], count: int
+        self, source: Value, weights: Value, first: Value, accumulators: Sequence[Value], count: int
     ) -> list[Value]:
-        """Add the products of all taps of some neighbours."""
-        sizes, dot, found = self.sizes, self.dot, list(sums)
+        """Add the products of all taps of `count` neighbours."""
+        sizes, dot, found = self.sizes, self.dot, list(accumulators)
         source, weights = source.at(first, dot.memory), weights.at(first * self.tile.panel, dot.right_group)
         read: dict[int, Parts] = {}
 
@@ -135,6 +135,6 @@ class SizedSums:
                     column = dot.columns(self.b, weights.at(row + v, dot.right_group), 1)
                     for number in range(self.rows):
                         x = left(number * sizes.input_step + tap * sizes.tap_step + neighbour)
-                        place = number * self.vectors + v
-                        found[place] = dot.multiply_add(self.b, x, column, found[place])
+                        index = number * self.vectors + v
+                        found[index] = dot.multiply_add(self.b, x, column, found[index])
         return found

@@ -1,4 +1,4 @@
-"""The kernel that stores sizes that are known at run time only."""
+"""The kernel that stores sizes that are only known at run time."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class ShapeKernel(Kernel[ShapeOp]):
     def emit(self, call: KernelCall[ShapeOp]) -> None:
         b, result = call.b, call.result
         (step,) = result.strides
-        for place, extent in enumerate(call.extents(sizes(call.op.sizes))):
+        for index, extent in enumerate(call.extents(sizes(call.op.sizes))):
             value = extent if isinstance(extent, int) else b.cast(extent, i64)
-            result.pointer.at(place * step, i64).store(value if not isinstance(value, int) else b.constant(value, i64))
+            result.pointer.at(index * step, i64).store(value if not isinstance(value, int) else b.constant(value, i64))

@@ -1,4 +1,4 @@
-"""Decision trees that share tests for a block of rows, of which each has a bit in a register."""
+"""Decision trees with shared tests for a block of rows, with one bit per row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_wi
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.leaf_table import LeafTable
-from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
+from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_have_empty_targets
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.trees import BinnedTreeEnsembleOp
@@ -24,17 +24,17 @@ _WORD = 8
 
 
 def leaf_planes(op: BinnedTreeEnsembleOp) -> int:
-    """How many planes the leaves of a tree with links have."""
+    """Return the number of bit planes of the leaves of a linked tree."""
     return op.leaf_bits() << op.leaf_bits()
 
 
 @dataclass(frozen=True)
 class SlicedTrees:
     """
-    The code for blocks of so many rows of one instruction.
+    Emits the code of one instruction for blocks of `rows` rows.
 
-    The outcomes of a test are `rows` bits, kept in memory; the bits of the numbers of the leaves that rows get to are
-    chosen by the outcomes of the nodes, from the bottom of a tree to its root.
+    The outcomes of a test are `rows` bits in memory. The outcomes of the nodes, from the bottom of a tree to its root,
+    select the bits of the numbers of the leaves that rows reach.
     """
 
     call: KernelCall[BinnedTreeEnsembleOp]
@@ -42,7 +42,7 @@ class SlicedTrees:
 
     @property
     def _bytes(self) -> int:
-        """Bytes of the outcomes of a test."""
+        """The size of the outcomes of a test in bytes."""
         return self.rows // _BYTE
 
     @property
@@ -52,13 +52,13 @@ class SlicedTrees:
 
     @property
     def _lanes(self) -> int:
-        """Rows that are compared, and whose leaves are looked up, at a time."""
+        """The number of rows that are compared, and whose leaves are looked up, at a time."""
         call = self.call
         widths = [call.target.vector_width(computed(call.one(name).element)) for name in ("input", "weights")]
         return max(_BYTE, min(widths))
 
     def prepare(self) -> None:
-        """Write the planes of leaves, which are alike for all rows, where trees have links."""
+        """Write the planes of leaves if trees have links; they are the same for all rows."""
         call, b, bits = self.call, self.call.b, self.call.op.leaf_bits()
         if call.maybe("links") is None:
             return
@@ -71,12 +71,12 @@ class SlicedTrees:
                     own.at(level * self._bytes + offset, i8).store(plane)
 
     def block(self, first: Index, count: Index) -> None:
-        """All trees for `count` rows from the first one on."""
+        """Compute all trees for `count` rows from `first` on."""
         self._outcomes(first, count)
         self._begin()
         call, b = self.call, self.call.b
         trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
-        # Groups of trees are added up as for a single row, so that sums are the same.
+        # Groups of trees are summed as for a single row, so that results are the same.
         with b.loop(0, trees, together) as group:
             with b.loop(group, smaller(b, group + together, trees)) as tree:
                 self._tree(tree)
@@ -87,7 +87,7 @@ class SlicedTrees:
     # ---- tests
 
     def _outcomes(self, first: Index, count: Index) -> None:
-        """The outcomes of all tests."""
+        """Compute the outcomes of all tests."""
         call, b = self.call, self.call.b
         source, thresholds = call.one("input"), call.one("thresholds")
         outcomes, _, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
@@ -99,17 +99,17 @@ class SlicedTrees:
                 column.at(row, type_).store(load(b, source, start + row * source.strides[0], 1, 1))
             with b.loop(begin, end) as test:
                 threshold = b.splat(load(b, thresholds, test, 1, 1), lanes)
-                place = outcomes.at(test * self._bytes, i8)
+                address = outcomes.at(test * self._bytes, i8)
                 for row in range(0, self.rows, lanes):
                     holds = compared(b, relation, column.at(row, type_).load(vector(type_, lanes)), threshold)
-                    place.at(row // _BYTE, i8).store(b.bitcast(holds, integer_of_width(lanes)))
+                    address.at(row // _BYTE, i8).store(b.bitcast(holds, integer_of_width(lanes)))
 
         RangeLoop(call).each(test_range)
 
     # ---- trees
 
     def _tree(self, tree: Value) -> None:
-        """Add what a tree says of the rows."""
+        """Add the weights of a tree for all rows."""
         call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
         tests = call.one("tests").pointer.at(tree * call.one("tests").shape[1], i16)
         if call.maybe("links") is not None:
@@ -125,7 +125,7 @@ class SlicedTrees:
             self._leaves(tree, 0, b.index(load(b, targets, tree * targets.strides[0], 1, 1)))
 
     def _chosen(self, tests: Value, node: int, levels: int) -> list[Value]:
-        """The bits of the numbers of leaves, for each of the levels from a node on."""
+        """Return the bits of the leaf numbers, one register for each of `levels` levels from a node on."""
         outcome = self._outcome(tests, node)
         if levels == 1:
             return [outcome]
@@ -135,16 +135,16 @@ class SlicedTrees:
     @property
     def _planes(self) -> Value:
         """
-        Where the bits of the numbers of leaves are, a plane for each: those that lie behind the root.
+        The address of the planes with the bits of the leaf numbers, those of the root first.
 
-        With links, planes of each leaf lie in front of it, in the opposite order, and those of other nodes behind it.
+        With links, the planes of the other nodes follow, and the planes of leaves precede it in reverse order.
         """
         call = self.call
         found = call.many("scratch")[3].pointer
         return found if call.maybe("links") is None else found.at(leaf_planes(call.op) * self._bytes, i8)
 
     def _linked(self, tree: Value, tests: Value) -> None:
-        """The bits behind each node, from the last one to the root: those of the node that its outcome leads to."""
+        """Compute the planes of each node, from the last to the root: its outcome selects the planes of a successor."""
         call, b, count = self.call, self.call.b, self.call.one("tests").shape[1]
         links, size = call.one("links").pointer.at(tree * (2 * count), i16), self.call.op.leaf_bits() * self._bytes
         with b.loop(0, count) as step:
@@ -157,7 +157,7 @@ class SlicedTrees:
                 own.at(offset, i8).store((outcome & (holds ^ fails)) ^ fails)
 
     def _outcome(self, tests: Value, node: Index) -> Value:
-        """The outcomes of the test of a node."""
+        """Load the outcomes of the test of a node."""
         call, b = self.call, self.call.b
         number = b.cast(tests.at(node, i16).load(i16), b.index_type, signed=False)
         return call.many("scratch")[0].pointer.at(number * self._bytes, i8).load(self._bits)
@@ -165,7 +165,7 @@ class SlicedTrees:
     # ---- leaves
 
     def _leaves(self, tree: Value, column: Index, target: Index) -> None:
-        """Add the weights in a column of the leaves whose numbers are in planes."""
+        """Add the weights, in a column, of the leaves whose numbers are in the planes."""
         call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
         planes, sums = self._planes, call.many("scratch")[4].pointer
         weights = call.one("weights")
@@ -175,8 +175,8 @@ class SlicedTrees:
         is_group = call.maybe("targets") is None
         totals = sums.at((target + (integer(call.op.size) if is_group else 0)) * self.rows, type_)
         with b.loop(0, self.rows // lanes) as group:
-            place = planes.at(group * (lanes // _BYTE), i8)
-            masks = [place.at(level * self._bytes, i8).load(integer_of_width(lanes)) for level in range(depth)]
+            address = planes.at(group * (lanes // _BYTE), i8)
+            masks = [address.at(level * self._bytes, i8).load(integer_of_width(lanes)) for level in range(depth)]
             found = table.at(b, [b.bitcast(mask, i1) for mask in masks])
             total = totals.at(group * lanes, type_)
             total.store(folded(call, total.load(found.type), found))
@@ -184,31 +184,31 @@ class SlicedTrees:
     # ---- sums
 
     def _begin(self) -> None:
-        """No leaf has been seen yet."""
+        """Initialize all sums."""
         call, b = self.call, self.call.b
         type_, lanes = computed(call.result.element), self._lanes
         sums = call.many("scratch")[4].pointer
         start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
-        with b.loop(0, 2 * integer(call.op.size) * self.rows, lanes) as place:
-            sums.at(place, type_).store(start)
+        with b.loop(0, 2 * integer(call.op.size) * self.rows, lanes) as index:
+            sums.at(index, type_).store(start)
 
     def _add_group(self) -> None:
-        """Add the sums of a group of trees, which lie behind those of all, to these, and begin the next group."""
+        """Add the sums of a group of trees, stored after the total sums, to these; reset them for the next group."""
         call, b = self.call, self.call.b
         type_, lanes = computed(call.result.element), self._lanes
         sums, size = call.many("scratch")[4].pointer, integer(call.op.size) * self.rows
         start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
-        with b.loop(0, size, lanes) as place:
-            total, group = sums.at(place, type_), sums.at(place + size, type_)
+        with b.loop(0, size, lanes) as index:
+            total, group = sums.at(index, type_), sums.at(index + size, type_)
             total.store(folded(call, total.load(start.type), group.load(start.type)))
             group.store(start)
 
     def _end(self, first: Index, count: Index) -> None:
-        """Write the sums to the result; what no tree is for is 0."""
+        """Write the sums to the result; 0 for targets without trees."""
         call, b, result = self.call, self.call.b, self.call.result
         sums = call.many("scratch")[4].pointer
         with b.loop(0, integer(call.op.size)) as target, b.loop(0, count) as row:
             total = sums.at(target * self.rows + row, computed(result.element)).load(computed(result.element))
-            if may_lack(call):
+            if may_have_empty_targets(call):
                 total = b.select(total.eq(STARTS[text(call.op.aggregate)]), 0.0, total)
             store(b, result, (row + first) * result.strides[0] + target * result.strides[1], total)

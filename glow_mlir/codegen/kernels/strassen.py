@@ -2,17 +2,17 @@
 Matrix product with a constant right operand by Strassen's algorithm, one level deep (`constants/strassen.py`).
 
     for each block of rows {
-        sums of quarters of the block, into `sums` [product][row of a half][depth of a half]
+        sum quarters of the block, into `sums` [product][row of a half][depth of a half]
         for each panel of columns in the first half, with its twin in the second {
             seven products, into `products` [product][row of a half][column of the panel]
-            sums of the products, bias and epilogue
+            sum the products, apply bias and epilogue
         }
     }
 
-The rows are pixels of images: of a convolution whose filters have one element, or of one image with a single line.
-They belong to items, as the images of a batch, and a row is paired with one of its own item alone: what is large, or no
-number, in one item does not reach the others. A block is some rows of an item, which are cut into an upper and a lower
-half, or several items, each of which is; of an odd number, the upper half has one more.
+The rows are pixels of images: of a 1x1 convolution, or of one image with a single line. They belong to items, such as
+the images of a batch. A row is only paired with a row of the same item, so that large numbers or NaN in one item do not
+affect other items. A block is either several items or some rows of one item. The rows of each item are divided into an
+upper and a lower half; if their number is odd, the upper half has one more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
     extra_kinds,
     extra_parameters,
     extra_vectors,
-    pixel_places,
+    pixel_offsets,
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import ExtraKind
@@ -55,7 +55,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a product: `items` of `rows` each, of which two are paired if they are of one item."""
+    """The sizes of a product: `items` with `rows` each; only rows of the same item are paired."""
 
     items: int
     rows: int
@@ -69,15 +69,15 @@ class Sizes:
 
     @property
     def half(self) -> int:
-        """Rows of the upper half of an item."""
+        """The number of rows of the upper half of an item."""
         return -(-self.rows // 2)
 
 
 def strassen_is_faster(target: Target, element: Attribute, sizes: Sizes) -> bool:
     """
-    Whether the seven products with their sums are faster than the plain product, where `strassen_tiles` has any.
+    Whether `strassen_tiles` has choices, and the seven products with their sums are faster than the plain product.
 
-    Costs are counted in multiply-adds for each element of the left operand and column.
+    Costs are multiply-adds per element of the left operand and column.
     """
     if not strassen_tiles(target, element, sizes):
         return False
@@ -89,10 +89,11 @@ def strassen_is_faster(target: Target, element: Attribute, sizes: Sizes) -> bool
 
 def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dict[str, int]]:
     """
-    The `rows` of a block and whether to `prefetch`, for a product that can be cut into halves: guesses first.
+    Return choices of the `rows` of a block and whether to `prefetch`, the best guess first; none if the product cannot
+    be divided into halves.
 
-    The first guess is a block whose sums stay in the cache, others are half and twice as large. The right operand is
-    fetched ahead for few rows, where it is more than the cache holds.
+    The first guess is a block whose sums stay in the cache; others are half and twice as large. The right operand is
+    prefetched for few rows, if it exceeds the cache.
     """
     tile, costs = tile_for(target, element), kernel_costs(target)
     whole = sizes.columns % (2 * tile.panel) == sizes.depth % (2 * tile.lanes) == 0
@@ -113,7 +114,7 @@ def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dic
 
 
 def _block_rows(sizes: Sizes, tile: Tile, count: int) -> int:
-    """The rows of a block where there are about `count`: whole items, or whole tiles in both halves of some of one."""
+    """Return the rows of a block for about `count` blocks: whole items, or whole tiles in both halves of an item."""
     if count <= sizes.items:
         return -(-sizes.items // count) * sizes.rows
     each = -(-count // sizes.items)
@@ -121,16 +122,16 @@ def _block_rows(sizes: Sizes, tile: Tile, count: int) -> int:
 
 
 def upper_rows(block: int, item: int) -> int:
-    """How many rows the upper halves have of a block of so many rows, where an item has `item`."""
+    """Return the number of rows of the upper halves of a block of `block` rows, if an item has `item` rows."""
     return block // item * -(-item // 2) if block >= item else -(-block // 2)
 
 
 @dataclass(frozen=True)
 class Rows:
     """
-    The rows of a product as pixels of images: how many images, lines and pixels of a line.
+    The rows of a product as pixels of images: `extents` are the numbers of images, lines and pixels per line.
 
-    The steps, between images, lines and pixels, are in elements, of the left operand and of the result.
+    The steps between images, lines and pixels are in elements, for the left operand and for the result.
     """
 
     extents: Shape
@@ -139,7 +140,7 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         images, lines, pixels = self.extents
         return images * lines * pixels
 
@@ -147,64 +148,65 @@ class Rows:
 @dataclass(frozen=True)
 class Halves:
     """
-    How a product is cut: blocks of at most `block` rows, some of an `item` or whole ones, with halves of `depth`
-    elements, and panels. The sums of `held` rows of halves are kept at once: of all blocks, or of one where it is 0.
+    How a product is divided: blocks of at most `block` rows, which are part of an item or whole items; halves with
+    `depth` elements; and panels. The sums of `held` rows of halves are kept at once: those of all blocks, or, if it is
+    0, of one block.
     """
 
     block: int
     item: int
-    """How many rows belong together, so that they may be paired."""
+    """The number of rows of an item, which may be paired."""
     depth: int
     panel: int
     padding: int
-    """Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
+    """Elements between products in a buffer, and between rows, so that they do not map to the same cache sets."""
     held: int = 0
     prefetch: bool = False
-    """Whether to fetch the right operand of the next product ahead."""
+    """Whether to prefetch the right operand of the next product."""
 
     @staticmethod
     def of(target: Target, element: Attribute, sizes: Sizes, chosen: Mapping[str, int]) -> Halves:
-        """How a product is cut with one of the `strassen_tiles`."""
+        """Return how a product is divided with one of the `strassen_tiles`."""
         panel, padding = tile_for(target, element).panel, line_elements(target, element)
         held, prefetch = chosen.get("held", 0), bool(chosen["prefetch"])
         return Halves(chosen["rows"], sizes.rows, sizes.depth // 2, panel, padding, held, prefetch)
 
     @property
     def rows(self) -> int:
-        """Rows of the upper halves of a block."""
+        """The number of rows of the upper halves of a block."""
         return upper_rows(self.block, self.item)
 
     @property
     def row_step(self) -> int:
-        """Elements from row to row of the sums."""
+        """The step from row to row of the sums in elements."""
         return self.depth + self.padding
 
     @property
     def sum_step(self) -> int:
-        """Elements from one sum to the next."""
+        """The step from one sum to the next in elements."""
         return max(self.rows, self.held) * self.row_step + self.padding
 
     @property
     def product_step(self) -> int:
-        """Elements from one product to the next."""
+        """The step from one product to the next in elements."""
         return self.rows * self.panel + self.padding
 
     def scratch(self) -> list[Shape]:
-        """The shapes of the buffers that `emit_strassen` works in: sums and products."""
+        """Return the shapes of the scratch buffers of `emit_strassen`: sums and products."""
         return [(PRODUCTS, self.sum_step), (PRODUCTS, self.product_step)]
 
 
 _HALVES = ("upper", "lower", "begin", "rows")
-"""How many rows the halves of a piece have, and which of the upper ones of a block to do: the first, and how many."""
+"""The rows of the halves of a piece; the first and the number of the block's upper rows to compute."""
 
 
-def _twins(b: Builder, given: dict[str, Value], place: Value) -> tuple[Value, Value, Value]:
+def _twins(b: Builder, given: dict[str, Value], number: Value) -> tuple[Value, Value, Value]:
     """
-    Two rows of a block that are paired, and whether the second exists; else it is the last one of its piece once more.
+    Return two paired rows of a block, and whether the second exists; otherwise it is the last row of its piece.
 
-    `place` counts those of the upper halves that the function does.
+    `number` counts the rows of the upper halves that the function computes.
     """
-    index, upper, lower = given["begin"] + place, given["upper"], given["lower"]
+    index, upper, lower = given["begin"] + number, given["upper"], given["lower"]
     inside, skipped = index % upper, index // upper * lower
     exists = inside < lower
     return index + skipped, index + skipped + b.min(inside + upper, upper + lower - 1) - inside, exists
@@ -212,7 +214,7 @@ def _twins(b: Builder, given: dict[str, Value], place: Value) -> tuple[Value, Va
 
 @dataclass(frozen=True)
 class LeftSums(SharedFunction):
-    """The function that sums quarters of a block of rows, to whose elements a prologue may be applied first."""
+    """The function that sums quarters of a block of rows, optionally after a prologue on their elements."""
 
     element: Attribute
     lanes: int
@@ -227,26 +229,26 @@ class LeftSums(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return "strassen.left"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, depth = Tiles(b, given), given["depth"]
-        with b.loop(0, given["rows"]) as place:
-            *twins, _ = _twins(b, given, place)
-            rows = [pixel_places(given, self.extras, tiles.place(row)) for row in twins]
-            target = given["sums"].at(place * given["row_step"], self.element)
+        with b.loop(0, given["rows"]) as number:
+            *twins, _ = _twins(b, given, number)
+            rows = [pixel_offsets(given, self.extras, tiles.origin(row)) for row in twins]
+            target = given["sums"].at(number * given["row_step"], self.element)
             with b.loop(0, depth, self.lanes) as first:
                 quarters = [self._read(b, given, row, column) for row in rows for column in (first, depth + first)]
                 for product, value in enumerate(emit_product(b, LEFT, quarters)):
                     target.at(given["sum_step"] * product + first, self.element).store(value)
 
-    def _read(self, b: Builder, given: dict[str, Value], places: Sequence[Value], column: Value) -> Value:
-        """One vector of a row, after the prologue."""
-        value = given["input"].at(places[0] + column, self.element).load(vector(self.element, self.lanes))
+    def _read(self, b: Builder, given: dict[str, Value], offsets: Sequence[Value], column: Value) -> Value:
+        """Load one vector of a row, and apply the prologue."""
+        value = given["input"].at(offsets[0] + column, self.element).load(vector(self.element, self.lanes))
         if self.prologue is None:
             return value
-        vectors = zip(*extra_vectors(given, self.extras, places[1:], column), strict=True)
+        vectors = zip(*extra_vectors(given, self.extras, offsets[1:], column), strict=True)
         sources = [extra.read(b, offset, extra.strides[-1], self.lanes) for extra, offset in vectors]
         return self.prologue.apply(b, value, sources)
 
@@ -265,15 +267,15 @@ class ResultSums(TileOutput):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return "strassen.result"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, type_ = Tiles(b, given), vector(self.element, self.lanes)
-        with b.loop(0, given["rows"]) as place:
-            *twins, exists = _twins(b, given, place)
-            upper, lower = (pixel_places(given, self.extras, tiles.place(row)) for row in twins)
-            products = given["products"].at(place * self.panel, self.element)
+        with b.loop(0, given["rows"]) as number:
+            *twins, exists = _twins(b, given, number)
+            upper, lower = (pixel_offsets(given, self.extras, tiles.origin(row)) for row in twins)
+            products = given["products"].at(number * self.panel, self.element)
             with b.loop(0, self.panel, self.lanes) as column:
                 source = products.at(column, self.element)
                 values = [source.at(given["product_step"] * p, self.element).load(type_) for p in range(PRODUCTS)]
@@ -288,14 +290,14 @@ class ResultSums(TileOutput):
         b: Builder,
         given: dict[str, Value],
         values: Sequence[Value],
-        places: Sequence[Value],
+        offsets: Sequence[Value],
         columns: Sequence[Value],
     ) -> None:
         """Finish a vector of each half of the columns of one row."""
         for value, column in zip(values, columns, strict=True):
             if self.bias:
                 value = value + given["bias"].at(column, self.element).load(value.type)
-            self.store(b, given, value, places, column)
+            self.store(b, given, value, offsets, column)
 
 
 def emit_strassen(
@@ -312,14 +314,14 @@ def emit_strassen(
     pairs: Partition | None = ALL,
 ) -> None:
     """
-    Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
+    Emit the product of `rows`, with `2 * cut.depth` elements each, and a matrix with `columns`, plus the bias.
 
     The weights are as `layouts.strassen_panels` has them. The prologue is applied to each element of the rows; its
-    extra operands, and those of the epilogue, are over images, lines, pixels and columns. `scratch` has buffers of the
-    shapes that `cut` wants.
+    extra operands, and those of the epilogue, have the axes images, lines, pixels and columns. `scratch` has buffers of
+    the shapes `cut.scratch()`.
 
-    The `share` is one of the rows of each half of a block. Or shares are of those rows as they are summed (`None`: they
-    are already), and of the `pairs` of panels (`None`: they wait for the sums).
+    Either `share` divides the rows of each half of a block. Or `sums` divides the rows to sum (`None`: another function
+    sums them), and `pairs` divides the pairs of panels (`None`: another function multiplies them).
     """
     _Nest(b, operands, tuple(scratch), rows, columns, cut, prologue, share, sums, pairs).blocks()
 
@@ -327,9 +329,9 @@ def emit_strassen(
 @dataclass(frozen=True)
 class _Block:
     """
-    Some pieces of `count` rows each, which are cut into halves: items, or some rows of one.
+    A block of `pieces` with `count` rows each, which are divided into halves: whole items, or some rows of one item.
 
-    The first row, and how many rows the upper halves in front of it have.
+    `first` is the first row, `above` the number of rows of the upper halves before it.
     """
 
     first: Index
@@ -339,13 +341,13 @@ class _Block:
 
     @property
     def upper(self) -> int:
-        """Rows of the upper half of a piece."""
+        """The number of rows of the upper half of a piece."""
         return -(-self.count // 2)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Some rows of both halves of a block: those of the upper half to do."""
+class _Slice:
+    """A slice of a block: a range of rows of the upper halves, with their twins."""
 
     block: _Block
     begin: Index
@@ -354,7 +356,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Nest(TiledProduct):
-    """What the loops of one product share."""
+    """The state shared by the loops of one product."""
 
     rows: Rows
     columns: int
@@ -365,7 +367,7 @@ class _Nest(TiledProduct):
     pairs: Partition | None
 
     def blocks(self) -> None:
-        """Compute all blocks: one or more items each, or some of the rows of one."""
+        """Compute all blocks: one or more items each, or some rows of an item."""
         b, cut, tile = self.b, self.cut, tile_for(self.b.target, self.element)
         items, half = self.rows.count // cut.item, -(-cut.item // 2)
 
@@ -380,7 +382,7 @@ class _Nest(TiledProduct):
 
             def some(first: Index, count: Index) -> None:
                 assert isinstance(count, int), "blocks of a known number of rows have a known size"
-                # All blocks of an item but the last have an even number of rows.
+                # All blocks of an item except the last have an even number of rows.
                 self._block(_Block(item * cut.item + first, item * half + b.index(first) // 2, 1, count))
 
             emit_blocks(b, cut.item, 2 * tile.rows, cut.block, some)
@@ -389,18 +391,18 @@ class _Nest(TiledProduct):
         """Compute a block of rows."""
         half = block.pieces * block.upper
 
-        def part(begin: Index, rows: Index) -> None:
-            assert isinstance(rows, int), "parts of a known number of rows have a known size"
-            self._part(_Part(block, begin, rows))
+        def slice_(begin: Index, rows: Index) -> None:
+            assert isinstance(rows, int), "slices of a known number of rows have a known size"
+            self._slice(_Slice(block, begin, rows))
 
-        emit_blocks(self.b, half, 1, half, part, self.share)
+        emit_blocks(self.b, half, 1, half, slice_, self.share)
 
-    def _part(self, part: _Part) -> None:
-        """Compute some rows of each half of a block."""
+    def _slice(self, slice_: _Slice) -> None:
+        """Compute a slice of a block."""
         cut, b, element = self.cut, self.b, self.element
         sums = self.scratch[0]
         if cut.held:
-            sums = sums.at(part.block.above * cut.row_step, element)
+            sums = sums.at(slice_.block.above * cut.row_step, element)
         extras = () if self.prologue is None else self.prologue.extras
 
         def sum_up(skipped: Index, rows: Index) -> None:
@@ -411,28 +413,28 @@ class _Nest(TiledProduct):
                 depth=cut.depth,
                 row_step=cut.row_step,
                 sum_step=cut.sum_step,
-                **{**self._rows_of(part, self.rows.input_steps), "begin": part.begin + skipped, "rows": rows},
+                **{**self._rows_of(slice_, self.rows.input_steps), "begin": slice_.begin + skipped, "rows": rows},
                 **extra_arguments(extras, 0),
             )
 
         if self.sums is not None:
-            emit_blocks(b, part.rows, 1, part.rows, sum_up, self.sums)
+            emit_blocks(b, slice_.rows, 1, slice_.rows, sum_up, self.sums)
         if self.pairs is not None:
             begin, end = self.pairs.of(self.columns // 2 // cut.panel)
             with b.loop(begin * cut.panel, end * cut.panel, cut.panel) as column:
-                self._products(column, sums, part)
-                self._results(column, part)
+                self._products(column, sums, slice_)
+                self._results(column, slice_)
 
-    def _rows_of(self, part: _Part, steps: Sequence[Index]) -> dict[str, Index]:
-        """Which rows the part of a block has, where they are, and how many are in the halves of the block."""
+    def _rows_of(self, slice_: _Slice, steps: Sequence[Index]) -> dict[str, Index]:
+        """Return the arguments for the rows of a slice: tiles, steps, and halves."""
         _, lines, across = self.rows.extents
-        block = part.block
+        block = slice_.block
         grid = dict(zip(GRID, (block.first, block.pieces * block.count, across, lines * across), strict=True))
-        halves = dict(zip(_HALVES, (block.upper, block.count - block.upper, part.begin, part.rows), strict=True))
+        halves = dict(zip(_HALVES, (block.upper, block.count - block.upper, slice_.begin, slice_.rows), strict=True))
         return {**grid, **dict(zip(STEPS, steps, strict=True)), **halves}
 
-    def _products(self, column: Index, sums: Value, part: _Part) -> None:
-        """The seven products of rows of both halves of a block with two panels of columns."""
+    def _products(self, column: Index, sums: Value, slice_: _Slice) -> None:
+        """Compute the seven products of rows of both halves of a block with two panels of columns."""
         b, cut, element = self.b, self.cut, self.element
         weights = self.operands.weights.at(column * (PRODUCTS * cut.depth), element)
         with b.loop(0, PRODUCTS) as product:
@@ -442,16 +444,16 @@ class _Nest(TiledProduct):
                 weights.at(product * (cut.depth * cut.panel), element),
                 dot=multiply_adds(element),
             )
-            options = GemmOptions(prefetch=cut.prefetch, whole_rows=part.block.upper)
-            emit_gemm(b, operands, part.rows, cut.panel, cut.depth, cut.row_step, cut.panel, options=options)
+            options = GemmOptions(prefetch=cut.prefetch, whole_rows=slice_.block.upper)
+            emit_gemm(b, operands, slice_.rows, cut.panel, cut.depth, cut.row_step, cut.panel, options=options)
 
-    def _results(self, column: Index, part: _Part) -> None:
-        """Finish the results of some rows of both halves of a block in two panels of columns."""
+    def _results(self, column: Index, slice_: _Slice) -> None:
+        """Finish the results of a slice in two panels of columns."""
         ResultSums.of(self.operands, self.lanes, panel=self.cut.panel).call(
             self.b,
             products=self.scratch[1],
             half_columns=self.columns // 2,
             product_step=self.cut.product_step,
-            **self._rows_of(part, self.rows.output_steps),
+            **self._rows_of(slice_, self.rows.output_steps),
             **self.destination(column),
         )

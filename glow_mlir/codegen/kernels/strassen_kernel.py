@@ -1,4 +1,4 @@
-"""What kernels that multiply by Strassen's algorithm have in common: blocks, scratch, and how they are cut."""
+"""The common part of kernels that use Strassen's algorithm: blocks, scratch, and how work is divided."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 
 ProductT = TypeVar("ProductT", bound=Operation, default=Any)
-"""The operator whose products are computed."""
+"""The operator whose product a kernel computes."""
 
 
 class StrassenKernel(Kernel[ProductT]):
     """
-    A product that is cut along its rows, each part with sums of its own; or along its columns, once all sums are there.
+    A product that is divided among threads along its rows, each task with its own sums; or along its columns, after a
+    phase that computes all sums.
 
-    Which rows are summed with which does not depend on parts, and they are of one sample (`samples`): what a sample of
-    a batch has does not change the results of the others.
+    The pairs of rows that are summed do not depend on the number of threads, and belong to one sample (`samples`): the
+    values of a sample do not change the results of other samples of the batch.
     """
 
     LEAN = False
@@ -58,9 +59,9 @@ class StrassenKernel(Kernel[ProductT]):
 
     @staticmethod
     def knows_samples(op: Operation, items: int) -> bool:
-        """Whether each of so many items, into which the rows of an instruction split, is known to be of one sample."""
+        """Whether each of `items` items, into which the rows are divided, is known to belong to one sample."""
         if not isinstance(op, Instruction):
-            return True  # Operators do not say it yet.
+            return True  # Operators do not have this property.
         samples = op.properties.get("samples")
         return samples is not None and items % integer(samples) == 0
 
@@ -69,7 +70,7 @@ class StrassenKernel(Kernel[ProductT]):
             return ()
         sizes = self.sizes(op)
         found = strassen_tiles(target, f32, sizes)
-        # All threads read the sums of all blocks where each has some of the columns.
+        # If threads share the columns, all of them read the sums of all blocks.
         shared = target.policy.threads > 1
         return [
             {**tiles, "held": sizes.items * sizes.half}
@@ -84,14 +85,14 @@ class StrassenKernel(Kernel[ProductT]):
     def packed_matrix(
         self, op: ProductT, name: str, plain: Shape, target: Target, transposed: bool
     ) -> Mapping[str, PackedForm]:
-        """The packed form of the right operand `[K, N]`, or `[N, …, K]` where it is stored transposed."""
+        """Return the packed form of the right operand `[K, N]`, or `[N, …, K]` if it is stored transposed."""
         panel, sizes = tile_for(target, f32).panel, self.sizes(op)
         if sizes.depth % 2 or sizes.columns % (2 * panel):
             return {}
         return {name: PackedForm(strassen_panels(plain, panel, transposed=transposed), f32)}
 
     def halves(self, op: ProductT, target: Target) -> Halves:
-        """How the product is cut into blocks."""
+        """Return how the product is divided into blocks."""
         return Halves.of(target, f32, self.sizes(op), tiles_of(op))
 
     def choices(self, op: ProductT, target: Target) -> Mapping[str, Choice]:
@@ -99,7 +100,7 @@ class StrassenKernel(Kernel[ProductT]):
         item, whole = sizes.rows, min(sizes.rows, 2 * tile_for(target, f32).rows)
         several = tiles_of(op).get("rows", 0) > item
         rows = range(2 * item, sizes.all_rows + 1, item) if several else range(whole, item + 1)
-        # Sums that all threads read are those of all rows.
+        # If all threads read the sums, those of all rows are kept.
         all_sums = sizes.items * sizes.half
         held = (all_sums,) if "columns" in partitions_of(op) else (0, all_sums)
         return {
@@ -120,7 +121,7 @@ class StrassenKernel(Kernel[ProductT]):
         return (1,) if "columns" in partitions_of(op) else (0, 1)
 
     def shares(self, call: KernelCall[ProductT]) -> dict[str, Any]:
-        """What `emit_strassen` is told of the part of a call."""
+        """Return the arguments of `emit_strassen` for the share of a call."""
         return {
             "share": call.share("rows"),
             "sums": call.share("sums") if call.runs("rows", "sums") else None,
@@ -129,6 +130,6 @@ class StrassenKernel(Kernel[ProductT]):
 
 
 def _cut(tiles: Tiles, sizes: Sizes, target: Target) -> tuple[str, int]:
-    """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
+    """Return the axis to divide, and its steps: of the rows of half a block, or of half the columns."""
     half, tile = upper_rows(tiles["rows"], sizes.rows), tile_for(target, f32)
     return product_cut(half, -(-half // tile.rows), sizes.columns // 2, tile, target)

@@ -1,38 +1,39 @@
-"""Rows of a product as strips, the rows of a tile register: pixels that lie at one step in the input."""
+"""Rows of a product as strips, the rows of a tile register: pixels that are evenly spaced in the input."""
 
 from __future__ import annotations
 
 from glow_mlir.codegen.builder.amx import MAX_ROWS
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels.output_pixels import Pixels, Places
+from glow_mlir.codegen.kernels.output_pixels import Offsets, Pixels
 from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)
 class Strip:
     """
-    Some rows of a register: its first pixel in the input, how many of its rows come before those that are its own, how
-    many these are, and where the first of them is stored.
+    The rows of a register: `source` is the input offset of its first pixel. Its first `skipped` rows belong to the
+    strip before; the next `count` rows are its own. `target` has the offsets of the first of these in output and extra
+    operands.
 
-    `position` is that of the first in its line, where lines run together.
+    `position` is the index of the first own row in its line, if strips continue from line to line.
     """
 
     source: Index
     skipped: Index
     count: Index
-    target: Places
+    target: Offsets
     position: Index
 
 
 @dataclass(frozen=True)
 class Strips:
     """
-    The pixels of an image, of numbers that Python knows, as `lines` of `length` pixels, each cut into strips of `rows`.
+    The pixels of an image of known sizes as `lines` of `length` pixels, each divided into strips of `rows`.
 
-    The last strip of a line reaches back into the one before it, so that all have as many rows. Where the lines of an
-    image run together as one, `pitch` pixels of the input lie from one to the next, of which the first `stored` are
-    pixels of the output: what is computed of the border between two lines is not stored.
+    The last strip of a line overlaps the one before it, so that all have the same number of rows. If the lines of an
+    image are treated as a single one, they are `pitch` input pixels apart. Only the first `stored` of these are pixels
+    of the output: results for the border between two lines are not stored.
     """
 
     pixels: Pixels
@@ -44,7 +45,7 @@ class Strips:
 
     @staticmethod
     def of(pixels: Pixels) -> Strips:
-        """As few strips as can be: all pixels as one line, lines that run together, or lines by themselves."""
+        """Return the way with the fewest strips: pixels as one line, lines with borders as one, or single lines."""
         width, height, step, line = (_number(n) for n in (pixels.width, pixels.height, pixels.step_in, pixels.line_in))
         if pixels.uniform:
             return Strips(pixels, 1, height * width, _even(height * width))
@@ -57,16 +58,16 @@ class Strips:
 
     @property
     def per_line(self) -> int:
-        """How many strips a line has."""
+        """The number of strips of a line."""
         return -(-self.length // self.rows)
 
     @property
     def count(self) -> int:
-        """How many strips there are."""
+        """The number of strips."""
         return self.lines * self.per_line
 
     def at(self, b: Builder, number: Index) -> Strip:
-        """The strip of a number."""
+        """Return a strip by its number."""
         line = number // self.per_line if self.lines > 1 else 0
         first = number % self.per_line * self.rows if self.per_line > 1 else 0
         start, skipped, count = first, 0, self.rows
@@ -83,23 +84,23 @@ class Strips:
         return Strip(source, skipped, count, target, position)
 
     @property
-    def jumps(self) -> Places:
-        """From the last pixel of a line, its border included, to the first of the next, in output and planes."""
+    def jumps(self) -> Offsets:
+        """The steps from the end of a line, with its border, to the next line, in output and extra operands."""
         steps = zip(self.pixels.line_out, self.pixels.step_out, strict=True)
         return tuple(line - (self.pitch - 1) * step for line, step in steps)
 
 
-def row_strips(rows: int, step_in: int = 1, step_out: Places = (1,)) -> Strips:
-    """Rows of a matrix as strips, so many elements apart on either side."""
+def row_strips(rows: int, step_in: int = 1, step_out: Offsets = (1,)) -> Strips:
+    """Return the rows of a matrix as strips; steps are those between rows of input, output and extra operands."""
     return Strips.of(Pixels(rows, 1, step_in, step_out, 0, (0,) * len(step_out)))
 
 
 def _even(length: int) -> int:
-    """Rows of strips that cut a line evenly."""
+    """Return the rows of strips that divide a line evenly."""
     return max(1, -(-length // max(1, -(-length // MAX_ROWS))))
 
 
 def _number(size: Index) -> int:
-    """A size that Python knows."""
-    assert isinstance(size, int), "strips are cut of images of known sizes"
+    """Return a size that has to be known."""
+    assert isinstance(size, int), "strips need images of known sizes"
     return size

@@ -1,4 +1,4 @@
-"""The kernel of sums of windows of codes: vectors of 16 bits, or such sums side by side in a register of the core."""
+"""The kernel of window sums of quantized values: in vectors of 16 bits, or packed in general-purpose registers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window
 
 MAX_SUMMANDS = 256
-"""How many codes of 8 bits, of either sign, a sum of 16 bits of that sign holds."""
+"""The number of 8-bit values, signed or unsigned, whose sum fits in 16 bits of the same signedness."""
 
 
 @kernel("sum-pool")
 class SumPoolKernel(PoolKernel[SumPoolOp]):
     """
-    The sum of each window of codes.
+    The sum of each window of quantized values.
 
-    Codes of 8 bits are summed in 16, so that a register holds twice as many sums, as far as their number lets them, and
-    these sums in 32 bits. An Arm core without vectors has such sums side by side in words.
+    8-bit values are summed in 16 bits, so that a register holds twice as many sums, as long as these cannot overflow;
+    16-bit sums are added up in 32 bits. An Arm core without vectors packs 16-bit sums in words.
     """
 
     name = "sum-pool"
@@ -52,14 +52,14 @@ class SumPoolKernel(PoolKernel[SumPoolOp]):
             return [elements.folded(lambda total, x: self.take(call, total, x), b.constant(0, vector(i32, lanes)))]
         if not call.target.vector_bits and lanes == arm.WORD_BYTES:
 
-            def visit_word(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
-                return arm.add_bytes(b, sums, source.pointer.at(place, i8).load(i32, align=1), _is_signed(call))
+            def visit_word(offset: Index, sums: Sequence[Value]) -> Sequence[Value]:
+                return arm.add_bytes(b, sums, source.pointer.at(offset, i8).load(i32, align=1), _is_signed(call))
 
             none = [b.constant(0, i32)] * 2
             return _summed(call, elements, none, visit_word, lambda sums: arm.halves(b, sums, _is_signed(call)))
 
-        def visit(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
-            return [self.take(call, sums[0], elements.load(place))]
+        def visit(offset: Index, sums: Sequence[Value]) -> Sequence[Value]:
+            return [self.take(call, sums[0], elements.load(offset))]
 
         none = [b.constant(0, vector(i16, lanes))]
         return _summed(call, elements, none, visit, lambda sums: [b.cast(sums[0], i32, signed=_is_signed(call))])
@@ -87,15 +87,15 @@ def _summed(
     visit: Visit,
     widen: Callable[[Sequence[Value]], Sequence[Value]],
 ) -> Sequence[Value]:
-    """Sums of 32 bits of the narrow sums over as many of the inner axes as these have room for."""
-    most = kernel_costs(call.target).unrolled_summands
+    """Add up in 32 bits the 16-bit sums over as many inner axes as cannot overflow."""
+    unrolled = kernel_costs(call.target).unrolled_summands
     kernel, axes = call.op.window().kernel, range(len(elements.taps))
     split = next(axis for axis in range(len(axes) + 1) if math.prod(kernel[axis:]) <= MAX_SUMMANDS)
     if split == 0:
-        return widen(elements.walked(visit, none, axes, elements.offset, most))
+        return widen(elements.walked(visit, none, axes, elements.offset, unrolled))
 
-    def further(place: Index, totals: Sequence[Value]) -> Sequence[Value]:
-        sums = widen(elements.walked(visit, none, axes[split:], place, most))
+    def further(offset: Index, totals: Sequence[Value]) -> Sequence[Value]:
+        sums = widen(elements.walked(visit, none, axes[split:], offset, unrolled))
         return [total + sum_ for total, sum_ in zip(totals, sums, strict=True)]
 
     return elements.walked(further, widen(none), axes[:split], elements.offset)

@@ -1,9 +1,9 @@
 """
-Products by tile registers: the loops of matrix products and convolutions around their micro-kernel.
+Products in tile registers: the loops of matrix products and convolutions around their micro-kernel.
 
-    for each block of strips { for each panel { for each two strips { for each 32 columns: accumulators } their ends } }
+    for each block of strips { for each panel { for each two strips { for each 32 columns: multiply } finish them } }
 
-The registers are configured around these loops, once for an instruction or a part of it.
+The registers are configured around these loops, once per instruction or task.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_panels, emit_row_tiles
-from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER, StripStore, TileSums
-from glow_mlir.codegen.kernels.output_pixels import Places
+from glow_mlir.codegen.kernels.micro_tiles import (
+    ACCUMULATORS_ROW,
+    ACCUMULATORS_STRIP,
+    TOGETHER,
+    StripStore,
+    TileAccumulators,
+)
+from glow_mlir.codegen.kernels.output_pixels import Offsets
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
@@ -29,25 +35,25 @@ from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.support.dataclass import dataclass
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]
-"""The loops along the depth, as count and stride in the input, around contiguous runs of one length."""
+"""The loops along the depth, as (count, stride in the input), around contiguous runs; and the length of a run."""
 
 
 @dataclass(frozen=True)
 class Origin:
     """
-    Where the products of one image and group begin: offsets in the input, and in output and extra operands; the panels;
-    and the first column among those of all groups.
+    The start of the products of one image and group: the offsets in the input, and in output and extra operands; the
+    address of the panels; and the first column among those of all groups.
     """
 
     source: Index
-    target: Places
+    target: Offsets
     weights: Value
     column: Index = 0
 
 
 @dataclass(frozen=True)
 class TileGemm:
-    """What the loops of one product share; `accumulators` is room for those of a micro-kernel."""
+    """The state shared by the loops of one product; `accumulators` is the buffer of the micro-kernels."""
 
     b: Builder
     operands: ProductOperands
@@ -74,9 +80,9 @@ class TileGemm:
         moves: tuple[bool, ...],
     ) -> Generator[TileGemm]:
         """
-        The product of some strips with panels of so many columns, for code whose registers are configured for it.
+        Configure the registers for the product of strips with panels of `columns` columns, and yield it.
 
-        `moves` says which extra operands differ from row to row.
+        `moves` tells which extra operands move from row to row.
         """
         dot = operands.dot
         (loops, run), tile = segments, dot.tile(b.target)
@@ -85,7 +91,7 @@ class TileGemm:
             depth = count * depth
         panel_rows = dot.panel_rows(depth, run)
         assert isinstance(panel_rows, int), "tiles multiply runs of known length"
-        accumulators = b.stack(dot.accumulators, TOGETHER * SUMS_STRIP)
+        accumulators = b.stack(dot.accumulators, TOGETHER * ACCUMULATORS_STRIP)
         with configured(b, product.sizes(strips.rows)):
             yield TileGemm(
                 b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, accumulators
@@ -103,20 +109,22 @@ class TileGemm:
                 self.b, origin.weights, self.columns, self.panel_rows, self.tile, element, panel, self.options.columns
             )
 
-        most = max(TOGETHER, self.options.block_rows // self.strips.rows)
-        emit_blocks(self.b, self.strips.count, TOGETHER, most, block, self.options.rows)
+        block_strips = max(TOGETHER, self.options.block_rows // self.strips.rows)
+        emit_blocks(self.b, self.strips.count, TOGETHER, block_strips, block, self.options.rows)
 
     def _panel(self, origin: Origin, columns: Columns, first: Index, strips: Index) -> None:
-        """Multiply a block of strips with a panel, some tiles of columns at a time."""
+        """Multiply a block of strips by a panel, some tiles of columns at a time."""
         count, width = columns.count, self._width
         assert isinstance(count, int), "tiles multiply panels of known columns"
-        whole, parts = count // width, -(-count // width)
+        whole, slices = count // width, -(-count // width)
 
-        def part(index: Index, width: int) -> None:
+        def multiply(index: Index, width: int) -> None:
             start, dot_group = index * self._width, self.product.dot.right_group
             weights = columns.weights.at(start, dot_group)
             own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), width % TILE_COLUMNS != 0, width)
-            ahead = _Ahead(columns.weights, self.panel_rows * self.tile.panel, strips * parts, strips * index - first)
+            ahead = _PanelPrefetch(
+                columns.weights, self.panel_rows * self.tile.panel, strips * slices, strips * index - first
+            )
 
             def tiles(number: Index, together: int) -> None:
                 self._tiles(origin, own, number, together, ahead)
@@ -125,39 +133,45 @@ class TileGemm:
 
         if whole:
             with self.b.loop(0, whole) as index:
-                part(index, width)
+                multiply(index, width)
         if rest := count - whole * width:
-            part(whole, rest)
+            multiply(whole, rest)
 
     @property
     def _width(self) -> int:
         """
-        How many columns have their ends together: more where what is multiplied for them stays in the first cache.
+        The number of columns that are finished together: more if their weights stay in the L1 cache.
 
         Whole vectors of bytes are stored in fewer steps.
         """
-        held = self.panel_rows * DOT_GROUP_BYTES * SUMS_ROW
-        return SUMS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
+        held = self.panel_rows * DOT_GROUP_BYTES * ACCUMULATORS_ROW
+        return ACCUMULATORS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
 
-    def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _Ahead) -> None:
-        """Sums of some strips from a number on, two tiles of columns at a time, and their ends."""
+    def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _PanelPrefetch) -> None:
+        """Compute `together` strips from a number on, two tiles of columns at a time, and finish them."""
         found = [self.strips.at(self.b, number + index) for index in range(together)]
         for first in range(0, columns.vectors, TOGETHER):
             self._accumulators(origin, columns, found, first, number, ahead)
         for index, strip in enumerate(found):
-            self._store(origin, columns, strip, index * SUMS_STRIP)
+            self._store(origin, columns, strip, index * ACCUMULATORS_STRIP)
 
     def _accumulators(
-        self, origin: Origin, columns: Columns, strips: Sequence[Strip], first: int, number: Index, ahead: _Ahead
+        self,
+        origin: Origin,
+        columns: Columns,
+        strips: Sequence[Strip],
+        first: int,
+        number: Index,
+        ahead: _PanelPrefetch,
     ) -> None:
-        """Sums of some strips, whose first has a number, with up to two tiles of columns."""
+        """Compute the accumulators of strips, the first with this number, for up to two tiles of columns."""
         b, dot = self.b, self.product.dot
         inputs = [self.operands.inp.at(strip.source + origin.source, dot.memory) for strip in strips]
         loops, run = self.segments
         dot_groups = (
             ahead.dot_groups(self.product.dot_groups * self.tile.panel, len(strips)) if self.options.prefetch else 0
         )
-        # What is fetched ahead is shared by all tiles of columns; the first two of them do it.
+        # The first two tiles of columns prefetch for all.
         lines = 0 if first else -(-dot_groups // line_elements(b.target, dot.right_group))
         arguments: dict[str, Index] = (
             {"ahead": ahead.start(number, dot.right_group), "ahead_step": dot_groups} if lines else {}
@@ -166,7 +180,7 @@ class TileGemm:
             arguments |= {f"count{index}": count, f"stride{index}": stride}
         skipped = self.tile.panel if dot.start else 0
         column = first * TILE_COLUMNS
-        TileSums(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
+        TileAccumulators(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
             b,
             accumulators=self.accumulators.at(column, dot.accumulators),
             input=inputs[0],
@@ -180,7 +194,7 @@ class TileGemm:
         )
 
     def _store(self, origin: Origin, columns: Columns, strip: Strip, accumulators: int) -> None:
-        """The end of a strip whose accumulators begin at an element of the buffer."""
+        """Finish a strip whose accumulators begin at an element of the buffer."""
         operands, strips, dot = self.operands, self.strips, self.product.dot
         column = columns.start + origin.column
         extras = tuple(
@@ -198,16 +212,16 @@ class TileGemm:
             extras=extras,
             bias=operands.bias is not None,
         )
-        output, *places = (place + base for place, base in zip(strip.target, origin.target, strict=True))
+        output, *offsets = (offset + base for offset, base in zip(strip.target, origin.target, strict=True))
         steps, jumps = strips.pixels.step_out, strips.jumps
         arguments: dict[str, Index] = {}
-        for index, (extra, place) in enumerate(zip(operands.extras, places, strict=True)):
-            arguments[f"extra{index}"] = extra.pointer.at(place if extra.spread else place + column, extra.element)
+        for index, (extra, offset) in enumerate(zip(operands.extras, offsets, strict=True)):
+            arguments[f"extra{index}"] = extra.pointer.at(offset if extra.spread else offset + column, extra.element)
             arguments[f"extra_step{index}"] = steps[1 + index]
             arguments[f"extra_jump{index}"] = jumps[1 + index]
         kernel.call(
             self.b,
-            accumulators=self.accumulators.at(strip.skipped * SUMS_ROW + accumulators, dot.accumulators),
+            accumulators=self.accumulators.at(strip.skipped * ACCUMULATORS_ROW + accumulators, dot.accumulators),
             output=operands.out.at(output + column, kernel.output_element),
             count=strip.count,
             output_step=steps[0],
@@ -231,7 +245,7 @@ def tile_gemm(
     ldc: int,
     options: GemmOptions,
 ) -> AbstractContextManager[TileGemm]:
-    """The loops of a matrix product, as `gemm.emit_gemm` has them, for code whose registers are configured for it."""
+    """Configure the registers for a matrix product with the sizes of `gemm.emit_gemm`."""
     product = tile_product(operands.dot, k, b.target)
     assert product is not None, "what is selected was accepted"
     steps = [extra.strides[-2] for extra in operands.extras]
@@ -240,11 +254,12 @@ def tile_gemm(
 
 
 @dataclass(frozen=True)
-class _Ahead:
+class _PanelPrefetch:
     """
-    What the strips of one panel, `size` dot groups from `panel` on, fetch of the next one, which they share.
+    Prefetching of the next panel by the strips of a panel, which has `size` dot groups from `panel` on.
 
-    There are `strips` to share it, once for each part of the columns; `offset` and the number of one give its place.
+    The work is divided among `strips` strips, which are counted once for each slice of columns; `offset` plus the
+    number of a strip is its index.
     """
 
     panel: Value
@@ -254,10 +269,11 @@ class _Ahead:
 
     def dot_groups(self, taken: int, together: int) -> int:
         """
-        How many dot groups some strips fetch while they take so many of the panel; 0 where Python knows no number.
+        Return the dot groups that `together` strips prefetch while they multiply `taken` of the panel; 0 if `strips` is
+        only known at run time.
         """
         return -(-taken * together // self.strips) if isinstance(self.strips, int) else 0
 
     def start(self, number: Index, dot_group: Attribute) -> Value:
-        """Where the strip of a number begins to fetch."""
+        """Return the address at which a strip begins to prefetch."""
         return self.panel.at(self.size + (self.offset + number) * self.size // self.strips, dot_group)

@@ -1,4 +1,4 @@
-"""Products of tile registers: which a machine has, how the depth of a product is cut for them, and when they pay."""
+"""Products of tile registers: which a target has, how the depth is divided for them, and when they pay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 TILE_COLUMNS = ROW_BYTES // 4
-"""Columns of a tile of accumulators, which are of 32 bits."""
+"""Columns of a tile of 32-bit accumulators."""
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,25 @@ class TileProduct:
     """
     An instruction that adds the product of two tile registers to a third, for panels of `dot`.
 
-    It takes `step` neighbours along the depth at once, of which a contiguous run of it has a whole number: as many as
-    a register holds, or fewer, so that nothing is left over.
+    It takes `step` neighbours along the depth at once, as many as a register holds, or fewer, so that they divide a
+    contiguous run of the depth.
     """
 
     instruction: str
     dot: DotProduct
     step: int
     panel: int
-    """Columns of a panel."""
+    """The number of columns of a panel."""
 
     @property
     def dot_groups(self) -> int:
-        """How many rows of a panel one product takes."""
+        """The rows of a panel per product."""
         return self.step // self.dot.group
 
     def sizes(self, rows: int) -> Sequence[TileSize]:
         """
-        What the registers hold for strips of so many rows: four of accumulators, two of left elements, two of right
-        ones.
+        Return the sizes of the registers for strips of `rows` rows: four of accumulators, two of left elements, two of
+        right elements.
         """
         left = TileSize(rows, self.step * byte_width(self.dot.left))
         return [TileSize(rows, ROW_BYTES)] * 4 + [left] * 2 + [TileSize(self.dot_groups, ROW_BYTES)] * 2
@@ -51,19 +51,19 @@ class TileProduct:
 
 @dataclass(frozen=True)
 class TileInstruction:
-    """An instruction for products of elements of two types, which processors with a feature have beside `amx-tile`."""
+    """An instruction for products of elements of two types, which needs a feature in addition to `amx-tile`."""
 
     name: str
     feature: str
     left: Attribute
     right: Attribute
 
-    def is_there(self, target: Target) -> bool:
-        """Whether a machine has it."""
+    def is_available(self, target: Target) -> bool:
+        """Whether a target has it."""
         return {self.feature, "amx-tile"} <= target.enabled
 
     def multiplies(self, dot: DotProduct) -> bool:
-        """Whether it reads the panels of a product."""
+        """Whether it can read the panels of a product."""
         return isinstance(dot, DotGroupProduct) and (dot.left, dot.right) == (self.left, self.right)
 
 
@@ -72,20 +72,20 @@ TILE_INSTRUCTIONS: Sequence[TileInstruction] = (
     TileInstruction("tdpbssd", "amx-int8", i8, i8),
     TileInstruction("tdpbf16ps", "amx-bf16", bf16, bf16),
 )
-"""The instructions that there are on some machine; an entry adds one."""
+"""All tile instructions; an entry adds one."""
 
 
 def tile_instruction(dot: DotProduct, target: Target) -> TileInstruction | None:
-    """The instruction of a machine that reads the panels of a product; `None` where it has none."""
-    return next((one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_there(target)), None)
+    """Return the instruction of a target that reads the panels of a product, or `None`."""
+    return next((one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_available(target)), None)
 
 
 def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | None:
     """
-    How a machine multiplies tiles, where the depth is made of contiguous runs of that length.
+    Return how a target multiplies tiles, for a depth of contiguous runs of length `run`.
 
-    `None` where it cannot, or where the form of its panels does not suit tiles; and of floats for the accuracy strict,
-    since tiles are used from some number of rows on, and have an order of sums of their own.
+    It is `None` if the target has no instruction, or the form of its panels does not suit tiles; and for floats with
+    strict accuracy, since tiles add in another order, and are only used for enough rows.
     """
     instruction, panel = tile_instruction(dot, target), dot.tile(target).panel
     if target.is_strict and is_float(dot.accumulators):
@@ -93,13 +93,13 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
     if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
     dot_groups = run // dot.group
-    most = ROW_BYTES // DOT_GROUP_BYTES
-    steps = next(count for count in range(-(-dot_groups // most), dot_groups + 1) if dot_groups % count == 0)
+    max_dot_groups = ROW_BYTES // DOT_GROUP_BYTES
+    steps = next(count for count in range(-(-dot_groups // max_dot_groups), dot_groups + 1) if dot_groups % count == 0)
     return TileProduct(instruction.name, dot, run // steps, panel)
 
 
-def tile_products_in_time_of_one(product: TileProduct, target: Target) -> int:
-    """How many products tiles add in the time in which vectors add one of f32."""
+def tile_products_per_vector_product(product: TileProduct, target: Target) -> int:
+    """Return the number of products that tiles add in the time in which vectors add one f32 product."""
     costs = kernel_costs(target)
     by_tiles = MAX_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles
     return max(1, by_tiles // (target.vector_width(product.dot.accumulators) * costs.dot_products_per_cycle))
@@ -114,7 +114,7 @@ def with_tile_products(
     depth: int,
     target: Target,
 ) -> Sequence[dict[str, int]]:
-    """The candidates of a product of these sizes, also by tile registers: in front where these are the faster."""
+    """Return the candidates of a product, without and with tile registers, the faster ones first."""
     by_tiles = [{**tiles, TILE_PRODUCTS: 1} for tiles in found]
     if _pays(product, strips, rows, columns, depth, target):
         return [*by_tiles, *found]
@@ -122,7 +122,7 @@ def with_tile_products(
 
 
 def _pays(product: TileProduct, strips: int, rows: int, columns: int, depth: int, target: Target) -> bool:
-    """Whether the tiles of a product of these sizes take fewer cycles than its dot products in vectors."""
+    """Whether a product of these sizes takes fewer cycles in tiles than with dot products of vectors."""
     costs, dot = kernel_costs(target), product.dot
     tiles = strips * -(-columns // TILE_COLUMNS)
     steps = depth // product.step

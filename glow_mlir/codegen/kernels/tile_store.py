@@ -1,4 +1,4 @@
-"""The end of the micro-kernel: the sums of a tile go through the epilogue and are stored."""
+"""The end of the micro-kernel: the accumulators of a tile pass through the epilogue and are stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class ExtraKind:
     """
-    What the code for a extra operand of the epilogue depends on: whether it `moves` from row to row, or is `spread`.
+    The properties of an extra operand that code depends on: whether it `moves` from row to row, or is `spread`.
     """
 
     element: Attribute
@@ -29,17 +29,17 @@ class ExtraKind:
     spread: bool
 
     def extra(self, pointer: Value) -> ExtraOperand:
-        """The extra operand of this kind whose row begins at `pointer`."""
+        """Return an extra operand of this kind whose row begins at `pointer`."""
         return ExtraOperand(pointer, self.element, (0 if self.spread else 1,))
 
 
 @dataclass(frozen=True)
 class StoredTile:
     """
-    What it depends on how a tile is computed and stored: `rows` and `vectors` of it have sums of some products.
+    The properties of a tile that its code depends on: `rows` and `vectors` of it are used, with accumulators of `dot`.
 
-    Where it is `partial`, only its first `columns` exist; where it `wraps`, it runs on from line to line. `extras` are
-    the further operands of the epilogue, those that it writes first.
+    If it is `partial`, only its first `columns` exist; if it `wraps`, it continues from line to line. `extras` are the
+    extra operands of the epilogue, those that it writes first.
     """
 
     dot: DotProduct
@@ -65,7 +65,7 @@ class StoredTile:
 def row_addresses(
     b: Builder, kernel: StoredTile, given: Mapping[str, Value], name: str, element: Attribute
 ) -> list[Value]:
-    """The address of the first column of each row: of the input, the output, or a extra operand that moves."""
+    """Return the address of the first column of each row of the input, the output, or an extra operand that moves."""
     number = name.removeprefix("extra")
     step, jump = (f"extra_step{number}", f"extra_jump{number}") if number != name else (f"{name}_step", f"{name}_jump")
     rows = [given[name]]
@@ -82,7 +82,7 @@ def row_addresses(
 
 
 def _joined(b: Builder, values: Sequence[Value]) -> Value:
-    """Vectors, or scalars, as one vector; there are 1, 2 or 4."""
+    """Join 1, 2 or 4 vectors or scalars to one vector."""
     if len(values) > 1 and values[0].lanes == 1:
         joined = b.splat(values[0], len(values))
         for lane, value in enumerate(values[1:], 1):
@@ -96,7 +96,7 @@ def _joined(b: Builder, values: Sequence[Value]) -> Value:
 
 @dataclass(frozen=True)
 class TileStore:
-    """Stores one tile of results; `masks` has the lanes that exist of each vector of columns, None for all."""
+    """Stores one tile of results; `masks` has the existing lanes of each vector of columns, `None` for all."""
 
     b: Builder
     kernel: StoredTile
@@ -111,7 +111,7 @@ class TileStore:
             self._looped(accumulators)
 
     def _unrolled(self, accumulators: Sequence[Value]) -> None:
-        """A copy of the epilogue for each vector, in registers."""
+        """Emit a copy of the epilogue for each vector, in registers."""
         kernel = self.kernel
         clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
         is_even = not kernel.wraps and not any(self.masks)
@@ -130,12 +130,12 @@ class TileStore:
                 value = _joined(self.b, accumulators[first : first + count])
                 if mask is not None and kernel.tile.lanes == 1:
                     with self.b.when(mask):
-                        self.dot_group(value, addresses, v * kernel.tile.lanes, None, {}, v)
+                        self.store_vector(value, addresses, v * kernel.tile.lanes, None, {}, v)
                 else:
-                    self.dot_group(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
+                    self.store_vector(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
 
     def _groups(self, lanes: Sequence[int]) -> list[tuple[int, int]]:
-        """The vectors of a row that go through the epilogue together: the number of the first, and how many."""
+        """Return the vectors of a row that pass the epilogue together, as (first, count)."""
         groups: list[tuple[int, int]] = []
         while (first := sum(count for _, count in groups)) < len(lanes):
             groups.append(
@@ -148,8 +148,8 @@ class TileStore:
 
     def _is_group(self, first: int, lanes: Sequence[int], count: int) -> bool:
         """
-        Whether so many vectors are whole and alike, and become bytes that one instruction packs; or are scalars that
-        fill a vector.
+        Whether `count` vectors are whole and of one type, and become bytes that one instruction packs; or are scalars
+        that fill a vector.
         """
         if count == 1:
             return True
@@ -162,18 +162,18 @@ class TileStore:
         )
 
     def _scalars_fill(self, count: int) -> bool:
-        """Whether accumulators are scalars on a machine with vectors, of which one takes so many of them."""
+        """Whether accumulators are scalars on a target with vectors of `count` of them."""
         kernel = self.kernel
         return kernel.tile.lanes == 1 and self.b.target.vector_width(kernel.element) == count
 
     def _extra_rows(self, index: int) -> list[Value]:
-        """The address of a extra operand for each row."""
+        """Return the address of an extra operand for each row."""
         kind, name = self.kernel.extras[index], f"extra{index}"
         if not kind.moves:
             return [self.given[name]] * self.kernel.rows
         return row_addresses(self.b, self.kernel, self.given, name, kind.element)
 
-    def dot_group(
+    def store_vector(
         self,
         value: Value,
         addresses: Sequence[Value],
@@ -182,7 +182,7 @@ class TileStore:
         loaded: dict[tuple[int, int], Value],
         v: int,
     ) -> None:
-        """Pass one vector through the epilogue; `loaded` keeps what all rows have in common."""
+        """Pass one vector through the epilogue; `loaded` keeps vectors of extra operands that all rows share."""
         b, kernel = self.b, self.kernel
         if kernel.epilogue is None:
             write_masked(b, value, addresses[0].at(column, self.kernel.output_element), mask)
@@ -200,13 +200,13 @@ class TileStore:
             write_masked(b, result, address.at(column, element), mask)
 
     def _read(self, index: int, address: Value, column: Index, lanes: int, mask: Value | None) -> Value:
-        """Some columns of a extra operand, whose row begins at an address."""
+        """Load columns of an extra operand whose row begins at an address."""
         kind = self.kernel.extras[index]
         step = int(not kind.spread)
         return kind.extra(address).read(self.b, column if step else 0, step, lanes, mask)
 
     def fixed_extras(self, lanes: int, mask: Value | None) -> dict[tuple[int, int], Value]:
-        """The first `lanes` columns of the extra operands that all rows have in common, as `dot_group` takes them."""
+        """Load the first `lanes` columns of extra operands that all rows share, as `loaded` of `store_vector`."""
         kernel = self.kernel
         first = kernel.epilogue.targets if kernel.epilogue else 0
         fixed = (index for index in range(first, len(kernel.extras)) if not kernel.extras[index].moves)
@@ -214,10 +214,10 @@ class TileStore:
 
     def _looped(self, accumulators: Sequence[Value]) -> None:
         """
-        One copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the first cache.
+        Emit one copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the L1 cache.
 
-        The vectors of a row are one wide vector: a long epilogue is a chain of operations, of which it takes several
-        side by side to keep the processor busy.
+        The vectors of a row become wide vectors: a long epilogue is a chain of operations, and several chains side by
+        side keep the processor busy.
         """
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         wide = 1 if lanes == 1 else kernel.vectors & -kernel.vectors
@@ -233,25 +233,25 @@ class TileStore:
             for position, index in enumerate(moving):
                 addresses[1 + index] = rows.values[1 + position]
             with b.loop(0, kernel.vectors, wide) as v:
-                place = (rows.index * kernel.vectors + v) * lanes
-                value = tile.at(place, kernel.element).load(vector(kernel.element, lanes * wide))
+                offset = (rows.index * kernel.vectors + v) * lanes
+                value = tile.at(offset, kernel.element).load(vector(kernel.element, lanes * wide))
                 self._looped_group(value, addresses, b.index(v * lanes))
             rows.set(*self.next_row(rows.values, moving))
 
     def _looped_group(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
         lanes = value.lanes
         if not self.kernel.partial:
-            self.dot_group(value, addresses, column, None, {}, 0)
+            self.store_vector(value, addresses, column, None, {}, 0)
             return
         left = self.given["columns"] - column
         if lanes == 1:
             with self.b.when(left > 0):
-                self.dot_group(value, addresses, column, None, {}, 0)
+                self.store_vector(value, addresses, column, None, {}, 0)
         else:
-            self.dot_group(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
+            self.store_vector(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
 
     def next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
-        """The addresses of the next row, and its position in its line."""
+        """Return the addresses of the next row, and its position in its line."""
         b, given = self.b, self.given
         elements = [self.kernel.output_element, *(self.kernel.extras[index].element for index in moving)]
         steps = [given["output_step"], *(given[f"extra_step{index}"] for index in moving)]

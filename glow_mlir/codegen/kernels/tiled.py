@@ -1,4 +1,4 @@
-"""Kernels that run another one tile by tile, and so have what that lacks: bodies, run-time sizes, parts for threads."""
+"""Kernels that run another kernel tile by tile, which adds bodies, run-time sizes and tasks for threads."""
 
 from __future__ import annotations
 
@@ -36,27 +36,28 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 ROWS = "tile"
-"""The name among the tiles of an instruction of how many indices of the last parallel axis a tile has."""
+"""The key in the `tiles` of an instruction for the number of indices of the last parallel axis in a tile."""
 
-FEWEST_TILES = 32
-"""How many tiles there are, if there are as many indices, so that threads have even shares."""
+MIN_TILES = 32
+"""The smallest number of tiles, if there are as many indices, so that threads have even shares."""
 
-FEWEST_CUT = 8
-"""Into how many tiles at least an instruction goes that is worth several threads."""
+MIN_CUT = 8
+"""The smallest number of tiles of an instruction that is worth several threads."""
 
 MIN_BYTES = 1 << 10
-"""Bytes of a tile, for fewer of which its calls take too long."""
+"""The smallest size of a tile in bytes; for smaller ones, calls take too long."""
 
 SUFFIX = "-tiled"
-"""What the name of a kernel has behind that of the kernel which it runs."""
+"""The suffix that the name of a tiled kernel adds to the name of its inner kernel."""
 
 
 class TiledKernel(Kernel):
     """
-    The loops over the tiles of an instruction, each of which another kernel computes.
+    The loops over the tiles of an instruction; each tile is computed by another kernel.
 
-    It is chosen for what that kernel does not execute whole, and for several threads where it has no axis to cut. The
-    functions of a tile, of which there are up to three, are shared by all instructions with equal tiles.
+    It is chosen for instructions that the inner kernel does not execute as a whole, and for several threads if the
+    inner kernel has no axis to divide. The functions of a tile, up to three, are shared by all instructions with equal
+    tiles.
     """
 
     AXES = ("tiles",)
@@ -67,13 +68,13 @@ class TiledKernel(Kernel):
     def __init__(self, inner: Kernel) -> None:
         self.inner = inner
         self._tiles = Latest[Tile | None]()
-        self._choices = Latest[Choosing]()
+        self._choices = Latest[ChosenTile]()
 
     def tile_of(self, op: Operation, tiles: Sequence[Tile] | None = None) -> Tile | None:
         """
-        The tile of one index of an instruction that it executes; `None` where there is none.
+        Return the tile of one index of an instruction that the inner kernel executes, or `None`.
 
-        Who asks several kernels makes the tiles that there may be once.
+        A caller that asks several kernels computes the possible `tiles` once.
         """
         return self._tiles.of(op, lambda: tile_of(tiles_for(op) if tiles is None else tiles, self.inner))
 
@@ -91,21 +92,21 @@ class TiledKernel(Kernel):
 
     def is_worth(self, tile: Tile, target: Target) -> bool:
         """
-        Whether the stacks of tiles are faster than stacks of their own.
+        Whether stacks within tiles are faster than separate stacks.
 
-        They save the bytes in between, which have to stay near the core, and repeat those of operands that each tile
-        reads whole. What is one tile, or tiny ones, saves nothing. How many threads there are does not matter, so that
-        results do not depend on it.
+        They save the memory traffic in between, since tiles stay near the core, but read again, for each tile, the
+        operands that every tile reads as a whole. A single tile or tiny tiles save nothing. The number of threads does
+        not matter, so that results do not depend on it.
         """
         tile = replace(tile, rows=_rows(tile, target))
-        room = sum(map(byte_size, tile.staged.values()))
+        staged_bytes = sum(map(byte_size, tile.staged.values()))
         count = math.prod(map(largest, tile.extents)) // tile.rows
-        fewest = FEWEST_CUT if self.inner.AXES and _is_much(tile.op, target) else 2
-        is_tiny = room + sum(map(byte_size, tile.moved())) < MIN_BYTES
-        if is_tiny or room > target.l2_bytes // 2 or count < fewest:
+        min_count = MIN_CUT if self.inner.AXES and _is_much(tile.op, target) else 2
+        is_tiny = staged_bytes + sum(map(byte_size, tile.moved())) < MIN_BYTES
+        if is_tiny or staged_bytes > target.l2_bytes // 2 or count < min_count:
             return False
         repeated = (count - 1) * sum(map(byte_size, tile.unmoved()))
-        return is_profitable(2 * count * room - repeated)
+        return is_profitable(2 * count * staged_bytes - repeated)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         chosen = self._chosen(op)
@@ -142,43 +143,43 @@ class TiledKernel(Kernel):
         if rest != 0:
             Emission(self, call, replace(tile, rows=1), whole * tile.rows).run((*outer, rest))
 
-    def _chosen(self, op: Operation) -> Choosing:
-        """What was chosen for an instruction."""
-        return self._choices.of(op, lambda: self._choosing(op))
+    def _chosen(self, op: Operation) -> ChosenTile:
+        """Return the tile that was chosen for an instruction."""
+        return self._choices.of(op, lambda: self._choose(op))
 
-    def _choosing(self, op: Operation) -> Choosing:
+    def _choose(self, op: Operation) -> ChosenTile:
         tile = self.tile_of(op)
         assert tile is not None, "what is selected was accepted"
-        return Choosing(replace(tile, rows=tiles_of(op).get(ROWS, 1)))
+        return ChosenTile(replace(tile, rows=tiles_of(op).get(ROWS, 1)))
 
 
 @dataclass(frozen=True)
-class Choosing:
+class ChosenTile:
     """The tile that was chosen for an instruction."""
 
     tile: Tile
 
     @cached_property
     def properties(self) -> dict[str, DictionaryAttr]:
-        """What the instruction says of the one of the tile."""
+        """The properties of the tile's instruction that the whole instruction determines."""
         tiles = {name: to_attribute(size) for name, size in tiles_of(self.tile.op).items() if name != ROWS}
         return {"tiles": DictionaryAttr(tiles)} if tiles else {}
 
     @cached_property
     def inner(self) -> DerivedInstruction:
-        """The instruction of the tile, with its tiles, and without scratch."""
+        """The instruction of the tile, with its `tiles`, without scratch."""
         return self.tile.inner(self.properties)
 
     def prepared(self, kernel: Kernel, target: Target) -> DerivedInstruction:
-        """The instruction of the tile, with its tiles and the scratch that a kernel needs for it."""
+        """Return the instruction of the tile, with its `tiles` and the scratch buffers that a kernel needs."""
         buffers = kernel.scratch(self.inner, target)
         return self.tile.inner(self.properties, [buffer_type(*buffer) for buffer in buffers]) if buffers else self.inner
 
 
 def tiles_for(op: Operation) -> Sequence[Tile]:
     """
-    What kernels may be asked for in place of an instruction, in tiles of one index: with its own bodies, if it has any,
-    then with stacks for these.
+    Return the tiles of one index that kernels may execute instead of an instruction: first with all of its bodies, then
+    with stacks in place of some or all of them.
     """
     if not isinstance(op, DerivedInstruction) or "image_lines" in op.properties or any(map(is_empty, op.operands)):
         return ()
@@ -189,43 +190,43 @@ def tiles_for(op: Operation) -> Sequence[Tile]:
 
 
 def tile_of(tiles: Sequence[Tile], kernel: Kernel) -> Tile | None:
-    """The first tile that a kernel executes; `None` where there is none."""
+    """Return the first tile that a kernel executes, or `None`."""
     return next((tile for tile in tiles if executes(kernel, tile.plain)), None)
 
 
 def _rows(tile: Tile, target: Target) -> int:
     """
-    How many indices of the last parallel axis fit into half of the first cache, and leave `FEWEST_TILES`.
+    Return how many indices of the last parallel axis fit in half of the L1 cache, and leave `MIN_TILES` tiles.
 
-    It does not depend on the number of threads: a kernel may sum in another order where it has fewer rows.
+    It does not depend on the number of threads, since a kernel may sum in another order for fewer rows.
     """
     if not tile.extents:
         return 1
     extent = tile.extents[-1]
-    room = sum(map(byte_size, (*tile.moved(), *tile.staged.values())))
-    rows = max(1, target.l1_bytes // 2 // max(1, room))
+    tile_bytes = sum(map(byte_size, (*tile.moved(), *tile.staged.values())))
+    rows = max(1, target.l1_bytes // 2 // max(1, tile_bytes))
     outer = math.prod(map(largest, tile.extents[:-1]))
-    rows = min(rows, -(-largest(extent) * outer // FEWEST_TILES))
+    rows = min(rows, -(-largest(extent) * outer // MIN_TILES))
     if not isinstance(extent, int):
         return max(1, min(rows, largest(extent)))
-    # Tiles of one size have one function.
+    # Tiles of equal size share one function.
     return next(size for size in range(min(rows, extent), 0, -1) if extent % size == 0)
 
 
 def is_worth_parts(op: Instruction, target: Target) -> bool:
-    """Whether an instruction is so much work that several threads are faster."""
+    """Whether an instruction is enough work for several threads to be faster."""
     return target.policy.threads > 1 and _is_much(op, target)
 
 
 def _is_much(op: Instruction, target: Target) -> bool:
-    """Whether an instruction is work enough for two threads."""
+    """Whether an instruction is enough work for two threads."""
     costs = kernel_costs(target)
     return work(at_largest(op), costs) >= 2 * costs.part_operations
 
 
 @dataclass(frozen=True)
 class Emission:
-    """The loops over tiles of one size, the first of which begins at an index of the last parallel axis."""
+    """Emits loops over tiles of one size, the first of which begins at index `first` of the last parallel axis."""
 
     kernel: TiledKernel
     call: KernelCall
@@ -233,15 +234,15 @@ class Emission:
     first: Index = 0
 
     def run(self, extents: Extents) -> None:
-        """Run the functions of a tile for each, or for a share of them."""
+        """Emit the calls of all tiles, or of a share of them."""
         nest(self.call.b, extents, self._at, self.call.share("tiles"))
 
     def _at(self, indices: list[Index]) -> None:
-        """The stack in front, the instruction, and the stack behind, of one tile."""
+        """Call the stack before the instruction, the instruction, and the stack after it, for one tile."""
         *outer, last = indices
-        place = [*outer, last * self.tile.rows + self.first][: len(self.tile.extents)]
+        position = [*outer, last * self.tile.rows + self.first][: len(self.tile.extents)]
         groups = {
-            name: [self._moved(name, number, operand, place).pointer for number, operand in enumerate(group)]
+            name: [self._moved(name, number, operand, position).pointer for number, operand in enumerate(group)]
             for name, group in self.call.operands.items()
             if name != "scratch"
         }
@@ -264,18 +265,18 @@ class Emission:
 
     @cached_property
     def _inner(self) -> DerivedInstruction:
-        return Choosing(self.tile).prepared(self.kernel.inner, self.call.target)
+        return ChosenTile(self.tile).prepared(self.kernel.inner, self.call.target)
 
-    def _moved(self, name: str, number: int, operand: Operand, place: Sequence[Index]) -> Operand:
-        """What the tile at a place has of an operand."""
-        offset = linear(place, self.tile.steps(name, number, operand.value))
+    def _moved(self, name: str, number: int, operand: Operand, position: Sequence[Index]) -> Operand:
+        """Return an operand with its pointer moved to the tile at a position."""
+        offset = linear(position, self.tile.steps(name, number, operand.value))
         return replace(operand, pointer=operand.pointer.at(offset, signless(operand.element)))
 
     def _stack(self, body: str, pointers: Sequence[Value]) -> None:
         self._call(StackKernel(), self.tile.stack(body), pointers)
 
     def _call(self, kernel: Kernel, op: Instruction, pointers: Sequence[Value]) -> None:
-        """Call the function of an instruction; where it fails, the whole one does."""
+        """Call the function of an instruction; if it fails, the whole instruction fails."""
         call = self.call
         symbols = [call.symbols[name] for name in symbols_of(op)]
         behind = [call.cancelled] if call.cancelled is not None and kernel.TIME_BY_VALUES else []
@@ -287,7 +288,7 @@ class Emission:
 
 
 def tiled(kernel: Kernel) -> TiledKernel:
-    """The kernel that runs another one tile by tile."""
+    """Return the kernel that runs another one tile by tile."""
     names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED", "READS_ZERO_POINTS", "TIME_BY_VALUES")
     kept = tuple((name, getattr(kernel, name)) for name in names)
     return _tiled_kind(type(kernel).__name__, kernel.name + SUFFIX, kept)(kernel)
@@ -295,5 +296,5 @@ def tiled(kernel: Kernel) -> TiledKernel:
 
 @cache
 def _tiled_kind(kind: str, name: str, kept: tuple[tuple[str, Any], ...]) -> type[TiledKernel]:
-    """The class of a kernel that runs one of a kind tile by tile, and has some of its constants."""
+    """Return the class that runs a kernel of some class tile by tile, with the constants `kept` of that class."""
     return type(f"Tiled{kind}", (TiledKernel,), {"name": name, **dict(kept)})

@@ -1,4 +1,4 @@
-"""Tiles of the matrix kernels: how many rows and vectors a target keeps in registers, and how rows are split."""
+"""Tiles of the matrix kernels: the rows and vectors that a target keeps in registers, and how rows are divided."""
 
 from __future__ import annotations
 
@@ -20,28 +20,27 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class Tile:
     """
-    A block of the output kept in registers: `rows` by `vectors` vectors of `lanes` elements.
+    A block of the output in registers: `rows` by `vectors` vectors of `lanes` elements.
 
-    The columns of one tile are a panel of packed weights. It takes `accumulators` vectors of independent accumulators,
-    and a tile of
-    `fewest_rows`, to keep the multiply-add units busy.
+    The columns of one tile are a panel of packed weights. `accumulators` independent vectors of accumulators, or a tile
+    with `min_rows`, are needed to keep the multiply-add units busy.
     """
 
     rows: int
     vectors: int
     lanes: int
     accumulators: int
-    fewest_rows: int
+    min_rows: int
 
     @property
     def panel(self) -> int:
-        """How many columns a tile has."""
+        """The number of columns of a tile."""
         return self.vectors * self.lanes
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Some columns of the output: a panel, or what is left for the last one."""
+    """Columns of the output: those of a panel, the last of which may be partial."""
 
     start: Index
     weights: Value
@@ -53,9 +52,9 @@ class Columns:
 @cache
 def tile_for(target: Target, element: Attribute, lanes: int | None = None) -> Tile:
     """
-    Return the tile for a target and an element type, in vectors of `lanes` accumulators, by default as many as fit one.
+    Return the tile for a target and an element type, in vectors of `lanes` accumulators, by default whole vectors.
 
-    All but a few registers accumulate; the rest hold one row of the panel and one spread element.
+    Most registers are accumulators; the others hold one row of the panel and one broadcast element.
     """
     costs, lanes = kernel_costs(target), lanes or target.vector_width(element)
     if lanes == 1 and is_integer(element):
@@ -69,26 +68,26 @@ def tile_for(target: Target, element: Attribute, lanes: int | None = None) -> Ti
 
 
 def line_elements(target: Target, element: Attribute) -> int:
-    """How many elements, or vectors of them, a line of the cache has."""
+    """Return the number of elements, or of vectors, in a cache line."""
     if isinstance(element, VectorType):
         info = type_info(cast("VectorType[Attribute]", element))
         return target.line_bytes // (info.lanes * info.bytes_in_memory)
     return target.line_bytes * 8 // bit_width(element)
 
 
-def balanced(extent: int, most: int) -> Sequence[tuple[int, int]]:
+def balanced(extent: int, limit: int) -> Sequence[tuple[int, int]]:
     """
-    Return how to cut an extent into pieces of at most `most`, as (how many pieces, size), larger pieces first.
+    Divide an extent into pieces of at most `limit`; return (number of pieces, size), larger pieces first.
 
-    Sizes differ by at most one: a short rest would leave the arithmetic units idle.
+    Sizes differ by at most one: a short remainder would leave arithmetic units idle.
     """
     if not extent:
         return []
-    count = -(-extent // most)
+    count = -(-extent // limit)
     size, longer = divmod(extent, count)
     return [(pieces, length) for pieces, length in ((longer, size + 1), (count - longer, size)) if pieces]
 
 
 def distinct(candidates: Iterable[dict[str, int]]) -> list[dict[str, int]]:
-    """Each of the candidates once, in their order."""
+    """Return the candidates without duplicates, in order."""
     return [dict(items) for items in dict.fromkeys(tuple(candidate.items()) for candidate in candidates)]

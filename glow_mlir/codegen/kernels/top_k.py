@@ -1,4 +1,4 @@
-"""The kernel of the k largest or smallest elements: a heap of the best so far, in the result itself."""
+"""The kernel of the k largest or smallest elements: a heap of the best so far in the results themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Choose = Callable[[Builder, Value, Value], Value]
 
 
 def goes_before(element: Attribute, largest: bool) -> Choose:
-    """Whether the value x goes before y, whatever their positions; NaN is larger than every number."""
+    """Return a comparison whether x goes before y, regardless of positions; NaN is larger than any number."""
     if not is_float(element):
         predicate = f"{'u' if is_unsigned(element) else 's'}{'gt' if largest else 'lt'}"
         return lambda b, x, y: b.compare(predicate, x, y)
@@ -45,9 +45,9 @@ class Entry:
 @dataclass(frozen=True)
 class Heap:
     """
-    A heap whose root goes last of all: slots along one axis of the two results.
+    A heap whose root is the last entry in the order: slots along one axis of the two results.
 
-    The order is total, since of equal values the one with the lower position goes first.
+    The order is total: among equal values, the one with the lower position goes first.
     """
 
     b: Builder
@@ -57,12 +57,12 @@ class Heap:
     before: Choose
 
     def read(self, slot: Index) -> Entry:
-        """The entry in a slot."""
+        """Load the entry in a slot."""
         value = load(self.b, self.values, self._offset(self.values, slot), 1, 1)
         return Entry(value, load(self.b, self.indices, self._offset(self.indices, slot), 1, 1))
 
     def write(self, slot: Index, entry: Entry) -> None:
-        """Put an entry into a slot."""
+        """Store an entry in a slot."""
         store(self.b, self.values, self._offset(self.values, slot), entry.value)
         store(self.b, self.indices, self._offset(self.indices, slot), entry.position)
 
@@ -76,7 +76,7 @@ class Heap:
         )
 
     def sift(self, start: Index, count: Index) -> None:
-        """Let the entry in slot `start` sink to its place among the first `count`."""
+        """Sift the entry in slot `start` down among the first `count` slots."""
         b = self.b
         entry = self.read(start)
 
@@ -120,10 +120,10 @@ class TopKKernel(Kernel[TopKOp]):
         axis = normalize_axis(integer(op.axis), len(source.sizes))
         outer = [other for other in range(len(source.sizes)) if other != axis]
 
-        def line(place: list[Index]) -> None:
+        def line(position: list[Index]) -> None:
             moved = [
                 Operand(
-                    operand.pointer.at(linear(place, [operand.strides[a] for a in outer]), raw(operand.element)),
+                    operand.pointer.at(linear(position, [operand.strides[a] for a in outer]), raw(operand.element)),
                     operand.value,
                     symbols=call.symbols,
                 )
@@ -163,7 +163,7 @@ class TopKKernel(Kernel[TopKOp]):
             sink(0, end)
 
     def _shared_sift(self, call: KernelCall[TopKOp], axis: int, before: Choose) -> str:
-        """The function that lets an entry sink."""
+        """Return the shared function that sifts an entry down."""
         values, indices = call.one("values"), call.one("indices")
         key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(call.op.largest))
 

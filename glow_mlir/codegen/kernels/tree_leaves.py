@@ -1,4 +1,4 @@
-"""What kernels of decision trees do with the leaves that a row gets to."""
+"""The common part of decision tree kernels that adds up the leaves reached by a row."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from glow_mlir.dialects.properties import integer, text
 from glow_mlir.support.dataclass import dataclass
 
 STARTS = {"sum": 0.0, "min": np.inf, "max": -np.inf}
-"""Aggregate → what it begins with."""
+"""Aggregate → its initial value."""
 
 
 def folded(call: KernelCall[Ensemble], one: Value, other: Value) -> Value:
-    """Two weights, or sums of weights, as one."""
+    """Combine two weights, or aggregates of weights."""
     b, aggregate = call.b, text(call.op.aggregate)
     fold: Callable[[Value, Value], Value] = {"sum": b.add, "min": b.minimum, "max": b.maximum}[aggregate]
     return fold(one, other)
 
 
 def together(call: KernelCall[Ensemble], weights: Sequence[Value]) -> Value:
-    """Several weights as one, from the first to the last."""
+    """Combine several weights, from the first to the last."""
     total = weights[0]
     for weight in weights[1:]:
         total = folded(call, total, weight)
     return total
 
 
-def may_lack(call: KernelCall[Ensemble]) -> bool:
-    """Whether there may be a target that no leaf names, and which then is not what all begin with."""
+def may_have_empty_targets(call: KernelCall[Ensemble]) -> bool:
+    """Whether there may be a target without leaves, whose initial value has to be replaced by 0."""
     return text(call.op.aggregate) != "sum" and call.maybe("targets") is not None
 
 
 @dataclass(frozen=True)
 class RowSums:
-    """Adds the weights of leaves to a row of the result, in memory."""
+    """Adds the weights of leaves to a row of the result in memory."""
 
     call: KernelCall[Ensemble]
     row: Index
 
     def begin(self) -> None:
-        """No leaf has been seen yet."""
+        """Initialize the row."""
         call, b = self.call, self.call.b
         start = b.constant(STARTS[text(call.op.aggregate)], computed(call.result.element))
         with b.loop(0, integer(call.op.size)) as target:
-            store(b, call.result, self._place(target), start)
+            store(b, call.result, self._offset(target), start)
 
     def add(self, leaves: Sequence[Value]) -> None:
-        """Add the weights of some leaves."""
+        """Add the weights of leaves."""
         call, b = self.call, self.call.b
         weights, targets = call.one("weights"), call.maybe("targets")
         across, along = weights.strides
-        places = [b.index(leaf) for leaf in leaves]
+        indices = [b.index(leaf) for leaf in leaves]
         with b.loop(0, weights.shape[1]) as column:
-            found = [load(b, weights, leaf * across + column * along, 1, 1) for leaf in places]
+            found = [load(b, weights, leaf * across + column * along, 1, 1) for leaf in indices]
             if targets is None:
                 self._fold(column, found)
             else:
-                for leaf, weight in zip(places, found, strict=True):
+                for leaf, weight in zip(indices, found, strict=True):
                     target = load(b, targets, leaf * targets.strides[0] + column * targets.strides[1], 1, 1)
                     with b.when(b.compare("ult", target, integer(call.op.size))):
                         self._fold(b.index(target), [weight])
 
     def add_next(self, tree: Index, leaves: Sequence[Index]) -> None:
-        """Add the weights of some leaves, each of the next tree, to each other and then to the sum of a target."""
+        """Add up the weights of leaves of consecutive trees, then add them to the result of their target."""
         call, b = self.call, self.call.b
         weights, targets = call.one("weights"), call.maybe("targets")
         with b.loop(0, weights.shape[1]) as column:
@@ -84,21 +84,21 @@ class RowSums:
                     self._fold(b.index(load(b, targets, (tree + number) * targets.strides[0], 1, 1)), [weight])
 
     def _fold(self, target: Index, weights: Sequence[Value]) -> None:
-        """Add weights to the sum of a target, one after the other."""
-        call, b, place = self.call, self.call.b, self._place(target)
-        store(b, call.result, place, together(call, [load(b, call.result, place, 1, 1), *weights]))
+        """Add weights to the result of a target, one after the other."""
+        call, b, offset = self.call, self.call.b, self._offset(target)
+        store(b, call.result, offset, together(call, [load(b, call.result, offset, 1, 1), *weights]))
 
     def end(self) -> None:
-        """What no leaf named is 0."""
+        """Replace the initial value of targets without leaves by 0."""
         call, b = self.call, self.call.b
-        if not may_lack(call):
+        if not may_have_empty_targets(call):
             return
         start = STARTS[text(call.op.aggregate)]
         with b.loop(0, integer(call.op.size)) as target:
-            place = self._place(target)
-            found = load(b, call.result, place, 1, 1)
-            store(b, call.result, place, b.select(found.eq(start), 0.0, found))
+            offset = self._offset(target)
+            found = load(b, call.result, offset, 1, 1)
+            store(b, call.result, offset, b.select(found.eq(start), 0.0, found))
 
-    def _place(self, target: Index) -> Index:
+    def _offset(self, target: Index) -> Index:
         across, along = self.call.result.strides
         return self.row * across + target * along

@@ -1,4 +1,4 @@
-"""What kernels of decision trees do to compare features with thresholds."""
+"""The common part of decision tree kernels that compares features with thresholds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PREDICATES = {
     EQUAL | GREATER: "oge",
     LESS | EQUAL | GREATER: "ord",
 }
-"""A set of relations without that of NaN → the comparison of LLVM's that holds for them."""
+"""A set of ordered relations → the LLVM comparison that holds for them."""
 
 
 def compared(b: Builder, test: int, values: Value, thresholds: Value) -> Value:
-    """Whether values relate to thresholds in one of the ways of a set."""
+    """Whether values have one of a set of relations to thresholds."""
     if not test & UNORDERED:
         return b.compare(_PREDICATES[test], values, thresholds)
     opposite = (LESS | EQUAL | GREATER) & ~test
@@ -41,7 +41,8 @@ class RangeLoop:
 
     def each(self, body: Callable[[int, Value, Value, Value], None]) -> None:
         """
-        Loops over ranges; `body` gets the relations for which the tests hold, the feature, the first test, and the end.
+        Emit loops over ranges; `body` gets the relations for which the tests hold, the feature, and the first and end
+        of the tests.
         """
         call, b, first = self.call, self.call.b, 0
         ranges, begin = call.one("ranges").pointer, call.b.index(0)

@@ -1,4 +1,4 @@
-"""The kernel of ensembles of decision trees whose nodes are looked up one after the other."""
+"""The kernel of ensembles of decision trees that are descended node by node."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from glow_mlir.support.dataclass import dataclass
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
     """
-    Several rows go down one tree at a time, and a row that is left over down all of them, without branches.
+    Descent of one tree by several rows at a time, and of all trees by each remaining row, without branches.
 
-    On machines without vectors, which take one step after the other, each row goes down one tree after the other.
+    On machines without vectors, which execute in order, each row descends one tree after the other.
     """
 
     name = "trees"
@@ -54,7 +54,7 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
             self._emit(call)
 
     def _emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
-        """Emit the code on numbers that are in range."""
+        """Emit the code for operands that have been checked."""
         b, descent = call.b, _Descent(call)
         position, end = call.share("rows").of(call.result.extents[0])
         if not _is_wide(call.target):
@@ -70,18 +70,18 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
 
 
 def _is_wide(target: Target) -> bool:
-    """Whether a machine looks far ahead, as those with vectors do."""
+    """Whether a target executes out of order, as targets with vectors do."""
     return target.vector_bits > 0
 
 
 @dataclass(frozen=True)
 class _Descent:
-    """The code of one instruction."""
+    """Emits the code of one instruction."""
 
     call: KernelCall[TreeEnsembleOp]
 
     def block(self, first: Index, count: Index) -> None:
-        """Some rows, a multiple of those that go down a tree together: it stays in the cache."""
+        """Compute a block of rows, a multiple of those that descend together; each tree stays in the cache."""
         call, b, together = self.call, self.call.b, kernel_costs(self.call.target).rows_together
         roots = call.one("roots")
         with b.loop(first, first + count) as row:
@@ -97,9 +97,9 @@ class _Descent:
 
     def row(self, row: Index) -> None:
         """
-        One row, which goes a level down in all trees where it is in no leaf yet, and then the next one.
+        Compute one row: it descends one level in all trees in which it has not reached a leaf, then the next level.
 
-        So as many loads are on their way as there can be. Nodes that are left, and whose trees they are of, move up in
+        So as many loads as possible are in flight. The remaining nodes, and the trees that own them, are compacted in
         their lists.
         """
         call, b = self.call, self.call.b
@@ -107,11 +107,11 @@ class _Descent:
         nodes, owners, reached = (buffer.pointer for buffer in call.many("scratch"))
         sums.begin()
 
-        def keep(place: Value, owner: Value, count: Value) -> Value:
-            nodes.at(count, i32).store(place)
+        def keep(node: Value, owner: Value, count: Value) -> Value:
+            nodes.at(count, i32).store(node)
             owners.at(count, i32).store(owner)
-            reached.at(b.index(owner), i32).store(place)
-            return count + b.cast(place >= 0, b.index_type, signed=False)
+            reached.at(b.index(owner), i32).store(node)
+            return count + b.cast(node >= 0, b.index_type, signed=False)
 
         with b.loop(0, roots.shape[0], carried=[b.index(0)]) as loop:
             root = load(b, roots, loop.index * roots.strides[0], 1, 1)
@@ -119,8 +119,8 @@ class _Descent:
 
         def level(count: Value) -> Sequence[Value]:
             with b.loop(0, count, carried=[b.index(0)]) as loop:
-                place, owner = (part.at(loop.index, i32).load(i32) for part in (nodes, owners))
-                loop.set(keep(self._child(row, place), owner, loop.values[0]))
+                node, owner = (part.at(loop.index, i32).load(i32) for part in (nodes, owners))
+                loop.set(keep(self._child(row, node), owner, loop.values[0]))
             return loop.results
 
         def is_inside(count: Value) -> Value:
@@ -135,7 +135,7 @@ class _Descent:
         sums.end()
 
     def alone(self, row: Index) -> None:
-        """One row, which goes down one tree after the other."""
+        """Compute one row, one tree after the other."""
         call, b = self.call, self.call.b
         sums, roots = RowSums(call, row), call.one("roots")
         sums.begin()
@@ -144,49 +144,49 @@ class _Descent:
         sums.end()
 
     def _leaves(self, rows: Sequence[Index], starts: Sequence[Value]) -> list[Value]:
-        """The leaves that rows get to, each from a node."""
+        """Return the leaf that each row reaches from its node."""
         b = self.call.b
 
-        def is_inside(*places: Value) -> Value:
-            common = places[0]
-            for place in places[1:]:
-                common = common & place
+        def is_inside(*reached: Value) -> Value:
+            common = reached[0]
+            for node in reached[1:]:
+                common = common & node
             return common >= 0
 
-        def step(*places: Value) -> list[Value]:
+        def step(*reached: Value) -> list[Value]:
             return [
-                b.select(place >= 0, self._child(row, b.max(place, 0)), place)
-                for row, place in zip(rows, places, strict=True)
+                b.select(node >= 0, self._child(row, b.max(node, 0)), node)
+                for row, node in zip(rows, reached, strict=True)
             ]
 
-        return [-1 - place for place in b.repeat(starts, step, is_inside)]
+        return [-1 - node for node in b.repeat(starts, step, is_inside)]
 
-    def _child(self, row: Index, place: Value) -> Value:
-        """Where a row goes from a node."""
+    def _child(self, row: Index, number: Value) -> Value:
+        """Return the node that follows a node for a row."""
         call, b = self.call, self.call.b
         nodes, source = call.one("nodes"), call.one("input")
         across, along = nodes.strides
-        node = nodes.pointer.at(b.index(place) * across, i32)
+        node = nodes.pointer.at(b.index(number) * across, i32)
         feature = b.index(node.load(i32))
         value = load(b, source, row * source.strides[0] + feature * source.strides[1], 1, 1)
-        holds = self._holds(place, value, self._threshold(node, along, value.type))
+        holds = self._holds(number, value, self._threshold(node, along, value.type))
         return node.at(b.select(holds, b.index(along), b.index(2 * along)), i32).load(i32)
 
     def _threshold(self, node: Value, along: int, element: Attribute) -> Value:
-        """The threshold of a node."""
+        """Load the threshold of a node."""
         b, first = self.call.b, node.at(LINKS * along, i32)
         if byte_width(element) == 4 or along == 1:
             return first.load(element, align=4)
         pair = [b.cast(word.load(i32), i64, signed=False) for word in (first, first.at(along, i32))]
         return b.bitcast(pair[0] | (pair[1] << 32), element)
 
-    def _holds(self, place: Value, value: Value, threshold: Value) -> Value:
+    def _holds(self, node: Value, value: Value, threshold: Value) -> Value:
         """Whether the test of a node holds."""
         call, b = self.call, self.call.b
         tests = call.maybe("tests")
         if tests is None:
             return compared(b, integer(call.op.test), value, threshold)
-        found = tests.pointer.at(b.index(place) * tests.strides[0], i8).load(i8)
+        found = tests.pointer.at(b.index(node) * tests.strides[0], i8).load(i8)
         relation = b.constant(UNORDERED, i8)
         for word, number in (("ogt", GREATER), ("oeq", EQUAL), ("olt", LESS)):
             relation = b.select(b.compare(word, value, threshold), b.constant(number, i8), relation)

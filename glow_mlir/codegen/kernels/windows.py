@@ -1,7 +1,7 @@
 """
 The window strategy of `generic`: vectors over a dimension that windows do not move along, or over windows of a row.
 
-Steps of windows whose elements lie outside of an operand are skipped: loops over windows have the steps that count.
+Steps of windows outside of an operand are skipped: loops over windows only have the steps inside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import Combined
-from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place, captured, factors, parted
+from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, RowOperand, captured, factors, parted
 from glow_mlir.codegen.kernels.generic_program import Program, folds_of, initial_of
 from glow_mlir.codegen.lines import Line, Lines, moved_by
 from glow_mlir.codegen.math.narrow import in_memory
@@ -114,22 +114,22 @@ def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of an operand whose index is a sum."""
+    """An axis of an operand whose index is a sum of terms."""
 
     number: int
-    """Which operand it is, counted from 0."""
-    place: int
-    """Which axis it is."""
+    """The number of the operand, from 0."""
+    position: int
+    """The position of the axis in the operand."""
     terms: Terms
     size: Size
     border: tuple[int, int]
 
     def step(self, dimension: int) -> int:
-        """By how much a dimension moves the index."""
+        """Return the step of the index along a dimension."""
         return self.terms.steps[dimension]
 
     def holds(self, space: Sequence[Size], is_bordered: bool) -> bool:
-        """Whether each index lies in the operand, or in its border as well."""
+        """Whether all indices lie in the operand, or, if `is_bordered`, in the operand with its border."""
         before, after = self.border if is_bordered else (0, 0)
         steps = self.terms.steps.items()
         last = sum((_reach(space[d], times) for d, times in steps), start=self.size * 0 + self.terms.offset)
@@ -137,7 +137,7 @@ class Axis:
 
 
 def _reach(size: Size, times: int) -> Size:
-    """By how much the last of so many indices is moved, or a little more."""
+    """Return an upper bound of the distance between the first and the last of `size` indices, `times` apart."""
     if not isinstance(size, int) and len(size.terms) == 1:
         ((product, count),) = size.terms
         if count == 1 and len(product) == 1 and isinstance(product[0], Quotient) and product[0].divisor == times:
@@ -147,15 +147,15 @@ def _reach(size: Size, times: int) -> Size:
 
 @dataclass(frozen=True)
 class Frame:
-    """How windows lie: along which dimensions they move, and how operands lie along these and others."""
+    """The geometry of windows: the dimensions along which they move, and the strides of operands."""
 
     program: Program
     strides: Sequence[Shape]
-    """By how many elements each dimension moves the result, the operands, and extra operands."""
+    """The strides of each dimension for the result, the operands, and extra operands."""
 
     @cached_property
     def axes(self) -> list[Axis]:
-        """The axes whose index is a sum."""
+        """The axes whose index is a sum of terms."""
         *maps, _ = self.program.form.maps
         borders = self.program.form.borders or ((),) * len(maps)
         return [
@@ -172,7 +172,7 @@ class Frame:
 
     @cached_property
     def channels(self) -> int | None:
-        """The last of the other parallel dimensions, if there are any."""
+        """The last of the other parallel dimensions, if any."""
         others = [dimension for dimension in self.program.parallel if dimension not in self.moved]
         return others[-1] if others else None
 
@@ -183,15 +183,15 @@ class Frame:
         return [dimension for dimension in self.program.parallel if dimension not in known]
 
     def steps(self, dimension: int | None) -> Shape:
-        """By how many elements a dimension moves the result, operands and extra operands."""
+        """Return the strides of a dimension for the result, operands and extra operands."""
         return tuple(0 if dimension is None else strides[dimension] for strides in self.strides)
 
     @cached_property
     def row(self) -> Axis | None:
         """
-        The axis along which the windows of a row move, where vectors run over these; else `None`.
+        The axis along which the windows of a row move, if vectors run over these windows; else `None`.
 
-        Neighbours in memory are windows of a row there, and those of other dimensions are not.
+        Then windows of a row are contiguous in memory, and neighbours along other dimensions are not.
         """
         along = [axis for axis in self.axes if self.moved and self.moved[-1] in axis.terms.steps]
         if len(along) != 1 or not isinstance(self.program.space[self.folded(along[0])], int):
@@ -205,15 +205,15 @@ class Frame:
         return axis if is_row and len(axis.terms.steps) == 2 and (are_alone or not is_channel) else None
 
     def folded(self, axis: Axis) -> int:
-        """The dimension that is folded of an axis."""
+        """Return the dimension of an axis that is folded."""
         return next(dimension for dimension in axis.terms.steps if dimension in self.program.rows)
 
     def width(self, target: Target, steps: Sequence[int]) -> int:
-        """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
+        """Return the lanes of an innermost loop with strides `steps`: enough to hide the latency of an addition."""
         return lanes_for(target, self.program.element, steps, kernel_costs(target).independent_vectors)
 
     def cuts(self, target: Target) -> int:
-        """Into how many parts the loops can be cut."""
+        """Return into how many tasks the loops can be divided."""
         space = static(self.program.space)
         pixels = math.prod(space[dimension] for dimension in (*self.others, *self.moved))
         channels = 1 if self.channels is None else space[self.channels]
@@ -224,18 +224,18 @@ class Frame:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where windows are: the index along each parallel dimension but channels, and origins that are computed."""
+    """The position of windows: the index along each parallel dimension but channels, and the computed origins."""
 
     indices: Mapping[int, Index]
     origins: dict[Axis, Index] = field(default_factory=dict[Axis, Index])
 
     def moved(self, dimension: int, index: Index) -> Spot:
-        """The spot with an index along one more dimension."""
+        """Return the position with an index along one more dimension."""
         kept = {axis: origin for axis, origin in self.origins.items() if dimension not in axis.terms.steps}
         return Spot({**self.indices, dimension: index}, kept)
 
     def origin(self, b: Builder, axis: Axis) -> Index:
-        """Where the first step of windows lies in an axis, maybe outside."""
+        """Return the index of the first step of windows along an axis; it may be outside."""
         if axis not in self.origins:
             moves = axis.terms.steps.items()
             moved = [self.indices[dimension] * times for dimension, times in moves if dimension in self.indices]
@@ -248,13 +248,13 @@ class Spot:
 
 
 Reduce = Callable[[Index, int], None]
-"""Computes some results of a place: from which channel on, and how many lanes there are."""
+"""Computes results at a position: first channel, number of lanes."""
 
 Steps = Mapping[StageOp, Mapping[int, Taps]]
-"""For each stage the steps that count along folded dimensions."""
+"""Stage → folded dimension → the steps inside."""
 
-Places = Sequence[Index]
-"""Where operands are read."""
+Offsets = Sequence[Index]
+"""The offsets at which operands are read."""
 
 
 @kernel("windows")
@@ -287,20 +287,20 @@ class WindowsKernel(GenericKernel):
 
 
 class InWindows(Emission):
-    """Stages over windows, whose folds take the steps that count."""
+    """Stages over windows, whose folds only take the steps inside."""
 
-    def has_lanes(self, line: Line, place: Place) -> bool:
+    def has_lanes(self, line: Line, row: RowOperand) -> bool:
         return False
 
-    def jump(self, line: Line, place: Place) -> int:
+    def jump(self, line: Line, row: RowOperand) -> int:
         return 0
 
     channel: Index = 0
-    """From which channel on results are being computed."""
+    """The first channel of the results that are being computed."""
 
     @cached_property
     def frame(self) -> Frame:
-        """How windows lie."""
+        """The geometry of the windows."""
         return Frame(self.program, self.strides)
 
     @cached_property
@@ -315,7 +315,7 @@ class InWindows(Emission):
             self.rows(self.frame.row)
 
     def pixels(self) -> None:
-        """One place at a time, vectors over its channels."""
+        """Go by pixels, with vectors over the channels of a pixel."""
         frame, dimensions = self.frame, [*self.frame.others, *self.frame.moved]
         size = 1 if frame.channels is None else self.space[frame.channels]
         outer = tuple(self.space[dimension] for dimension in dimensions)
@@ -332,7 +332,7 @@ class InWindows(Emission):
         nest(self.b, outer, pixel, share if by_pixels else ALL)
 
     def rows(self, axis: Axis) -> None:
-        """One row of windows at a time, vectors over those of its windows that do not reach beyond the axis."""
+        """Go by rows of windows, with vectors over the windows that do not reach beyond the axis."""
         b, frame, along = self.b, self.frame, self.frame.moved[-1]
         own = frame.folded(axis)
         size, count, count_of_taps = self.size(axis), self.space[along], self.space[own]
@@ -366,11 +366,11 @@ class InWindows(Emission):
         nest(b, tuple(self.space[dimension] for dimension in dimensions), row, self.call.share("lines"))
 
     def size(self, axis: Axis) -> Index:
-        """How long an axis is."""
+        """Return the size of an axis."""
         return self.call.extents((axis.size,))[0]
 
     def steps_within(self, at: Spot, dimensions: Sequence[int], known: Steps | None = None) -> Steps:
-        """For each stage the steps along folded dimensions that count at a place, and those that are known."""
+        """Return for each stage the steps inside along folded dimensions at a position, with the `known` ones."""
         found: dict[tuple[int, Shape], Taps] = {}
         steps: dict[StageOp, Mapping[int, Taps]] = {}
         for stage in self.program.stages:
@@ -383,11 +383,11 @@ class InWindows(Emission):
         return steps
 
     def operands_of(self, stage: StageOp) -> Shape:
-        """Which operands a stage reads, counted from 0."""
-        return tuple(sorted(self.places[value].number - 1 for value in stage.inputs))
+        """Return the numbers of the operands that a stage reads, from 0."""
+        return tuple(sorted(self.row_operands[value].number - 1 for value in stage.inputs))
 
     def taps(self, dimension: int, operands: Sequence[int], at: Spot, is_bordered: bool = False) -> Taps:
-        """The steps along a folded dimension that lie in all of some operands, or in their borders as well."""
+        """Return the steps along a folded dimension that lie in all given operands, with borders if `is_bordered`."""
         b, found = self.b, Taps(0, self.space[dimension])
         for axis in self.frame.axes:
             is_free = dimension not in axis.terms.steps or axis.number not in operands
@@ -404,24 +404,24 @@ class InWindows(Emission):
         return found
 
     def start(self, number: int, at: Spot) -> Index:
-        """Where the result (0), an operand or a extra operand is read at a place, but for channels."""
+        """Return the offset of the result (0), an operand or an extra operand at a position, without channels."""
         order = [*self.frame.others, *self.frame.moved]
         if not any(axis.number == number - 1 for axis in self.frame.axes):
             return linear([at.indices[d] for d in order], [self.strides[number][d] for d in order])
-        sums = {axis.place: axis for axis in self.frame.axes if axis.number == number - 1}
+        sums = {axis.position: axis for axis in self.frame.axes if axis.number == number - 1}
         affine, strides = self.program.form.maps[number - 1], self.program.axis_strides(number - 1)
         found: list[tuple[int, Index, int]] = []
-        for place, (expression, stride) in enumerate(zip(affine.results, strides, strict=True)):
+        for position, (expression, stride) in enumerate(zip(affine.results, strides, strict=True)):
             dimensions = [order.index(d) for d in (terms_of(expression) or Terms({}, 0)).steps if d in order]
-            if place in sums:
-                found.append((min(dimensions, default=-1), at.origin(self.b, sums[place]), stride))
+            if position in sums:
+                found.append((min(dimensions, default=-1), at.origin(self.b, sums[position]), stride))
             elif dimensions:
                 found.append((dimensions[0], at.indices[order[dimensions[0]]], stride))
         found.sort(key=lambda item: item[0])
         return linear([index for _, index, _ in found], [stride for _, _, stride in found])
 
     def reduction(self, at: Spot, steps_of: Steps, lanes_along: int | None) -> Reduce:
-        """Reduces the windows at a place: a function of the first channel, and of how many lanes there are."""
+        """Return the function of first channel and number of lanes that reduces the windows at a position."""
         counts = {stage: self.count(stage, at, steps_of[stage]) for stage in self.program.stages}
         written = self.sink_numbers
         read = [number for number in range(len(self.strides)) if number not in written]
@@ -432,8 +432,8 @@ class InWindows(Emission):
         def reduce(channel: Index, lanes: int) -> None:
             self.channel = channel
             moves = [0 if number in written else channels[number] for number in range(len(steps))]
-            places = [moved_by(starts[number], channel, step) for number, step in enumerate(moves)]
-            line = Line(self.b, nowhere, places, lanes, lanes)
+            offsets = [moved_by(starts[number], channel, step) for number, step in enumerate(moves)]
+            line = Line(self.b, nowhere, offsets, lanes, lanes)
             self.run(line, lambda stage, scalars: self.window(line, stage, scalars, steps_of[stage], counts[stage]))
 
         return reduce
@@ -445,7 +445,7 @@ class InWindows(Emission):
         return found
 
     def count(self, stage: StageOp, at: Spot, taps: Mapping[int, Taps]) -> Value | None:
-        """How many steps a stage takes, as a number of its element type, where it counts them."""
+        """Return the number of steps of a stage in its element type, if it counts them."""
         counted = [value for value, word in zip(stage.yielded, stage.words, strict=True) if is_constant(value, word)]
         if not counted:
             return None
@@ -464,12 +464,12 @@ class InWindows(Emission):
         taps: Mapping[int, Taps],
         count: Value | None,
     ) -> None:
-        """Fold what a stage yields over windows."""
+        """Fold the values that a stage yields over windows."""
         b, lanes = self.b, line.lanes
-        places = [place for place, word in enumerate(stage.words) if not is_constant(stage.yielded[place], word)]
-        self.fold(line, stage, scalars, taps, places)
-        for place, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
-            if place not in places:
+        indices = [index for index, word in enumerate(stage.words) if not is_constant(stage.yielded[index], word)]
+        self.fold(line, stage, scalars, taps, indices)
+        for index, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
+            if index not in indices:
                 assert count is not None
                 number = number_of(value)
                 scalars[result] = b.splat(count if number == 1 else count * b.constant(number, value.type), lanes)
@@ -480,24 +480,20 @@ class InWindows(Emission):
         stage: StageOp,
         scalars: dict[SSAValue, Value],
         taps: Mapping[int, Taps],
-        places: Sequence[int],
+        indices: Sequence[int],
     ) -> None:
-        """Fold those of what a stage yields that are at these places, if there are any."""
+        """Fold the values that a stage yields at some positions, if any."""
         b, lanes = self.b, line.lanes
-        if not places:
+        if not indices:
             return
-        values = [stage.yielded[place] for place in places]
-        folds, initial = [folds_of(stage)[place] for place in places], [initial_of(stage)[place] for place in places]
-        sizes, outputs = (
-            list(map(len, initial)),
-            [
-                factors(value) if stage.words[place] == "add" else (value,)
-                for place, value in zip(places, values, strict=True)
-            ],
-        )
+        values = [stage.yielded[index] for index in indices]
+        folds, initial = [folds_of(stage)[index] for index in indices], [initial_of(stage)[index] for index in indices]
+        sizes = list(map(len, initial))
+        is_added = [stage.words[index] == "add" for index in indices]
+        outputs = [factors(value) if added else (value,) for value, added in zip(values, is_added, strict=True)]
         around = {value: scalars[value] for value in captured(stage, scalars)}
 
-        def visit(offsets: Places, totals: Sequence[Value]) -> list[Value]:
+        def visit(offsets: Offsets, totals: Sequence[Value]) -> list[Value]:
             inputs = [self.element(line, value, offset) for value, offset in zip(stage.inputs, offsets, strict=True)]
             flat = [value for group in outputs for value in group]
             found = iter(emit_scalar_body(b, stage.body.block, inputs, flat, lanes, around))
@@ -507,47 +503,47 @@ class InWindows(Emission):
 
         start = [b.constant(number, vector(element, lanes)) for part in initial for number, element in part]
         walk = Walk(self, stage, taps)
-        offsets = [line.starts[self.places[value].number] for value in stage.inputs]
+        offsets = [line.starts[self.row_operands[value].number] for value in stage.inputs]
         largest = walk.largest(line, folds, values, start, offsets)
         totals = walk.all(visit, start, self.program.rows, offsets) if largest is None else [largest]
-        for place, fold, own in zip(places, folds, parted(totals, sizes), strict=True):
-            scalars[stage.results[place]] = fold.result(b, own, True)
+        for index, fold, own in zip(indices, folds, parted(totals, sizes), strict=True):
+            scalars[stage.results[index]] = fold.result(b, own, True)
 
     def element(self, line: Line, value: SSAValue, offset: Index) -> Value:
-        """The elements of a row at a step, as memory has them, those of all lanes."""
-        b, place, element = self.b, self.places[value], in_memory(element_at(value.type))
-        step = line.lines.innermost(place.number)
+        """Load the elements of a row at a step for all lanes, in their form in memory."""
+        b, row, element = self.b, self.row_operands[value], in_memory(element_at(value.type))
+        step = line.lines.innermost(row.number)
         if line.lanes == 1 or step <= 1:
-            return load_as(b, place.operand, element, offset, step, line.lanes)
+            return load_as(b, row.operand, element, offset, step, line.lanes)
         return every_second(
             b,
             line.lanes,
-            lambda start: load_as(b, place.operand, element, moved_by(offset, start, 1), 1, line.lanes),
+            lambda start: load_as(b, row.operand, element, moved_by(offset, start, 1), 1, line.lanes),
         )
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The loops over the steps of windows that count."""
+    """The loops over the steps of windows inside of operands."""
 
     emission: InWindows
     stage: StageOp
     taps: Mapping[int, Taps]
 
-    def moved(self, offsets: Places, dimension: int, index: Index) -> list[Index]:
-        """Where the rows of the stage are read a few steps further along a dimension."""
+    def moved(self, offsets: Offsets, dimension: int, index: Index) -> list[Index]:
+        """Move the offsets of the rows of the stage by `index` steps along a dimension."""
         emission = self.emission
-        steps = [emission.strides[emission.places[value].number][dimension] for value in self.stage.inputs]
+        steps = [emission.strides[emission.row_operands[value].number][dimension] for value in self.stage.inputs]
         return [moved_by(offset, index, step) for offset, step in zip(offsets, steps, strict=True)]
 
     def all(
         self,
-        visit: Callable[[Places, Sequence[Value]], Sequence[Value]],
+        visit: Callable[[Offsets, Sequence[Value]], Sequence[Value]],
         totals: Sequence[Value],
         dimensions: Sequence[int],
-        offsets: Places,
+        offsets: Offsets,
     ) -> Sequence[Value]:
-        """What accumulators are behind all steps along some dimensions, of which the first is outermost."""
+        """Return the accumulators after all steps along `dimensions`, the first of which is outermost."""
         if not dimensions:
             return visit(offsets, totals)
         taps = self.taps[dimensions[0]]
@@ -557,13 +553,13 @@ class Walk:
         return loop.results
 
     def largest(
-        self, line: Line, folds: Sequence[object], values: Sequence[SSAValue], start: Sequence[Value], offsets: Places
+        self, line: Line, folds: Sequence[object], values: Sequence[SSAValue], start: Sequence[Value], offsets: Offsets
     ) -> Value | None:
         """
-        The largest of a few floats, where a stage folds these alone and lanes do not hide latencies; else `None`.
+        Return the largest of a few floats, if a stage only folds these and lanes do not hide latencies; else `None`.
 
-        They are compared as if none was NaN, and added up as well: only where the sum is NaN, for which it takes one,
-        or two infinities, they are compared again.
+        They are compared as if none were NaN, and added up as well. Only if the sum is NaN, after a NaN or infinities
+        of both signs, they are compared again.
         """
         b, target = self.emission.b, self.emission.call.target
         (first, *others), info = folds, start[0].info
@@ -572,12 +568,12 @@ class Walk:
         if line.lanes > 1 or not is_largest or not is_element or not target.computes(info.bits):
             return None
         taps = (self.taps[dimension] for dimension in self.emission.program.rows)
-        if (places := few(taps, kernel_costs(target).unrolled_taps)) is None:
+        if (steps_inside := few(taps, kernel_costs(target).unrolled_taps)) is None:
             return None
         (value,) = self.stage.inputs
-        strides = self.emission.strides[self.emission.places[value].number]
+        strides = self.emission.strides[self.emission.row_operands[value].number]
         steps = [strides[dimension] for dimension in self.emission.program.rows]
-        moves = [sum(map(operator.mul, place, steps)) for place in places]
+        moves = [sum(map(operator.mul, indices, steps)) for indices in steps_inside]
         elements = [self.emission.element(line, value, moved_by(offsets[0], move, 1)) for move in moves]
         largest, total = functools.reduce(b.largest_number, elements), functools.reduce(b.add, elements)
         with_nan = functools.partial(functools.reduce, b.maximum, elements)
@@ -585,12 +581,12 @@ class Walk:
 
 
 def is_constant(value: SSAValue, word: str) -> bool:
-    """Whether a fold counts steps: it adds up one number."""
+    """Whether a fold counts steps: it adds up a constant."""
     return word == "add" and isinstance(value.owner, arith.ConstantOp)
 
 
 def number_of(value: SSAValue) -> float:
-    """The number that a constant is."""
+    """Return the number of a constant."""
     assert isinstance(value.owner, arith.ConstantOp)
     assert isinstance(value.owner.value, FloatAttr | IntegerAttr)
     return value.owner.value.value.data

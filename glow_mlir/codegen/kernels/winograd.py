@@ -1,5 +1,5 @@
 """
-Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four outputs each way.
+Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four outputs in each direction.
 
     for each block of tiles {
         input transform of all channels, into `inputs` [point][tile][channel]
@@ -10,7 +10,7 @@ Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four ou
     }
 
 The transforms are functions that all layers share, apart from the epilogue. A tile that reaches beyond the input is
-first copied into a patch filled up with zeros; of one that reaches beyond the output, only what exists is stored.
+first copied to a patch padded with zeros; of a tile that reaches beyond the output, only existing pixels are stored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
     TileOutput,
     Tiles,
     offset_of,
-    pixel_places,
+    pixel_offsets,
     pixel_steps,
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -53,7 +53,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class WinogradShape:
-    """The sizes of a convolution with 3x3 filters: output images of `extents`, and by how many pixels filters move."""
+    """The sizes of a convolution with 3x3 filters: `extents` of output images, and `stride` of filters in pixels."""
 
     extents: Sequence[int]
     batch: int
@@ -61,12 +61,12 @@ class WinogradShape:
     filters: int
     stride: int = 1
     direct: int = 1
-    """How many products the plain kernel does in the time of one."""
+    """The number of products of the plain kernel in the time of one f32 product."""
     is_packed: bool = True
     """Whether the filters are transformed before the run."""
 
     def tiles(self, form: TileForm) -> int:
-        """How many tiles cover the output images."""
+        """Return the number of tiles that cover the output images."""
         height, width = self.extents
         return self.batch * -(-height // form.height) * -(-width // form.width)
 
@@ -77,11 +77,11 @@ class WinogradShape:
 
     def forms(self, target: Target, element: Attribute) -> list[TileForm | None]:
         """
-        The forms of tiles, the fastest first; `None` stands for the plain kernel.
+        Return the forms of tiles, the fastest first; `None` stands for the plain kernel.
 
-        Costs are counted in products, for each channel and filter. There is one for each point of a tile, or for each
-        output and element of the filter; points have to be transformed, and weights read. Transforms go by whole
-        vectors of channels and of filters: for parts of them there is the plain kernel alone.
+        Costs are numbers of products per channel and filter. There is one product per point of a tile, or, in the plain
+        kernel, per output and filter element; in addition, points are transformed and weights are read. Transforms need
+        whole vectors of channels and filters; otherwise only the plain kernel remains.
         """
         if not self.suits(target, element):
             return [None]
@@ -100,11 +100,11 @@ class WinogradShape:
 
     def candidates(self, target: Target, element: Attribute) -> list[dict[str, int]]:
         """
-        `height` and `width` of a tile, tiles of a `block`, and whether to `prefetch`: guesses first, `Blocking` has it.
+        Return choices of `height` and `width` of a tile, tiles of a `block`, and whether to `prefetch`, guesses first.
 
-        The filters of the next point are fetched ahead where several tiles of rows share that, and all filters are more
-        than the cache holds. For the two fastest forms the opposite, and blocks of half and twice as many tiles, are
-        among the candidates.
+        The filters of the next point are prefetched if several tiles of rows share this work, and all filters exceed
+        the cache. For the two fastest forms, candidates also have the opposite, and blocks of half and twice as many
+        tiles.
         """
         usual = kernel_costs(target).winograd_tiles
         forms = [form for form in self.forms(target, element) if form is not None]
@@ -127,7 +127,7 @@ class WinogradShape:
         return {"height": form.height, "width": form.width, "block": block, "prefetch": int(prefetch)}
 
     def blocking(self, target: Target, element: Attribute, chosen: Mapping[str, int]) -> Blocking:
-        """How the convolution is cut with one of the candidates."""
+        """Return how the convolution is divided with one of the candidates."""
         form = TileForm(chosen["height"], chosen["width"], self.stride)
         panel, padding = tile_for(target, element).panel, line_elements(target, element)
         return Blocking(
@@ -137,9 +137,11 @@ class WinogradShape:
 
 def _block(tiles: int, panels: int, rows: int, target: Target) -> int:
     """
-    Of how many tiles a block is; for several threads there are as many for each of them, or one block, where there are
-    too few tiles, whose panels of filters they share, if there is one for each. A block has the `rows` of a tile of the
-    product at least, which are computed together.
+    Return the number of tiles of a block.
+
+    With several threads, each has the same number of blocks. If there are too few tiles, all threads share one block
+    and divide its panels of filters, provided that there is a panel for each; otherwise a block has at least `rows`
+    tiles, the rows of a tile of the product.
     """
     costs, threads = kernel_costs(target), target.policy.threads
     if threads == 1:
@@ -153,9 +155,9 @@ def _block(tiles: int, panels: int, rows: int, target: Target) -> int:
 @dataclass(frozen=True)
 class Blocking:
     """
-    How a convolution is cut into tiles and blocks: `tiles` of all images there may be, `block` of them at once.
+    How a convolution is divided into tiles and blocks: `tiles` of all possible images, `block` of them at once.
 
-    With `prefetch` the filters of the next point are fetched while one is multiplied.
+    With `prefetch`, the filters of the next point are fetched while those of a point are multiplied.
     """
 
     form: TileForm
@@ -164,31 +166,31 @@ class Blocking:
     channels: int
     panel: int
     padding: int
-    """Elements between the points of a buffer: one tile at all points would else meet in few lines of the cache."""
+    """Elements between the points of a buffer, so that all points of a tile do not map to the same cache sets."""
     prefetch: bool = False
 
     def tiles_of(self, shape: ConvShape) -> Index:
-        """How many tiles cover as many images as a convolution has."""
+        """Return the number of tiles that cover the images of a convolution."""
         sizes = zip(numbers(shape.outputs), (self.form.height, self.form.width), strict=True)
         return shape.batch * math.prod(-(-extent // size) for extent, size in sizes)
 
     @property
     def points(self) -> int:
-        """Points of a tile."""
+        """The number of points of a tile."""
         return math.prod(self.form.inputs)
 
     @property
     def input_step(self) -> int:
-        """Elements from one point to the next in the transformed input."""
+        """The step between points of the transformed input in elements."""
         return self.block * self.channels + self.padding
 
     @property
     def product_step(self) -> int:
-        """Elements from one point to the next in the products."""
+        """The step between points of the products in elements."""
         return self.block * self.panel + self.padding
 
     def scratch(self) -> list[tuple[int, ...]]:
-        """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""
+        """Return the shapes of the scratch buffers of `emit_winograd`: inputs, products, and the patch."""
         inputs = (self.points, self.input_step)
         products = (self.points, self.product_step)
         return [inputs, products, (self.points, self.channels)]
@@ -196,7 +198,7 @@ class Blocking:
 
 @dataclass(frozen=True)
 class InputTransform(SharedFunction):
-    """The function that transforms the input of a block of tiles, which has elements of the type `source`."""
+    """The function that transforms the input, with elements of type `source`, of a block of tiles."""
 
     element: Attribute
     lanes: int
@@ -211,7 +213,7 @@ class InputTransform(SharedFunction):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"winograd.input.{_name(self.form)}.{self.source}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -224,10 +226,10 @@ class InputTransform(SharedFunction):
                 self._transform(b, source, line_step, pixel_step, points, given["point_step"], line)
 
     def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
-        """Where the input of a tile begins, and its steps from line to line and from pixel to pixel."""
+        """Return the address of the input of a tile, and its steps between lines and between pixels."""
         lines, pixels = self.form.inputs
-        image, *place = Tiles(b, given, self.form.height, self.form.width).place(index)
-        y, x = (coordinate * self.form.stride for coordinate in place)
+        image, *corner = Tiles(b, given, self.form.height, self.form.width).origin(index)
+        y, x = (coordinate * self.form.stride for coordinate in corner)
         offset = offset_of((image, y, x), [given[step] for step in STEPS])
         source = given["input"].at(offset, self.source)
         height, width = b.min(given["height"] - y, lines), b.min(given["width"] - x, pixels)
@@ -235,8 +237,8 @@ class InputTransform(SharedFunction):
 
         def patch() -> list[Value]:
             zero = b.constant(0.0, vector(self.source, self.lanes))
-            with b.loop(0, channels * (lines * pixels), self.lanes) as place:
-                given["patch"].at(place, self.source).store(zero)
+            with b.loop(0, channels * (lines * pixels), self.lanes) as element:
+                given["patch"].at(element, self.source).store(zero)
             with b.loop(0, height) as line, b.loop(0, width) as pixel:
                 read = source.at(line * given["line_step"] + pixel * given["pixel_step"], self.source)
                 written = given["patch"].at((line * pixels + pixel) * channels, self.source)
@@ -250,7 +252,7 @@ class InputTransform(SharedFunction):
     def _transform(
         self, b: Builder, source: Value, line_step: Value, pixel_step: Value, points: Value, step: Value, buffer: Value
     ) -> None:
-        """Transform one vector of channels of a tile: its columns into the buffer, then the lines of that."""
+        """Transform one vector of channels of a tile: its columns into the buffer, then the lines of the buffer."""
         (lines, pixels), type_ = self.form.inputs, vector(self.element, self.lanes)
         vertical, horizontal = self.form.axes
         with b.loop(0, pixels) as x:
@@ -268,7 +270,7 @@ class InputTransform(SharedFunction):
 
 
 def _name(form: TileForm) -> str:
-    """A form in the name of a function."""
+    """Return a form as part of a function name."""
     return f"{form.height}x{form.width}.{form.stride}"
 
 
@@ -287,7 +289,7 @@ class OutputTransform(TileOutput):
 
     @property
     def readable(self) -> str:
-        """What the function is called."""
+        """A readable name of the function."""
         return f"winograd.output.{_name(self.form)}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -295,16 +297,16 @@ class OutputTransform(TileOutput):
         # The transformed columns, and a line of results.
         buffer = b.stack(self.element, (form.height * form.inputs[1] + form.width) * self.lanes)
         with b.loop(0, given["count"]) as index:
-            image, y, x = Tiles(b, given, form.height, form.width).place(index)
+            image, y, x = Tiles(b, given, form.height, form.width).origin(index)
             height = b.min(given["height"] - y, form.height)
             width = b.min(given["width"] - x, form.width)
-            places = pixel_places(given, self.extras, (image, y, x))
+            offsets = pixel_offsets(given, self.extras, (image, y, x))
             products = given["products"].at(index * self.panel, self.element)
             with b.loop(0, given["columns"], self.lanes) as channel:
                 self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
                 with b.loop(0, height) as line:
                     steps = pixel_steps(given, self.extras)
-                    starts = [p + line * step[1] for p, step in zip(places, steps, strict=True)]
+                    starts = [p + line * step[1] for p, step in zip(offsets, steps, strict=True)]
                     self._line(b, given, buffer, line, width, starts, channel)
 
     def _columns(self, b: Builder, products: Value, step: Value, buffer: Value) -> None:
@@ -324,7 +326,7 @@ class OutputTransform(TileOutput):
         buffer: Value,
         line: Value,
         width: Value,
-        places: Sequence[Value],
+        starts: Sequence[Value],
         channel: Value,
     ) -> None:
         """Transform one line of the buffer, and store those of its pixels that exist."""
@@ -336,10 +338,10 @@ class OutputTransform(TileOutput):
         for x, value in enumerate(emit_product(b, self.form.axes[1].output, values)):
             results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
         steps = [step[2] for step in pixel_steps(given, self.extras)]
-        with b.loop(0, width, carried=list(places)) as stores:
+        with b.loop(0, width, carried=list(starts)) as stores:
             value = results.at(stores.index * self.lanes, self.element).load(type_)
             self.store(b, given, value, stores.values, channel)
-            stores.set(*(place + step for place, step in zip(stores.values, steps, strict=True)))
+            stores.set(*(offset + step for offset, step in zip(stores.values, steps, strict=True)))
 
 
 def emit_winograd(
@@ -355,14 +357,15 @@ def emit_winograd(
     columns: Partition | None = ALL,
 ) -> None:
     """
-    Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
-    `cut`, and dilations of one.
+    Emit a convolution with two spatial dimensions, one group, a 3x3 filter, the strides of `cut`, and no dilation.
 
-    The weights are as `layouts.winograd_panels` has them; channels and filters are multiples of a vector; the image has
-    elements of the type `source`. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
+    The weights are as `layouts.winograd_panels` has them. The numbers of channels and filters are multiples of the
+    lanes. The image has elements of type `source`. `scratch` has buffers of the shapes `cut.scratch()`. The rest is as
+    for `emit_conv`.
 
-    Shares are of the blocks of tiles; or, where there is one block, of its tiles as they are transformed (`None`: they
-    are already), and of the panels of filters (`None`: they wait for the inputs).
+    Either `tiles` divides the blocks of tiles. Or, with a single block, `transform` divides the tiles to transform
+    (`None`: another function transforms them), and `columns` divides the panels of filters (`None`: another function
+    multiplies them).
     """
     nest = _Nest(b, operands, tuple(scratch), shape, cut, source, transform, columns)
     count = cut.tiles if isinstance(shape.batch, int) else cut.tiles_of(shape)
@@ -371,7 +374,7 @@ def emit_winograd(
 
 @dataclass(frozen=True)
 class _Nest(TiledProduct):
-    """What the loops of one convolution share."""
+    """The state shared by the loops of one convolution."""
 
     shape: ConvShape
     cut: Blocking
@@ -420,21 +423,21 @@ class _Nest(TiledProduct):
         )
 
     def _tiles(self, first: Index, tiles: Index) -> dict[str, Index]:
-        """Which tiles a block has, and how many there are in a line and in an image."""
+        """Return the arguments for the tiles of a block: the first, their number, and the tiles per line and image."""
         form = self.cut.form
         sizes = zip(self.shape.outputs, (form.height, form.width), strict=True)
         height, width = (-(-extent // size) for extent, size in sizes)
         return {"first": first, "count": tiles, "across": width, "image_tiles": height * width}
 
     def _panel(self, columns: Columns, first: Index, tiles: Index) -> None:
-        """Multiply the inputs of a block with a panel of filters, point by point, and transform the products."""
+        """Multiply the inputs of a block by a panel of filters, point by point, and transform the products."""
         b, cut, element = self.b, self.cut, self.element
         inputs, products, _ = self.scratch
         channels, panel = cut.channels, cut.panel
         (lines, pixels), weights = cut.form.inputs, cut.form.weights
         with b.loop(0, lines) as y, b.loop(0, pixels) as x:
             point = y * pixels + x
-            # The points behind the last weight have that one.
+            # The points after the last weight use the last weight.
             weight = b.min(y, weights[0] - 1) * weights[1] + b.min(x, weights[1] - 1)
             operands = ProductOperands(
                 products.at(point * cut.product_step, element),

@@ -1,4 +1,4 @@
-"""The product of a small constant matrix with vectors, in few operations: the transforms of Winograd's algorithm."""
+"""The product of a small constant matrix with vectors in few operations: the transforms of Winograd's algorithm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from glow_mlir.codegen.builder.value import Value
 
 def emit_product(b: Builder, matrix: np.ndarray, values: Sequence[Value]) -> list[Value]:
     """
-    The values of `matrix` times `values`, one for each row.
+    Return `matrix` times `values`, one value per row.
 
-    Two columns or two rows that differ only in signs, as those of opposite points do, share their arithmetic: a sum and
-    a difference take the place of both.
+    Two columns or two rows that differ only in signs, as those of opposite points, share their arithmetic: they become
+    a sum and a difference.
     """
     matrix, inputs = _with_merged_columns(b, np.array(matrix), list(values))
     results: dict[int, Value] = {}
@@ -34,7 +34,7 @@ def emit_product(b: Builder, matrix: np.ndarray, values: Sequence[Value]) -> lis
 
 
 def _with_merged_columns(b: Builder, matrix: np.ndarray, values: list[Value]) -> tuple[np.ndarray, list[Value]]:
-    """The same product with the sum and the difference of two values where their columns differ only in signs."""
+    """Rewrite the product to use the sum and the difference of two values whose columns differ only in signs."""
     for first in range(len(values)):
         for second in range(first + 1, len(values)):
             left, right = matrix[:, first].copy(), matrix[:, second].copy()
@@ -46,13 +46,13 @@ def _with_merged_columns(b: Builder, matrix: np.ndarray, values: list[Value]) ->
 
 
 def _mirrored(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether some of the numbers are equal, some opposite, and no others are there."""
+    """Whether all pairs of numbers are equal or opposite, with at least one of each."""
     kept, flipped = (left == right) & (left != 0), (left == -right) & (left != 0)
     return bool(kept.any() and flipped.any() and (np.abs(left) == np.abs(right)).all())
 
 
 def _combination(b: Builder, coefficients: np.ndarray, values: Sequence[Value]) -> Value:
-    """The sum of the values times their coefficients; one with the factor 1 goes first, which needs no product."""
+    """Return the sum of values times coefficients, beginning with a coefficient 1, which needs no product."""
     terms = [(float(factor), value) for factor, value in zip(coefficients, values, strict=True) if factor]
     (factor, value), *rest = sorted(terms, key=lambda term: term[0] != 1)
     total = value if factor == 1 else value * factor
