@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 DOT_GROUP_BITS = 32
@@ -9,6 +11,21 @@ DOT_GROUP_BITS = 32
 
 DOT_GROUP_BYTES = DOT_GROUP_BITS // 8
 """Bytes of a dot group; neighbouring values are in different bytes."""
+
+
+_WORD = np.dtype("<u4")
+"""A dot group as a word: its first byte has the lowest bits."""
+
+_EXCHANGES: Mapping[int, Sequence[tuple[int, int]]] = {8: (), 4: ((2, 1), (1, 0)), 2: ((3, 1), (2, 0))}
+"""
+Bits of a value → the bits of its number in a dot group to exchange, pair by pair: the lowest two of the number, which
+say the byte in a packed dot group, become the highest two.
+"""
+
+_SIGNS: Mapping[int, np.uint32] = {
+    bits: np.uint32(sum(1 << i for i in range(bits - 1, 32, bits))) for bits in (2, 4, 8)
+}
+"""Bits of a value → the highest bit of each: flipping it subtracts half of the range."""
 
 
 def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
@@ -40,25 +57,33 @@ def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     """
     columns, in_bytes = packed.shape
     if in_bytes % DOT_GROUP_BYTES:
-        raise ValueError(f"{in_bytes} bytes of quantized values are no whole cells of {DOT_GROUP_BYTES}")
-    fields = _signed(unpack_sub_bytes(packed, bits), bits).reshape(columns, -1, 8 // bits, DOT_GROUP_BYTES)
+        raise ValueError(f"{in_bytes} bytes of quantized values are not whole dot groups of {DOT_GROUP_BYTES}")
     panels, dot_groups = -(-columns // panel), in_bytes // DOT_GROUP_BYTES
-    whole = np.zeros((panels * panel, dot_groups, DOT_GROUP_BYTES), np.uint8)
-    whole[:columns] = np.bitwise_or.reduce(fields << _shifts(bits)[:, np.newaxis], axis=2)
-    return np.ascontiguousarray(whole.reshape(panels, panel, dot_groups, DOT_GROUP_BYTES).swapaxes(1, 2))
+    found = np.zeros((panels, dot_groups, panel), _WORD)
+    words = np.ascontiguousarray(packed).view(_WORD)
+    for number in range(panels):  # A panel stays in the cache.
+        own = words[number * panel : (number + 1) * panel]
+        found[number, :, : len(own)] = _exchanged(own ^ _SIGNS[bits], bits, _EXCHANGES[bits]).T
+    return found.view(np.uint8).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
 
 
 def unpack_dot_groups(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
     """Unpack dot groups to the bytes `[N, bytes]` given to `pack_dot_groups`."""
     panels, dot_groups, panel, _ = packed.shape
-    whole = packed.swapaxes(1, 2).reshape(panels * panel, dot_groups, 1, DOT_GROUP_BYTES)[:columns]
-    fields = (whole >> _shifts(bits)[:, np.newaxis]) & _mask(bits)
-    return pack_sub_bytes(_signed(fields, bits).reshape(columns, -1), bits)
+    words = np.ascontiguousarray(packed).view(_WORD)[..., 0]
+    whole = np.ascontiguousarray(words.swapaxes(1, 2)).reshape(panels * panel, dot_groups)[:columns]
+    return (_exchanged(whole, bits, _EXCHANGES[bits][::-1]) ^ _SIGNS[bits]).view(np.uint8)
 
 
-def _signed(quantized: np.ndarray, bits: int) -> np.ndarray:
-    """Subtract half of the range, in as many bits; its own inverse."""
-    return (quantized - np.uint8(1 << bits - 1)) & _mask(bits)
+def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Move the values in words by exchanging bits of their numbers (Knuth's delta swaps, TAOCP 7.1.3)."""
+    for high, low in exchanges:
+        distance = np.uint32(((1 << high) - (1 << low)) * bits)
+        moved = [i for i in range(DOT_GROUP_BITS // bits) if i >> low & 1 and not i >> high & 1]
+        mask = np.uint32(sum((1 << bits) - 1 << i * bits for i in moved))
+        different = (words ^ words >> distance) & mask
+        words = words ^ different ^ different << distance
+    return words
 
 
 def _mask(bits: int) -> np.uint8:

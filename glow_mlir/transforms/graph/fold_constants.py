@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -27,6 +27,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
+from glow_mlir.ir.traversal import operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.xdsl_patches.operations import operands_of
 
@@ -36,6 +37,9 @@ MAX_GROWTH = 8
 LARGEST_SPLATS = 1 << 28
 """Splats larger than this many bytes are not evaluated: they are small only as long as they stay splats."""
 
+
+RECOUNTS = 8
+"""A bound is divided by this: as much has to be added before constants that are still read are counted again."""
 
 UNCOUNTED = 1 << 10
 """Results up to this many bytes are not counted: an operator takes as much itself."""
@@ -47,6 +51,8 @@ class Growth:
 
     held: int
     made: int = 0
+    uncounted: int = 0
+    """Bytes added since the constants that are still read were last counted."""
 
     @staticmethod
     def of(module: ModuleOp) -> Growth:
@@ -56,13 +62,38 @@ class Growth:
         Kept beside the IR: a bound relative to the previous run would compound.
         """
         if module not in _GROWTHS:
-            constants = (op for op in module.body.block.ops if isinstance(op, ConstantOp))
-            _GROWTHS[module] = Growth(sum(bytes_of(op.type) for op in constants))
+            _GROWTHS[module] = Growth(sum(map(_bytes_of, _constants(module))))
         return _GROWTHS[module]
 
-    def allows(self, size: int, total: int) -> bool:
-        """Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants."""
-        return self.made + size <= max(total, MAX_GROWTH * self.held)
+    def allows(self, size: int, total: int, module: ModuleOp) -> bool:
+        """
+        Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants.
+
+        Constants that nothing reads any more do not count. They are looked for when the bound is reached and a part of
+        it was added since, which keeps the pass linear.
+        """
+        bound = max(total, MAX_GROWTH * self.held)
+        if self.made + size > bound and self.uncounted >= max(size, bound // RECOUNTS):
+            gets = (op for op in operations(module.body.block) if isinstance(op, GetOp) and op.result.first_use)
+            read = {op.symbol.string_value() for op in gets}
+            self.made = sum(_bytes_of(op) for op in _constants(module) if op.sym_name.data in read) - self.held
+            self.uncounted = 0
+        return self.made + size <= bound
+
+    def add(self, size: int) -> None:
+        """Count `size` more bytes."""
+        self.made += size
+        self.uncounted += size
+
+
+def _constants(module: ModuleOp) -> list[ConstantOp]:
+    """The constants of a module."""
+    return [op for op in module.body.block.ops if isinstance(op, ConstantOp)]
+
+
+def _bytes_of(constant: ConstantOp) -> int:
+    """The bytes of a constant."""
+    return bytes_of(constant.type)
 
 
 _GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()
@@ -112,14 +143,15 @@ class FoldConstantOperands(Pattern):
             return
         operands = group_like(op, [rewriter.storage.value_of(value) for value in sources])
         counted = sum(size for size in map(bytes_of, op.results) if size > min(self.limit, UNCOUNTED))
-        growth = Growth.of(rewriter.storage.module)
-        if counted and not growth.allows(counted, self.total):
+        module = rewriter.storage.module
+        growth = Growth.of(module)
+        if counted and not growth.allows(counted, self.total, module):
             return
         try:
             results = apply_semantics(op, operands)
         except ExecutionError:  # Execution reports the error, if it gets there.
             return
-        growth.made += counted
+        growth.add(counted)
         replace_by_constants(op, [np.asarray(array) for array in results], rewriter)
 
 
@@ -130,8 +162,8 @@ class FoldConstantsPass(PatternPass):
 
     A result larger than `limit` bytes is folded only if it is no larger than its operands together, so that expansions
     do not bloat the weights. Quantized constants stay quantized unless they are as wide as the dequantized numbers, or
-    `quantized` is set. All results of all runs on a module, tiny ones excepted, take at most `total` bytes or eight
-    times the original constants; the rest is computed at run time.
+    `quantized` is set. Constants that are read, tiny ones excepted, grow by at most `total` bytes or eight times the
+    original constants over all runs on a module; the rest is computed at run time.
     """
 
     name = "fold-constants"
