@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.nests import linear, unraveled
 from glow_mlir.codegen.builder.types import type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.folds import fold_for
-from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place
+from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, RowOperand
 from glow_mlir.codegen.kernels.generic_program import Program, has_positions, initial_of
 from glow_mlir.codegen.lines import Line, Lines, lane_range, moved_by
 from glow_mlir.codegen.math.narrow import to_memory
@@ -100,10 +100,10 @@ class BlockRowsKernel(GenericKernel):
 class InBlocks(Emission):
     """Stages along rows, one row per block."""
 
-    def has_lanes(self, line: Line, place: Place) -> bool:
+    def has_lanes(self, line: Line, operand: RowOperand) -> bool:
         return False
 
-    def jump(self, line: Line, place: Place) -> int:
+    def jump(self, line: Line, operand: RowOperand) -> int:
         return 0
 
     def emit(self) -> None:
