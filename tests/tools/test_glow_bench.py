@@ -435,8 +435,7 @@ def test_failures_are_in_the_table_and_told_of() -> None:
         found = bench(f"http://127.0.0.1:{port}", "m", "--requests", "4", "--warmup", "0")
     assert found.code == 0
     assert found.stderr.decode() == (
-        f"http://127.0.0.1:{port}: warning: 2 requests without an answer, 503: the queue is full "
-        "(hint: fewer --clients)\n"
+        f"http://127.0.0.1:{port}: warning: 2 requests failed, 503: the queue is full (hint: fewer --clients)\n"
     )
     assert found.stdout.decode().splitlines()[2].split()[8:10] == ["503:", "2"]
 
