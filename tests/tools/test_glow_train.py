@@ -383,7 +383,7 @@ def test_what_goes_on_is_of_the_same_model_and_metrics(folder: Path) -> None:
     assert "run.safetensors: error: there is no 'b0.squares', 'b1.squares'" in found.stderr.decode()
     (folder / "run.jsonl").write_text('{"kind": "step", "step": 1, "loss": 1.0}\nsomething else\n')
     found = train(folder, *KEPT, "--resume")
-    assert found.stderr.decode().startswith("run.jsonl: error: line 2 is no record of metrics (hint: name the file")
+    assert found.stderr.decode().startswith("run.jsonl: error: line 2 is not a metrics record (hint: name the file")
     assert (folder / "run.jsonl").read_text().endswith("something else\n")
     (folder / "run.jsonl").unlink()
     (folder / "run.jsonl").mkdir()
