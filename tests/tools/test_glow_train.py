@@ -418,7 +418,7 @@ def test_a_loss_of_scores_warns_of_probabilities(folder: Path) -> None:
     found = train(folder)
     assert found.code == 0
     assert found.stderr.decode() == (
-        "m.onnx: warning: output 'p' is that of a Softmax, and its loss takes what stands in front of it "
+        "m.onnx: warning: output 'p' is the result of a Softmax, but its loss expects what comes before it "
         "(hint: train the model without the Softmax)\n"
     )
 
