@@ -32,9 +32,9 @@ STRING_KINDS = frozenset("OSTU")
 
 def text(data: Bytes, charge: Charge) -> str:
     """
-    A string of UTF-8, for each byte of which one is charged already; the others are before they are there.
+    Decode UTF-8; one byte per byte is already charged, and the rest is charged before it is allocated.
 
-    All characters of a string take as many bytes as the widest one. Raises `UnicodeDecodeError` and `OverloadError`.
+    All characters of a Python string take as many bytes as the widest. Raises `UnicodeDecodeError` and `OverloadError`.
     """
     size = len(data)
     if size <= SHORT_BYTES:
