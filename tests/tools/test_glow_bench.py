@@ -461,9 +461,9 @@ def test_where_nothing_is_answered_the_tool_fails() -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ([], "no metadata of the inference protocol"),
-        ({"inputs": [3]}, "no metadata of the inference protocol"),
-        ({"inputs": {"x": 3}}, "no metadata of the inference protocol"),
+        ([], "not model metadata of the inference protocol"),
+        ({"inputs": [3]}, "not model metadata of the inference protocol"),
+        ({"inputs": {"x": 3}}, "not model metadata of the inference protocol"),
         ({"name": "m"}, "the server does not say what the model takes (hint: --input NAME=FILE.npy for each input)"),
         ({"inputs": [{"name": "x", "datatype": "BYTES", "shape": [1]}]}, "input 'x' is strings, for which there are"),
         ({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 50]}]}, "there is no memory for input 'x'"),
