@@ -1,1 +1,1 @@
-"""The command-line tools: arguments, printing and exit codes, nothing another module imports."""
+"""The command-line tools: arguments, printing and exit codes. No other package imports them."""

@@ -1,4 +1,4 @@
-"""What all command-line tools share: options, exit codes, and one line for each error."""
+"""Parts shared by all command-line tools: options, exit codes, and one line for each error."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
 
 EXIT_OK = 0
 EXIT_ERROR = 1
-"""Something is wrong with what the user gave."""
+"""Exit code: wrong input or options."""
 EXIT_BUG = 2
-"""Something is wrong with the compiler."""
+"""Exit code: a bug in the compiler."""
 EXIT_INTERRUPTED = 130
 
 STDOUT = "<stdout>"
-"""What errors call standard output."""
+"""The name of standard output in errors."""
 
 _DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 """
-Why stdout cannot be written.
+Errors that mean that stdout cannot be written.
 
-The errors of files have the names of the files, or are `OptionError` already.
+Errors about files carry the file name, or are already `OptionError`.
 """
 
 TERMINAL_LIMIT = 16
-"""Elements of a dense attribute that are printed on a terminal."""
+"""Dense attributes with more elements are elided on a terminal."""
 
 ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
-"""What `add_argument_group` returns; argparse has no public name for it."""
+"""The return type of `add_argument_group`; argparse has no public name for it."""
 
 CLEAR_LINE = "\r\033[K"
 """What a terminal takes for an empty line in the place of the last."""
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
-"""What argparse says of a word that is none of those that an option takes."""
+"""The message of argparse for a value that is not among the choices of an option."""
 
 _TRACEBACK = "--debug prints the traceback"
 
@@ -65,9 +65,9 @@ _PLAIN = "\033[0m"
 
 class ToolParser(argparse.ArgumentParser):
     """
-    An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen in front of it.
+    An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen.
 
-    An option that is given twice is one, unless its action says something else.
+    Giving an option twice is an error, unless its action allows it.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -78,7 +78,7 @@ class ToolParser(argparse.ArgumentParser):
         raise option_error(self.prog, message, options_of(self))
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help text; raises `OSError` where that fails, about which argparse keeps silent."""
+        """Print the help text; raises `OSError` where writing fails, which argparse would ignore."""
         (file or sys.stdout).write(self.format_help())
 
 
@@ -88,7 +88,9 @@ def options_of(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def option_error(program: str, message: str, known: Sequence[str]) -> OptionError:
-    """The error for arguments that argparse refuses, with the nearest of the `known` options for one that is not."""
+    """
+    The error for arguments that argparse refuses; for an unknown option it suggests the nearest of the `known` ones.
+    """
     unknown = message.partition("unrecognized arguments: ")[2].split("=")[0].split(" ")[0]
     if choice := _CHOICE.search(message):
         unknown, known = choice[1], re.findall(r"'([^']*)'", choice[2]) or choice[2].split(", ")
@@ -97,7 +99,7 @@ def option_error(program: str, message: str, known: Sequence[str]) -> OptionErro
 
 
 def new_parser(program: str, description: str, examples: str) -> ToolParser:
-    """An argument parser with the options that every tool has; `examples` ends the help text."""
+    """Return an argument parser with the options of every tool; `examples` ends the help text."""
     parser = ToolParser(
         prog=program,
         description=description,
@@ -127,7 +129,7 @@ def add_common_arguments(parser: argparse.ArgumentParser | ArgumentGroup) -> Non
 
 
 class VersionAction(argparse.Action):
-    """Prints name and versions, and ends the program."""
+    """Print name and versions, and exit."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -140,12 +142,12 @@ class VersionAction(argparse.Action):
 
 
 def dependency_versions() -> list[str]:
-    """The packages that decide what a compilation gives, with their versions."""
+    """The packages that affect the result of a compilation, with their versions."""
     return [f"{name} {installed_version(name)}" for name in ("xdsl", "llvmlite", "onnx", "numpy")]
 
 
 def installed_version(package: str) -> str:
-    """The version of an installed package; a checkout that is not installed has none."""
+    """The version of an installed package; fixed text for a checkout that is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -155,7 +157,7 @@ def installed_version(package: str) -> str:
 
 
 def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[str] | None) -> int:
-    """Run a tool's action on its arguments (by default the program's) and turn every failure into an exit code."""
+    """Run a tool's action on its arguments (default: the program's), and turn every failure into an exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     _replace_closed_streams()
@@ -165,13 +167,13 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
             with warning_to(lambda warning: _print_warning(program, warning)):
                 return action(arguments)
         finally:
-            # What is kept back comes out now, where its errors can be told; also behind `--help`, which exits.
+            # Flush stdout here, where errors can be reported; also after `--help`, which exits.
             sys.stdout.flush()
             _settle_stderr()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, for example `| head`.
+        # The reader closed the pipe, for example `| head`.
         abandon(sys.stdout)
         return EXIT_ERROR
     except Exception as error:
@@ -185,9 +187,10 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
 
 def _replace_closed_streams() -> None:
     """
-    Put something in the place of standard streams that are closed, which are None in Python.
+    Replace closed standard streams, which are `None` in Python.
 
-    Reading stdin or writing stdout then fails as `UnsupportedOperation`; no file that is opened takes their numbers.
+    Reading stdin or writing stdout then fails with `UnsupportedOperation`, and no opened file gets their file
+    descriptors.
     """
     sys.stdin = sys.stdin or open(os.devnull, "w", encoding="utf-8")
     sys.stdout = sys.stdout or open(os.devnull, encoding="utf-8")
@@ -195,20 +198,22 @@ def _replace_closed_streams() -> None:
 
 
 def _closed_stream() -> str:
-    """The name of the standard stream that was closed; empty where none was."""
+    """The name of the standard stream that was closed; empty if none was."""
     if not sys.stdout.writable():
         return STDOUT
     return "" if sys.stdin.readable() else STDIN
 
 
 def abandon(stream: IO[str]) -> None:
-    """Write nothing more to a standard stream: Python would complain again when it flushes it at the end."""
+    """Drop all further output to a standard stream: Python would report the error again when it flushes at exit."""
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), stream.fileno())
 
 
 def _settle_stderr() -> None:
-    """Keep nothing back that nobody can be told, as where the disk of a log is full: the exit code is the tool's."""
+    """
+    Drop pending stderr output that cannot be written, for example to a full disk: it does not change the exit code.
+    """
     try:
         sys.stderr.flush()
     except OSError:
@@ -216,7 +221,7 @@ def _settle_stderr() -> None:
 
 
 def report(program: str, error: Exception, *, debug: bool = False) -> int:
-    """Print an error on stderr, before it the traceback if asked for; the exit code that belongs to it."""
+    """Print an error on stderr, after its traceback if `debug`; return its exit code."""
     if debug:
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
@@ -227,7 +232,7 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
         if location := foreign_location(error):
             error = ExtensionError(what, file=location)
         else:
-            error = CompilerBugError(f"internal error, a bug of ours: {what}", hint=_TRACEBACK)
+            error = CompilerBugError(f"internal error, a bug in the compiler: {what}", hint=_TRACEBACK)
     if isinstance(error, ExtensionError):
         error.hint = error.hint or _TRACEBACK
     for severity, item in diagnostics(error):
@@ -236,14 +241,14 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
 
 
 def _print_warning(program: str, warning: GlowError) -> None:
-    """Print a warning on stderr, where a terminal may show what the tool is doing."""
+    """Print a warning on stderr, and clear the progress line on a terminal."""
     line = diagnostic_text(program, warning, sys.stderr, "warning")
-    with suppress(OSError):  # As where the disk of a log is full: the work goes on.
+    with suppress(OSError):  # For example, the disk is full: continue.
         print(f"{CLEAR_LINE if is_terminal(sys.stderr) else ''}{line}", file=sys.stderr)
 
 
 def diagnostics(error: GlowError) -> Iterator[tuple[str, GlowError]]:
-    """All that an error tells, by severity: itself and its notes, and the other errors that were found with it."""
+    """An error with its notes, and the errors found together with it, each with its severity."""
     for item in (error, *error.others):
         yield "error", item
         for note in item.notes:
@@ -251,18 +256,18 @@ def diagnostics(error: GlowError) -> Iterator[tuple[str, GlowError]]:
 
 
 def diagnostic_text(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
-    """An error as a line; on a terminal with the line of the text that it is about, and a caret below its column."""
+    """Format an error as a line; on a terminal add the source line, and a caret below the column."""
     line = error_line(program, error, stream, severity)
     return "\n".join([line, *excerpt(error.file, has_colour(stream))]) if is_terminal(stream) else line
 
 
 IR_TOOLS = frozenset({"glow-opt", "glow-lsp", "glow-generate-test-checks"})
-"""Tools that have the options of passes, and no flags for keywords of sessions."""
+"""Tools that have pass options, and no flags for session keywords."""
 
 
 def error_line(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
     """
-    An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file.
+    Format an error as `file:line:column: error: reason (hint: …)`; the program stands in for a missing file.
 
     The `severity` is `error`, `warning` or `note`.
     """
@@ -272,7 +277,7 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
 
 
 def message(error: GlowError, hint: str | None = None) -> str:
-    """What an error says, without its place: the node, the reason, and its hint or the one that is given."""
+    """The text of an error without its location: the node, the reason, and its own hint or the given one."""
     node = f"node '{error.node}': " if error.node else ""
     text = error.hint if hint is None else hint
     return f"{node}{error.reason}" + (f" (hint: {text})" if text else "")
@@ -280,15 +285,15 @@ def message(error: GlowError, hint: str | None = None) -> str:
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
     """
-    Raise `OptionError` where a file to write is one to read, or another one to write; `-` is no file.
+    Raise `OptionError` where an output file is also an input or another output; `-` is not a file.
 
-    The files with the weights of a model are read with it.
+    The weight files of a model count as inputs.
     """
     taken = {_identity(path): "it is read as well" for path in inputs if path != "-"}
-    if any(os.path.isfile(path) for path in outputs):  # Or else no model is opened for that.
+    if any(os.path.isfile(path) for path in outputs):  # Avoid opening models otherwise.
         taken |= {_identity(path): "it is read as well" for path in _weights_of(inputs)}
     for path in outputs:
-        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):  # As /dev/null.
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):  # For example /dev/null.
             continue
         if (reason := taken.get(_identity(path))) is not None:
             raise OptionError(f"cannot be written: {reason}", file=path, hint="name another file")
@@ -296,7 +301,7 @@ def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
 
 
 def _weights_of(inputs: Sequence[str]) -> list[str]:
-    """The files beside ONNX models that hold their weights; none of what is damaged, which others tell of."""
+    """The weight files of ONNX models; empty for damaged models, which are reported elsewhere."""
     from glow_mlir.api.model_identity import files_of
 
     found: list[str] = []
@@ -311,8 +316,10 @@ def check_written(
     args: argparse.Namespace, inputs: Sequence[str], to_stdout: Sequence[str], files: Sequence[str]
 ) -> None:
     """
-    Raise `OptionError` for what options write: at most one of those named `to_stdout` may be `-`, which is stdout, and
-    none of `files`; besides what `check_files` refuses.
+    Check the output files of options, and call `check_files`.
+
+    Raise `OptionError` if more than one of the `to_stdout` options is `-` (stdout), or if any of the `files` options
+    is.
     """
     if [getattr(args, name) for name in to_stdout].count("-") > 1:
         raise OptionError(f"only one of {_listed(to_stdout)} can go to stdout")
@@ -323,7 +330,7 @@ def check_written(
 
 
 def takes_stdout(args: argparse.Namespace, options: Sequence[str]) -> bool:
-    """Whether stdout belongs to what one of those options writes."""
+    """Whether one of the options writes to stdout."""
     return "-" in [getattr(args, name) for name in options]
 
 
@@ -337,7 +344,7 @@ def _listed(options: Sequence[str]) -> str:
 
 
 def _identity(path: str) -> object:
-    """What is equal for two names of one file."""
+    """A key that is equal for two names of the same file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -346,7 +353,7 @@ def _identity(path: str) -> object:
 
 
 def has_colour(stream: IO[str]) -> bool:
-    """Whether to colour what goes to `stream`: only on a terminal, and not where NO_COLOR is set."""
+    """Whether to colour output to `stream`: only on a terminal, and only if NO_COLOR is not set."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -37,21 +37,21 @@ glow-bench http://127.0.0.1:8000 digits --rate 100,500,1000 --seconds 20
 """
 
 STDOUT_OPTIONS = ("json",)
-"""Files that may be `-`, which is stdout."""
+"""Options whose file may be `-`, which is stdout."""
 
 MAX_CLIENTS, MAX_RATE = 10_000, 1e6
 
 OPEN_CONNECTIONS = 64
-"""Connections of an open loop where nothing is said of them."""
+"""Connections of an open loop by default."""
 
 FULL_CORE = 0.85
-"""The share of a core from which on the load generator may be what is measured."""
+"""The share of a core at which the measurement may be limited by the load generator."""
 
 Number = TypeVar("Number", int, float)
 
 
 def several(one: Callable[[str], Number]) -> Callable[[str], tuple[Number, ...]]:
-    """A parser of numbers between commas, each once."""
+    """Return a parser of distinct numbers separated by commas."""
 
     def parse(text: str) -> tuple[Number, ...]:
         found = tuple(map(one, text.split(",")))
@@ -70,7 +70,7 @@ patience = ranged(float, 0.001, 86_400.0, "seconds from 0.001 to 86400, a day")
 
 
 def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
-    """`NAME=SIZE,SIZE…`, of a scalar `NAME=`."""
+    """Parse `NAME=SIZE,SIZE…`; a scalar is `NAME=`."""
     name, sign, listed = text.rpartition("=")
     if not sign or not name:
         raise ArgumentTypeError(f"expected NAME=SIZE,SIZE…, got '{text}'")
@@ -78,7 +78,7 @@ def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def size_of_axis(text: str) -> tuple[tuple[str, int], int]:
-    """`NAME.AXIS=SIZE`."""
+    """Parse `NAME.AXIS=SIZE`."""
     tensor, _, listed = text.rpartition("=")
     name, _, number = tensor.rpartition(".")
     if not name:
@@ -87,7 +87,7 @@ def size_of_axis(text: str) -> tuple[tuple[str, int], int]:
 
 
 def file_of_input(text: str) -> tuple[str, Path]:
-    """`NAME=FILE`."""
+    """Parse `NAME=FILE`."""
     name, _, path = text.partition("=")
     if not name or not path:
         raise ArgumentTypeError(f"expected NAME=FILE.npy, got '{text}'")
@@ -95,7 +95,7 @@ def file_of_input(text: str) -> tuple[str, Path]:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "address", metavar="ADDRESS", help="http://HOST:PORT or grpc://HOST:PORT, with TLS https, grpcs"
@@ -109,18 +109,29 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="N,…",
         help=f"connections with a request under way each (default: 1, with --rate at most {OPEN_CONNECTIONS})",
     )
-    load.add_argument("--think", type=seconds, default=0.0, metavar="SECONDS", help="of a client behind each answer")
-    load.add_argument("--rate", type=rates, metavar="N,…", help="requests a second, which wait for no answer")
-    load.add_argument("--fixed", action="store_true", help="at equal distances (default: at random, a Poisson process)")
+    load.add_argument(
+        "--think", type=seconds, default=0.0, metavar="SECONDS", help="pause of a client after each answer"
+    )
+    load.add_argument("--rate", type=rates, metavar="N,…", help="requests per second, sent without waiting for answers")
+    load.add_argument("--fixed", action="store_true", help="at equal intervals (default: a Poisson process)")
     until = load.add_mutually_exclusive_group()
     until.add_argument("--seconds", type=seconds, default=5.0, metavar="N", help="how long (default: 5)")
-    until.add_argument("--requests", type=count, metavar="N", help="how many, instead")
-    load.add_argument("--warmup", type=seconds, default=1.0, metavar="SECONDS", help="unmeasured before (default: 1)")
-    load.add_argument("--timeout", type=patience, default=30.0, metavar="SECONDS", help="for an answer (default: 30)")
-    load.add_argument("--seed", type=natural, default=0, metavar="N", help="of times and of inputs (default: 0)")
+    until.add_argument("--requests", type=count, metavar="N", help="how many requests, instead of --seconds")
+    load.add_argument(
+        "--warmup", type=seconds, default=1.0, metavar="SECONDS", help="unmeasured load before (default: 1)"
+    )
+    load.add_argument(
+        "--timeout", type=patience, default=30.0, metavar="SECONDS", help="timeout of an answer (default: 30)"
+    )
+    load.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of times and inputs (default: 0)")
     inputs = parser.add_argument_group("inputs (random, as the server describes them; free sizes are 1)")
     inputs.add_argument(
-        "--bind", action=OncePerName, type=size_of_axis, default=[], metavar="NAME.AXIS=N", help="a free size"
+        "--bind",
+        action=OncePerName,
+        type=size_of_axis,
+        default=[],
+        metavar="NAME.AXIS=N",
+        help="the size of a free axis",
     )
     inputs.add_argument(
         "--shape", action=OncePerName, type=shape_of_input, default=[], metavar="NAME=N,…", help="all sizes of an input"
@@ -132,11 +143,11 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--tensors", choices=("binary", "json"), default="binary", help="as bytes, or as numbers (default: binary)"
     )
     access = parser.add_argument_group("access")
-    access.add_argument("--token-file", type=Path, metavar="FILE", help="what the server asks for as Bearer")
+    access.add_argument("--token-file", type=Path, metavar="FILE", help="the Bearer token of the server")
     access.add_argument("--tls-authorities", type=Path, metavar="FILE", help="certificates to trust, as PEM")
     report = parser.add_argument_group("report")
     report.add_argument(
-        "--pid", type=count, action="append", default=[], metavar="N", help="a process of the server, for its CPU time"
+        "--pid", type=count, action="append", default=[], metavar="N", help="a server process whose CPU time to report"
     )
     report.add_argument("--json", metavar="FILE", help="write all that was found (- is stdout, without the table)")
     args = parser.parse_args(arguments)
@@ -158,7 +169,7 @@ def _check(args: Namespace) -> None:
 
 
 def plans(args: Namespace) -> list[LoadPlan]:
-    """The loads that are asked for, one for each row."""
+    """The requested loads, one for each row."""
     from glow_mlir.tools.load.load_driver import Arrivals, Budget
     from glow_mlir.tools.load.load_measurement import LoadPlan
 
@@ -172,7 +183,7 @@ def plans(args: Namespace) -> list[LoadPlan]:
 
 
 def given_inputs(args: Namespace) -> GivenInputs:
-    """What the options say of inputs; raises `InputError` for a file that cannot be read."""
+    """The inputs in the options; raises `InputError` for a file that cannot be read."""
     from glow_mlir.tools.inputs.run_inputs import read_npy
     from glow_mlir.tools.load.inference_bodies import GivenInputs
 
@@ -188,7 +199,7 @@ def given_inputs(args: Namespace) -> GivenInputs:
 
 
 def target_of(args: Namespace) -> Target:
-    """What is measured; raises `OptionError`."""
+    """The server and model to measure; raises `OptionError`."""
     from glow_mlir.tools.load.load_target import Access, Target, address_of
 
     token = ""
@@ -202,7 +213,7 @@ def target_of(args: Namespace) -> Target:
 
 @dataclass(frozen=True)
 class Row:
-    """What was found under a load."""
+    """The result of one load."""
 
     plan: LoadPlan
     result: LoadResult
@@ -224,7 +235,7 @@ class Row:
         ]
 
     def data(self) -> dict[str, object]:
-        """The same and more as JSON has it, times in seconds."""
+        """The row as JSON data with more fields, times in seconds."""
         plan, found = self.plan, self.result
         arrivals = None if plan.arrivals is None else asdict(plan.arrivals)
         data = {name: getattr(found, name) for name in type(found).__annotations__}
@@ -276,7 +287,7 @@ def run(arguments: list[str]) -> int:
 async def measured_rows(
     args: Namespace, target: Target, loads: Sequence[LoadPlan], given: GivenInputs
 ) -> tuple[list[str], list[Row]]:
-    """The inputs in words, and what was found under each load."""
+    """Describe the inputs, and measure each load."""
     from glow_mlir.serving.tensors import wire_datatype
     from glow_mlir.tools.load.load_measurement import measured
 
@@ -287,12 +298,12 @@ async def measured_rows(
 
 
 def warn_of(row: Row, address: str) -> None:
-    """Tell of what failed, and of figures that are the load generator's own."""
+    """Warn of failed requests, and of results that the load generator limits."""
     from glow_mlir.tools.load.load_target import HINTS
 
     for status, (number, reason) in row.result.failures.items():
         hint = HINTS.get(status, "")
-        warn(GlowError(f"{number:,} requests without an answer, {status}: {reason}", file=address, hint=hint))
+        warn(GlowError(f"{number:,} requests failed, {status}: {reason}", file=address, hint=hint))
     if row.result.client_share > FULL_CORE:
         share = f"{row.result.client_share:.0%}"
         hint = "fewer --clients, a lower --rate, or several glow-bench at once"

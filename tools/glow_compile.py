@@ -1,4 +1,4 @@
-"""`glow-compile`: compile models to a bundle, which C programs call without any runtime."""
+"""`glow-compile`: compile models to a bundle that C programs call without a runtime."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "models",
@@ -72,7 +72,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 
 def _add_bundle_arguments(group: ArgumentGroup) -> None:
-    """Add the options that say what is written, and what C calls it."""
+    """Add the options that select the files to write, and their names in C."""
     group.add_argument("-o", "--output", metavar="DIR", help="the folder to write (default: the name of the bundle)")
     group.add_argument("--name", help="what all names in C begin with (default: the name of the first model)")
     group.add_argument(
@@ -123,13 +123,15 @@ def _add_bundle_arguments(group: ArgumentGroup) -> None:
 
 
 def entry_and_file(text: str) -> tuple[str, str]:
-    """What `ENTRY=FILE` says, or a file alone, whose path may have that sign as well; then the entry is empty."""
+    """Split `ENTRY=FILE`, or a file alone, whose path may contain `=`; then the entry is empty."""
     entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
     return entry, path
 
 
 def named_models(args: Namespace) -> dict[str, str]:
-    """Entry → path; a single model may have none. Raises `OptionError` where it is not clear which is which."""
+    """
+    Entry → path; the entry of a single model may be empty. Raises `OptionError` where entries are missing or repeated.
+    """
     found: dict[str, str] = {}
     for text in args.models:
         entry, path = entry_and_file(text)
@@ -148,7 +150,7 @@ def named_models(args: Namespace) -> dict[str, str]:
 
 
 def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Quantization]:
-    """Entry → how its model is quantized; raises `OptionError` where it is not clear which profile is whose."""
+    """Entry → the quantization of its model; raises `OptionError` where a profile has no clear owner."""
     found: dict[str, Quantization] = {}
     for text in args.load_profile or ():
         entry, path = entry_and_file(text)
@@ -165,7 +167,7 @@ def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Qua
 
 
 def execute(args: Namespace) -> int:
-    """Do what the options say; the exit code."""
+    """Execute the options; return the exit code."""
     models = named_models(args)
     for option in ("name", "entry"):
         if getattr(args, option) == "":
@@ -178,7 +180,7 @@ def execute(args: Namespace) -> int:
 
 
 def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[str]) -> None:
-    """Write the bundle, and the report that the options ask for: both, or nothing."""
+    """Write the bundle and the report that the options request: both, or nothing."""
     from glow_mlir.api.model_identity import files_of
     from glow_mlir.bundle.files import write_bundle
     from glow_mlir.support.files import replaced
@@ -200,7 +202,7 @@ def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[
 
 
 def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
-    """The bundle that the options ask for."""
+    """Compile the bundle that the options request."""
     from glow_mlir.api.bundles import bundle_of
     from glow_mlir.bundle.interface import ObjectForm
 
@@ -219,7 +221,9 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
 
 
 def has_constants(args: Namespace) -> bool:
-    """Whether the object has the constants; raises `OptionError` where the package has no room for files of them."""
+    """
+    Whether the object holds the constants; raises `OptionError` where the package does not allow files of constants.
+    """
     from glow_mlir.bundle.packages import PACKAGES
 
     needed = PACKAGES[args.package].has_constants
@@ -229,7 +233,7 @@ def has_constants(args: Namespace) -> bool:
 
 
 def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> CompileOptions:
-    """What the options say of how to compile."""
+    """The compile options in the arguments."""
     from glow_mlir.api.compile_options import CompileOptions
     from glow_mlir.api.model_identity import model_backend
     from glow_mlir.api.models import accepted_model

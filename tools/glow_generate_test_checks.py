@@ -1,4 +1,4 @@
-"""`glow-generate-test-checks`: write the CHECK lines of a FileCheck test from what its RUN lines print."""
+"""`glow-generate-test-checks`: write the CHECK lines of a FileCheck test from the output of its RUN lines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
         type=names,
         default=(),
         metavar="NAMES",
-        help="write checks with these prefixes only (default: the first of each RUN line that has not to fail)",
+        help="write checks with these prefixes only (default: the first of each RUN line that is not expected to fail)",
     )
     args = parser.parse_args(arguments)
     path = Path(args.test)
@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
 
 
 def check_runs(path: Path, text: str, prefixes: Sequence[str]) -> None:
-    """Raise `OptionError` for a file without RUN lines for FileCheck, or with none for one of the prefixes."""
+    """Raise `OptionError` for a file without FileCheck RUN lines, or without one for some of the prefixes."""
     runs = runs_of(text)
     if not runs:
         raise OptionError(
@@ -71,12 +71,12 @@ def check_runs(path: Path, text: str, prefixes: Sequence[str]) -> None:
 
 
 def output_of(found: RunLine, path: Path, folder: Path) -> str:
-    """What the command of a RUN line prints, run by bash; raises `OptionError` where it fails."""
+    """The output of the command of a RUN line, run by bash; raises `OptionError` where it fails."""
     values = {"%s": path.resolve(), "%S": path.resolve().parent, "%t": folder / f"{path.name}.tmp"}
     command = found.command
     for name, value in values.items():
         command = command.replace(name, shlex.quote(str(value)))
-    # `not` is LLVM's; the tools are those of the environment that this one runs in.
+    # `not` is LLVM's tool; other tools come from the environment of this process.
     script = f'set -o pipefail\nnot() {{ ! "$@"; }}\n{command}'
     search = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     done = subprocess.run(
@@ -90,7 +90,7 @@ def output_of(found: RunLine, path: Path, folder: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file as a whole or not at all."""
+    """Replace a file atomically."""
     from glow_mlir.ir.text import write_text
 
     write_text(text, path)

@@ -1,4 +1,4 @@
-"""`glow-import`: from an ONNX model to a textual module and its weight file."""
+"""`glow-import`: import an ONNX model as a textual module and a weight file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ cat model.onnx | glow-import - -o model.mlir
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("model", help="an .onnx file, or - for stdin")
     parser.add_argument(
@@ -48,7 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "stdout (default: the model's name with .mlir)",
     )
     add_model_arguments(parser)
-    add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
+    add_value_argument(parser, "the value of an input that determines shapes; it becomes a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
     parser.add_argument(
         "--to-onnx",
@@ -70,7 +70,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 
 def output_path(args: Namespace) -> Path | None:
-    """Where to write the module; `None` is stdout."""
+    """The path of the module; `None` is stdout."""
     if args.output_file == STDOUT:
         return None
     if args.to_onnx == STDOUT:
@@ -79,11 +79,13 @@ def output_path(args: Namespace) -> Path | None:
         return Path(args.output_file)
     if args.model == STDOUT:
         raise OptionError("a model from stdin has no name to write to", hint="say where with -o")
-    return Path(Path(args.model).name or "model").with_suffix(".mlir")  # A folder may have no name: reading it fails.
+    return Path(Path(args.model).name or "model").with_suffix(
+        ".mlir"
+    )  # A folder such as `/` has no name; reading it fails later.
 
 
 def imported(args: Namespace, progress: Progress) -> ModuleOp:
-    """The module at the stage that was asked for."""
+    """Import the model, and run the pipeline up to the requested stage."""
     import numpy as np
 
     from glow_mlir.driver.compiler import Compilation
@@ -102,7 +104,7 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
 
 
 def check_kind(model: str) -> None:
-    """Raise `ModelError` for a file that is a model of another kind, or none, before its name is that of the output."""
+    """Raise `ModelError` for a file that is not an ONNX model, before the output is named after it."""
     kind = kind_of_file(Path(model))
     if model.endswith(".mlir"):
         raise ModelError("is a module already", file=model, hint="glow-opt runs passes over it, glow-run runs it")
@@ -117,7 +119,7 @@ def run(arguments: list[str]) -> int:
     path = output_path(args)
     written = [args.to_onnx] if args.to_onnx is not None else []
     if path is not None and path.name and not is_onnx_alone(args):
-        weights = path.with_suffix(".weights")  # As `textual.weights_path`, which would load xDSL here.
+        weights = path.with_suffix(".weights")  # Same as `textual.weights_path`, without loading xDSL.
         written += [str(path), str(weights)]
     check_files([args.model], written)
     progress = Progress()
@@ -133,7 +135,7 @@ def run(arguments: list[str]) -> int:
 
 
 def is_onnx_alone(args: Namespace) -> bool:
-    """Whether nothing but an ONNX model is asked for."""
+    """Whether an ONNX model is the only output."""
     return args.to_onnx is not None and args.output_file is None
 
 
@@ -145,7 +147,7 @@ def export(module: ModuleOp, path: Path) -> None:
 
 
 def write(module: ModuleOp, path: Path | None, args: Namespace) -> None:
-    """Write the module, and to a file its weights as well."""
+    """Write the module, and its weights if it goes to a file."""
     from glow_mlir.ir.text import digests, module_text, write_text
 
     text = module_text(

@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
 
     server = new_server()
     if args.tcp is None:
-        # A copy: pygls closes what it writes to when the editor says `exit`.
+        # A copy: pygls closes the stream when the editor sends `exit`.
         with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stdout:
             server.start_io(stdout=stdout)
         return _exit_code(server)
@@ -53,12 +53,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_no_exit(record: logging.LogRecord) -> bool:
-    """Whether what asyncio logs is a fault: `exit` of an editor on a port ends the process out of a task."""
+    """Whether to keep a log record of asyncio: an editor's `exit` over TCP ends the process inside a task."""
     return record.exc_info is None or not isinstance(record.exc_info[1], SystemExit)
 
 
 def _exit_code(server: GlowLanguageServer) -> int:
-    """What the protocol asks for: success where the editor said `shutdown` before it went."""
+    """The exit code that the protocol requires: success if the editor sent `shutdown` before it left."""
     return EXIT_OK if server.is_shut_down else EXIT_ERROR
 
 

@@ -1,4 +1,4 @@
-"""`glow-opt`: xDSL's optimizer driver with our dialects and passes, the completed `llvm`, and MLIR's options."""
+"""`glow-opt`: xDSL's optimizer driver with our dialects and passes, our extended `llvm` dialect, and MLIR's options."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PROGRAM = "glow-opt"
 
 
 class GlowOpt(xDSLOptMain):
-    """xDSL's driver with our universe, whether its entry point is installed or not, and with our options."""
+    """xDSL's driver with our universe (whether or not its entry point is installed) and our options."""
 
     def register_all_dialects(self) -> None:
         known = {**Universe.get_multiverse().all_dialects, **GLOW_UNIVERSE.all_dialects, **COMPLETED}
@@ -81,15 +81,15 @@ class GlowOpt(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
         arg_parser.error = partial(refuse, arg_parser)
-        setattr(arg_parser, "parse_args", parsed_as_mlir(arg_parser))  # Which xDSL's driver and reproducers call.
+        setattr(arg_parser, "parse_args", parsed_as_mlir(arg_parser))  # Called by xDSL's driver and by reproducers.
         self.parser = arg_parser
 
     def setup_pipeline(self) -> None:
-        # The passes are parsed when they run: a reproducer brings its own.
+        # Passes are parsed when they run, because a reproducer may replace them.
         self.pipeline = PassPipeline(())
 
     def execute(self) -> int:
-        """Do what the arguments say; the exit code."""
+        """Run the arguments; return the exit code."""
         from glow_mlir.driver.pass_runner import PassRunner
 
         if self.args.list_passes:
@@ -107,7 +107,7 @@ class GlowOpt(xDSLOptMain):
         if self.args.run_reproducer:
             self._take_options(reproducer_options(text, self.get_input_name()))
         self.pipeline = parse_pipeline(self.args.passes)
-        chosen_pipeline(self.args)  # What is wrong with the options is told before the module is parsed.
+        chosen_pipeline(self.args)  # Report wrong options before parsing the module.
         timer = Timer(self.args.mlir_timing_display)
         self.log = wanted_log(self.args)
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
@@ -122,7 +122,7 @@ class GlowOpt(xDSLOptMain):
                 observer.finish()
 
     def get_input_name(self) -> str:
-        """The input as errors and locations name it."""
+        """The name of the input in errors and locations."""
         return STDIN if self.args.input_file in (None, "-") else self.args.input_file
 
     @property
@@ -139,7 +139,7 @@ class GlowOpt(xDSLOptMain):
         return None if self.args.output_file in (None, "-") else Path(self.args.output_file)
 
     def _read(self) -> str:
-        """The text of the input; the weights beside an input file are loaded as well."""
+        """Read the text of the input, and load the weights next to an input file."""
         if self.get_input_name() == STDIN:
             return read_stdin()
         path = Path(self.args.input_file)
@@ -148,7 +148,7 @@ class GlowOpt(xDSLOptMain):
         return text
 
     def _dump_pipeline(self, ladder: Pipeline | None) -> None:
-        """Print all passes that the options ask for as one pipeline."""
+        """Print all requested passes as one pipeline."""
         ahead = () if ladder is None else (ladder.until(self.args.stage) if self.args.stage else ladder).specs
         print(Pipeline("passes", (Stage("all", (*ahead, *pass_specs([self.args.passes]))),)), file=sys.stderr)
 
@@ -159,7 +159,7 @@ class GlowOpt(xDSLOptMain):
         self.parser.parse_args([*options, *given], self.args)
 
     def _observers(self, timer: Timer) -> list[PassObserver]:
-        """The observers that the options ask for."""
+        """The observers that the options request."""
         args = self.args
         check_dumps(args)
         printer = IrPrinter(
@@ -186,7 +186,7 @@ class GlowOpt(xDSLOptMain):
         return TERMINAL_LIMIT if self.args.elide is None and terminal else self.args.elide
 
     def _run_pieces(self, text: str, runner: PassRunner, timer: Timer) -> int:
-        """Process all pieces of the input, and write the output if none has failed; the exit code."""
+        """Process all pieces of the input, and write the output unless one failed; return the exit code."""
         code = EXIT_OK
         outputs: list[str] = []
         used: list[str] = []
@@ -206,7 +206,7 @@ class GlowOpt(xDSLOptMain):
                 self._announce(error, outputs)
                 continue
             code = max(code, self._judge(piece, error, reported) if expected else self._report(error))
-        if self.log is not None:  # In front of the output, which is not written if there is an error.
+        if self.log is not None:  # Before the output, whose writing may fail.
             write_log(self.log, self.args, sys.stderr)
         if self._output is None:
             print(f"{SEPARATOR}\n".join(outputs), end="")
@@ -222,7 +222,7 @@ class GlowOpt(xDSLOptMain):
         return code
 
     def _process(self, text: str, runner: PassRunner, timer: Timer) -> ModuleOp:
-        """Parse a module and run everything that was asked for on it."""
+        """Parse a module, and run everything requested on it."""
         timer.start()
         module = self._parse(text)
         timer.stop("Parser")
@@ -243,11 +243,11 @@ class GlowOpt(xDSLOptMain):
 
         parse = parse_unverified if self.args.disable_verify else parse_module
         module = parse(text, self.ctx, self.get_input_name(), implicit_module=not self.args.no_implicit_module)
-        check_functions(module)  # Also where nothing else is verified: no pass knows what to do with other ops.
+        check_functions(module)  # Also without verification: passes cannot handle other ops.
         return module
 
     def _text(self, module: ModuleOp) -> str:
-        """The module in the output format."""
+        """The module as text in the output format."""
         args = self.args
         if args.target == LLVM:
             return self._llvm_ir(module)
@@ -263,9 +263,9 @@ class GlowOpt(xDSLOptMain):
 
     def _emitted(self, module: ModuleOp) -> str:
         """
-        The module in a format of xDSL's, or of another package.
+        The module in a format of xDSL or of another package.
 
-        Raises `ParseFailure` where the module cannot be written in it, `ExtensionError` where what writes it fails.
+        Raises `ParseFailure` where the format cannot express the module, and `ExtensionError` where the writer fails.
         """
         try:
             return self.output_resulting_program(module)
@@ -278,35 +278,35 @@ class GlowOpt(xDSLOptMain):
             raise ExtensionError(what.removesuffix(": "), file=foreign_location(error)) from error
 
     def _llvm_ir(self, module: ModuleOp) -> str:
-        """The module as LLVM IR; raises `OptionError` for one that is not of the `llvm` dialect."""
+        """The module as LLVM IR; raises `OptionError` unless it consists of `llvm` ops."""
         from glow_mlir.codegen.llvm.emit import emit_module
 
         for op in module.body.block.ops:
             if not op.name.startswith("llvm."):
-                reason = f"'{op.name}' is not of the llvm dialect, of which LLVM IR is made"
+                reason = f"'{op.name}' is not of the llvm dialect, which LLVM IR is made from"
                 raise OptionError(reason, file=self.get_input_name(), hint=f"--stop-after={LLVM} -t {LLVM}")
         return emit_module(module)
 
     def _placed(self, error: GlowError) -> GlowError:
-        """The error, with the input for the file where it names none and is about the input."""
+        """Add the input as the file of an error about the input that names none."""
         if not isinstance(error, OptionError):
             error.file = error.file or self.get_input_name()
         return error
 
     def _judge(self, piece: str, error: GlowError | None, warnings: Sequence[GlowError]) -> int:
-        """Compare the outcome of one piece of the input with its comments; the exit code for it."""
+        """Compare the result of one piece of the input with its expected diagnostics; return the exit code."""
         found = [("warning", warning) for warning in warnings] + ([] if error is None else [*diagnostics(error)])
         wrong = mismatches(expected_diagnostics(piece), found, self.get_input_name())
         return max((report(PROGRAM, problem, debug=self.args.debug) for problem in wrong), default=EXIT_OK)
 
     def _is_announced(self, error: GlowError) -> bool:
-        """Whether the options say that there is such an error, which then belongs to the output."""
+        """Whether the options expect such an error, which is then part of the output."""
         is_syntax = isinstance(error.__cause__, ParseError)
         announced = self.args.parsing_diagnostics if is_syntax else self.args.verify_diagnostics
         return announced and not isinstance(error, CompilerBugError)
 
     def _announce(self, error: GlowError, outputs: list[str]) -> None:
-        """Put an error in the place of the output of its piece, or on stdout where the output is in a file."""
+        """Replace the output of a piece by its error, or print the error on stdout if the output goes to a file."""
         lines = [f"{error_line(PROGRAM, item, sys.stdout, severity)}\n" for severity, item in diagnostics(error)]
         words = words_of_xdsl(error)
         text = words if self.args.xdsl_diagnostics and words else "".join([words, *lines])
@@ -316,7 +316,7 @@ class GlowOpt(xDSLOptMain):
             print(text, end="")
 
     def _report(self, error: GlowError | None) -> int:
-        """Report the outcome of one piece of an input without such comments; the exit code for it."""
+        """Report the result of a piece without expected diagnostics; return the exit code."""
         if error is None:
             return EXIT_OK
         if self.args.xdsl_diagnostics and (words := words_of_xdsl(error)):
@@ -325,14 +325,14 @@ class GlowOpt(xDSLOptMain):
 
 
 def check_dumps(args: argparse.Namespace) -> None:
-    """Raise `OptionError` for a folder of dumps where nothing is dumped."""
+    """Raise `OptionError` for a dump folder without anything to dump."""
     if args.mlir_print_ir_tree_dir and not any(getattr(args, name) for name in (*DUMPS, "print_between_passes")):
         options = ", ".join(f"--{spelled(name)}" for name in DUMPS)
         raise OptionError("--mlir-print-ir-tree-dir says where dumps go, but not of what", hint=f"one of {options}")
 
 
 def known_passes(chosen: Sequence[str]) -> Sequence[str]:
-    """Those names; raises `OptionError` for one that is no pass."""
+    """Return the names; raises `OptionError` for an unknown pass."""
     for name in chosen:
         if name not in available_passes():
             raise OptionError(f"there is no pass '{name}'", hint="--list-passes prints all")
@@ -349,7 +349,7 @@ def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 
 
 def parsed_as_mlir(parser: argparse.ArgumentParser) -> Callable[..., argparse.Namespace]:
-    """The `parse_args` of a parser, for arguments as mlir-opt takes them."""
+    """Return the `parse_args` of a parser, for arguments as mlir-opt accepts them."""
     parse, known = parser.parse_args, options_of(parser)
 
     def parsed(args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> argparse.Namespace:
@@ -361,7 +361,7 @@ def parsed_as_mlir(parser: argparse.ArgumentParser) -> Callable[..., argparse.Na
 
 @contextmanager
 def deprecations_reported() -> Generator[None]:
-    """Tell the DeprecationWarnings of passes and targets, about which Python keeps silent, as warnings of ours."""
+    """Report the DeprecationWarnings of passes and targets, which Python hides, as warnings."""
 
     def tell(text: Warning | str, kind: type[Warning], file: str, *_: object) -> None:
         warn(GlowError(f"{kind.__name__}: {one_line(text)}"))
@@ -375,7 +375,7 @@ def deprecations_reported() -> Generator[None]:
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
-        load_plugins(arguments)  # First, since passes are options.
+        load_plugins(arguments)  # First, because passes are options.
         with deprecations_reported():
             return GlowOpt(args=arguments).execute()
     except ArgSpecParseError as error:

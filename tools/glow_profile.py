@@ -1,4 +1,4 @@
-"""`glow-profile`: run a model on a data set, and write which numbers its values have."""
+"""`glow-profile`: run a model on a data set, and write the histograms of its values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from glow_mlir.quantization.profile import Profile
 
 PROGRAM = "glow-profile"
-DESCRIPTION = "Run a model on a data set, and write which numbers its values have, as glow-run --load-profile takes it."
+DESCRIPTION = "Run a model on a data set, and write the histograms of its values, for glow-run --load-profile."
 EXAMPLES = """
 glow-profile model.onnx --dataset samples.npz
 glow-profile resnet50.onnx --dataset images --mean 0.485,0.456,0.406 --stddev 0.229,0.224,0.225 -o resnet50.json
@@ -30,14 +30,14 @@ glow-profile model.onnx --dataset more.npz --merge model.profile.json -o model.p
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("model", help="an .onnx file, or a .mlir file of the stage imported")
     parser.add_argument(
         "--dataset",
         required=True,
         metavar="FILE.npz|DIR",
-        help="arrays by the names of the inputs, whose first axis is one of samples; or a folder of such files, of "
+        help="arrays named after the inputs, whose first axis counts samples; or a folder of such files, of "
         ".npy files for a model with one input, or of images",
     )
     parser.add_argument(
@@ -47,7 +47,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="where to write the profile (default: the model's name with .profile.json)",
     )
     parser.add_argument(
-        "--merge", action="append", default=[], metavar="FILE", help="count what another profile of the model has, too"
+        "--merge", action="append", default=[], metavar="FILE", help="add the counts of another profile of the model"
     )
     parser.add_argument("--bins", type=count, metavar="N", help="bins of each histogram (default: 2048)")
     parser.add_argument(
@@ -68,7 +68,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 
 def output_path(args: Namespace) -> str:
-    """Where to write."""
+    """The path of the profile."""
     return args.output_file or str(Path(Path(args.model).name).with_suffix(".profile.json"))
 
 
@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> int:
 
 
 def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
-    """The number of runs, and the profile that they and those to merge give."""
+    """The number of runs, and the profile of these runs merged with the given profiles."""
     from glow_mlir.api.profiling import Profiler
     from glow_mlir.quantization.histogram import BINS
     from glow_mlir.quantization.profile import read_profile

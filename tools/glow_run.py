@@ -1,4 +1,4 @@
-"""`glow-run`: compile a model, run it, and say what came out, how long it took and whether it is right."""
+"""`glow-run`: compile a model, run it, and report outputs, times and correctness."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ DEFAULT_WARMUP = 200.0
 
 
 class Section(Protocol):
-    """A part of the report: something to print, and the same as JSON under a key."""
+    """A section of the report: printed text, and JSON data under a key."""
 
     @property
     def key(self) -> str:
-        """Its name in the JSON."""
+        """The key of the section in JSON."""
         ...
 
     def show(self) -> None:
-        """Print it on stdout."""
+        """Print the section on stdout."""
 
     def data(self) -> object:
-        """It as JSON has it."""
+        """The section as JSON data."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,27 +73,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @dataclass
 class ModelRun:
-    """One run of the tool: its options, what it shows while it works, and what it has to report."""
+    """One run of the tool: options, progress and report."""
 
     args: Namespace
     progress: Progress = field(default_factory=Progress)
     report: dict[str, object] = field(default_factory=dict[str, object])
     sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
-    """Free dimensions, as the inputs of the run have them."""
+    """Free dimension → its size in the inputs of the run."""
     pictures: Pictures | None = None
     placement: PlacementSummary | None = None
     seen: Seen | None = None
-    """What a comparison shows of the compilation."""
+    """The observations of the compilation for a comparison."""
     model: Any = None
-    """The model as a session takes it, once it is prepared."""
+    """The model in the form that a session accepts, once prepared."""
     other: ModelRun | None = None
     """The second run of a comparison."""
     is_other: bool = False
-    """Whether it is the second of a comparison, which writes no files."""
+    """Whether this is the second run of a comparison, which writes no files."""
     times: CompileTimes = field(init=False)
 
     def execute(self) -> int:
-        """Do what the options say; the exit code."""
+        """Execute the options; return the exit code."""
         try:
             return self._execute()
         finally:
@@ -137,24 +137,24 @@ class ModelRun:
         return EXIT_OK if is_right else EXIT_ERROR
 
     def _prepare(self) -> None:
-        """Take the model, and find what would fail after a long compilation, also of the second run."""
+        """Load the model, and find errors before a long compilation; also for the second run."""
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
 
         self.model = self._model() if self.model is None else self.model
         self.args.backend = self.args.backend or model_backend(accepted_model(self.model), self.args.devices or "")
         needed = [name for name in COMPILED if getattr(self.args, name)]
-        if self.args.backend == SEVERAL_BACKENDS:  # Whose queues are measured, not instructions.
+        if self.args.backend == SEVERAL_BACKENDS:  # Measured by queues, not instructions.
             needed = [name for name in needed if name not in ("profile", "trace")]
         if needed:
             check_machine_code(self.args.backend, needed[0])
-        if self.args.target is not None and not self.args.devices:  # Which have targets of their own.
+        if self.args.target is not None and not self.args.devices:  # Devices have their own targets.
             check_runnable(self.args.backend, self.args.target)
         if self.args.compare is not None:
             from glow_mlir.tools.reports.compilation_comparison import other_arguments
 
             other = other_arguments(self.args.arguments, self.args.compare)
-            # Standard input can be read once only.
+            # Standard input can be read only once.
             known = self.model if other.model == self.args.model else None
             self.other = ModelRun(other, self.progress, model=known, is_other=True)
             self.other._prepare()
@@ -164,14 +164,14 @@ class ModelRun:
             check_reference(self.args.check, "stdin.mlir" if self.args.model == STDIN else self.args.model)
 
     def _add(self, section: Section, is_shown: bool = True) -> None:
-        """Keep a part of the report, and print it."""
+        """Add a section to the report, and print it."""
         self.progress.clear()
         self.report[section.key] = section.data()
         if is_shown and not is_silent(self.args):
             section.show()
 
     def _model(self) -> Any:
-        """The model as a session takes it; from stdin a module."""
+        """The model in the form that a session accepts; a module for stdin."""
         if self.args.model != STDIN:
             return self.args.model
         from glow_mlir.ir.context import new_context
@@ -183,7 +183,7 @@ class ModelRun:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """The options of a session."""
+        """The session options."""
         args = self.args
         return {
             "backend": args.backend,
@@ -197,7 +197,7 @@ class ModelRun:
 
     @property
     def _compile_options(self) -> dict[str, Any]:
-        """The options of the session that runs the model, which may have to keep its values."""
+        """The session options for the run; the compilation may have to keep values."""
         if self.args.dump_values is None:
             return self._options
         from glow_mlir.tools.reports.value_dump import value_pipeline
@@ -206,7 +206,7 @@ class ModelRun:
         return {**kept, "pipeline": value_pipeline(self.args)}
 
     def _without_values(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of the model itself; what `--dump-values` kept besides goes into its folder."""
+        """The outputs of the model itself; writes the values kept for `--dump-values` into their folder."""
         if self.args.dump_values is None:
             return outputs
         from glow_mlir.tools.reports.value_dump import split_values, write_values
@@ -216,7 +216,7 @@ class ModelRun:
         return own
 
     def _compiled(self, given: Inputs) -> ModelSession:
-        """The model, compiled under the eyes of those whom the options name."""
+        """The compiled model, with the observers that the options request."""
         from glow_mlir.driver.compile_times import CompileTimes
 
         args = self.args
@@ -229,14 +229,14 @@ class ModelRun:
             self.seen = Seen()
         observers = [item for item in (dump, pictures, self.seen, self.placement) if item is not None]
         self.times = CompileTimes([self._tell, *observers])
-        # One log serves all who read it: to follow a pass costs as much as many a pass.
+        # All readers share one log, because tracking a pass costs about as much as many passes.
         readers = [reader for reader in (pictures, self.seen) if reader is not None]
         logs = [kept for kept in (log, *(reader.log for reader in readers)) if kept is not None][:1]
         for reader in readers:
             (reader.log,) = logs
-        # The counts come first: what the log takes is no time of a pass.
+        # Counts come first, so that time spent on the log is not counted as pass time.
         readings = [*([pictures.counts] if pictures is not None else []), *logs]
-        # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
+        # Observers need a real compilation: the cache would skip it, along with its warnings.
         is_seen = bool(observers or logs) or args.stats is not None or args.dump_values is not None
         cache = args.cache and not is_seen
         self.progress.say("compiling")
@@ -259,7 +259,7 @@ class ModelRun:
         return session
 
     def _opened(self, cache: bool, pass_observers: Sequence[PassObserver]) -> ModelSession:
-        """A session with the model, which compiles nothing yet where sizes are free."""
+        """A session with the model, which is not compiled yet if it has free sizes."""
         from glow_mlir.api.model_session import ModelSession
 
         return ModelSession.of(
@@ -272,20 +272,24 @@ class ModelRun:
         )
 
     def _inputs_of(self, session: ModelSession, given: Inputs) -> dict[str, np.ndarray]:
-        """The inputs of a run; those that nothing gives are as large as bounds of free dimensions let them be."""
+        """The inputs of a run; missing inputs are drawn at the largest bound of their free dimensions."""
         from glow_mlir.tools.inputs.run_inputs import largest
 
         return given.complete(largest(session.first.inputs, dict(self.args.bind)), session.shape_inputs)
 
     def _missing_sizes(self, session: ModelSession, given: Inputs) -> dict[str, Dimension]:
-        """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
+        """
+        Free dimension → its size in the inputs: compile for these sizes now, so that the compilation can be observed.
+        """
         from glow_mlir.tools.inputs.run_inputs import largest
 
         arguments = largest(session.first.inputs, dict(self.args.bind))
         if all(argument.is_static for argument in arguments):
             return {}
         inputs = self._inputs_of(session, given)
-        fitting = (item for item in arguments if item.accepts(inputs[item.name].shape))  # The call tells of others.
+        fitting = (
+            item for item in arguments if item.accepts(inputs[item.name].shape)
+        )  # The call reports other shapes.
         return {label: size for item in fitting for label, size in item.sizes(inputs[item.name].shape)}
 
     def _side(self, session: ModelSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
@@ -296,13 +300,13 @@ class ModelRun:
         return Side(session, self.seen, inputs, outputs)
 
     def side(self, given: Inputs) -> Side:
-        """Compile the model and run it, as the second of a comparison."""
+        """Compile and run the model as the second side of a comparison."""
         session = self._compiled(given)
         inputs = self._inputs_of(session, given)
         return self._side(session, inputs, session.run(inputs))
 
     def _compare(self, run: ModelRun, given: Inputs, one: Side) -> None:
-        """Compile and run the other one, and report both side by side."""
+        """Compile and run the second model, and report both side by side."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page
         from glow_mlir.tools.reports.compilation_comparison import CompilationComparison, measured_in_turns
@@ -318,7 +322,7 @@ class ModelRun:
             write_text(Page(title, shown, found.rows).html(), Path(self.args.dump_html))
 
     def _placement(self) -> PlacementSummary | None:
-        """The observer of what devices get, where there are several."""
+        """The observer of the placement on devices, if there are several."""
         if self.args.backend != SEVERAL_BACKENDS:
             return None
         from glow_mlir.tools.reports.placement_summary import PlacementSummary
@@ -326,8 +330,8 @@ class ModelRun:
         return PlacementSummary()
 
     def _pictures(self) -> Pictures | None:
-        """The observer that draws, if a picture is wanted."""
-        page = self.args.dump_html if self.placement is None else None  # The page about devices is another one.
+        """The observer that draws pictures, if one is requested."""
+        page = self.args.dump_html if self.placement is None else None  # Several devices have a page of their own.
         if self.args.dump_dot is None and page is None:
             return None
         from glow_mlir.tools.reports.picture_output import Pictures
@@ -336,17 +340,17 @@ class ModelRun:
 
     @property
     def _pipeline(self) -> Pipeline:
-        """The pipeline that the model goes through."""
+        """The pipeline that compiles the model."""
         from glow_mlir.backends.interface import get_backend
 
         return self._compile_options.get("pipeline") or get_backend(self.args.backend).pipeline(self.args.target)
 
     def _tell(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
-        """Show the stage that a compilation has reached."""
+        """Show the stage that the compilation has reached."""
         self.progress.say(f"compiling: {stage.name}")
 
     def _phase_dump(self) -> PhaseDump | None:
-        """The observer that writes all stages, if that is wanted."""
+        """The observer that writes all stages, if requested."""
         if self.args.dump_phases is None:
             return None
         from glow_mlir.tools.reports.phase_dump import PhaseDump
@@ -354,7 +358,7 @@ class ModelRun:
         return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
 
     def _add_quantization(self, inputs: dict[str, np.ndarray]) -> None:
-        """Report what values are computed in, and how far they are from those in f32."""
+        """Report the precision of each value, and its distance from f32."""
         from glow_mlir.tools.reports.quantization_report import quantization_report
 
         self.progress.say("comparing with f32")
@@ -364,7 +368,7 @@ class ModelRun:
             report.write(Path(self.args.quantization_report))
 
     def _measure(self, session: ModelSession, inputs: dict[str, np.ndarray]) -> None:
-        """Run as often as the options say; report latency and profile."""
+        """Run as often as the options request; report latency and profile."""
         from glow_mlir.tools.reports.latency import measure
 
         args = self.args
@@ -378,7 +382,7 @@ class ModelRun:
             self._profile(session, inputs, budget)
 
     def _trace_queues(self, session: ModelSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
-        """Measure, and report what the queues of devices did when."""
+        """Measure, and report the timeline of the device queues."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.queue_trace import QueueTrace, tracing
         from glow_mlir.runtime.trace import chrome_trace
@@ -397,7 +401,7 @@ class ModelRun:
             write_text(text, Path(self.args.trace))
 
     def _draw_devices(self, trace: QueueTrace | None) -> None:
-        """Write the page about devices, if it is wanted; where queues are measured, when that is done."""
+        """Write the page about devices, if requested; if queues are measured, after the measurement."""
         args, placement = self.args, self.placement
         if placement is None or args.dump_html is None or (trace is None) == bool(args.profile or args.trace):
             return
@@ -409,7 +413,7 @@ class ModelRun:
 
     @property
     def _budget(self) -> Budget:
-        """How often to run, as the options say."""
+        """The number and duration of runs in the options."""
         from glow_mlir.tools.reports.latency import Budget
 
         args = self.args
@@ -417,7 +421,7 @@ class ModelRun:
         return Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
 
     def _profile(self, session: ModelSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
-        """Measure, and report where the time went."""
+        """Measure, and report the time of each instruction."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.trace import chrome_trace
         from glow_mlir.tools.reports.layer_profile import profiled_runs
@@ -437,7 +441,7 @@ class ModelRun:
     def _check_layers(
         self, inputs: dict[str, np.ndarray], values: Mapping[str, np.ndarray], outputs: dict[str, np.ndarray]
     ) -> bool:
-        """Compare all layers with the reference; whether they agree."""
+        """Compare all layers with the reference; return whether they agree."""
         from glow_mlir.tools.reports.layer_check import Comparison, Tolerance
 
         args = self.args
@@ -449,7 +453,7 @@ class ModelRun:
 
 
 def check_machine_code(backend: str, option: str) -> None:
-    """Raise `OptionError` for an option that needs machine code where a backend makes none."""
+    """Raise `OptionError` for an option that needs machine code if the backend generates none."""
     from glow_mlir.backends.interface import get_backend
 
     if not get_backend(backend).MACHINE_CODE:
@@ -457,7 +461,7 @@ def check_machine_code(backend: str, option: str) -> None:
 
 
 def check_runnable(backend: str, target: str) -> None:
-    """Raise `OptionError` where this machine cannot run code for what a backend calls a target."""
+    """Raise `OptionError` where this machine cannot run code for a target of the backend."""
     from glow_mlir.backends.interface import get_backend
 
     chosen = get_backend(backend)
@@ -467,7 +471,7 @@ def check_runnable(backend: str, target: str) -> None:
 
 
 def statistics(session: ModelSession) -> dict[str, object]:
-    """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model; efficiency is bound by size."""
+    """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model, plus the bounds on efficiency."""
     from glow_mlir.runtime.code_sizes import code_sizes
 
     entry = session.machine_entry.entry

@@ -39,14 +39,14 @@ glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certif
 """
 
 TOKEN = "GLOW_SERVE_TOKEN"
-"""The environment variable that has the token, where no file does."""
+"""The environment variable that holds the token if no file is given."""
 
 message_bytes = byte_count_to(2 << 30)
 port = ranged(int, 0, 65535, "a port from 0, which is a free one, to 65535")
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "models",
@@ -56,45 +56,59 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     where = parser.add_argument_group("where it is")
     where.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
-    where.add_argument("--port", type=port, default=8000, metavar="N", help="of HTTP, 0 for a free one (default: 8000)")
-    where.add_argument("--grpc-port", type=port, default=8001, metavar="N", help="of gRPC (default: 8001)")
-    where.add_argument("--no-grpc", action="store_true", help="serve HTTP alone")
+    where.add_argument(
+        "--port", type=port, default=8000, metavar="N", help="HTTP port, 0 for a free one (default: 8000)"
+    )
+    where.add_argument("--grpc-port", type=port, default=8001, metavar="N", help="gRPC port (default: 8001)")
+    where.add_argument("--no-grpc", action="store_true", help="serve HTTP only")
     how = parser.add_argument_group("how models are served")
     add_options(how, HostingOptions)
     add_options(how, Policy, only=("threads",))
     add_options(how, PlacementOptions, only=("devices", "partition"))
     add_model_arguments(how)
-    how.add_argument("--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond that")
+    how.add_argument(
+        "--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond this size"
+    )
     limits = parser.add_argument_group("what is refused")
     limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256M)")
     limits.add_argument(
-        "--max-message", type=message_bytes, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32M)"
+        "--max-message",
+        type=message_bytes,
+        default=32 << 20,
+        metavar="BYTES",
+        help="largest gRPC message (default: 32M)",
     )
     limits.add_argument(
-        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="of all requests (default: 2G)"
+        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="memory of all requests (default: 2G)"
     )
-    limits.add_argument("--max-requests", type=count, default=1024, metavar="N", help="at once (default: 1024)")
     limits.add_argument(
-        "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="that a request may take (default: 60)"
+        "--max-requests", type=count, default=1024, metavar="N", help="requests at once (default: 1024)"
+    )
+    limits.add_argument(
+        "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="longest time of a request (default: 60)"
     )
     access = parser.add_argument_group("who may ask")
-    access.add_argument("--token-file", type=Path, metavar="FILE", help=f"what requests say as Bearer (or ${TOKEN})")
+    access.add_argument("--token-file", type=Path, metavar="FILE", help=f"the Bearer token of requests (or ${TOKEN})")
     access.add_argument(
-        "--model-control", action="store_true", help="clients load and unload models; elsewhere with a token alone"
+        "--model-control", action="store_true", help="let clients load and unload models; remote clients need a token"
     )
     access.add_argument(
         "--shared-memory", action="store_true", help="clients share memory of this machine, and at its address alone"
     )
     access.add_argument("--tls-certificate", type=Path, metavar="FILE", help="PEM, with those it is signed by")
-    access.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key as PEM")
+    access.add_argument("--tls-key", type=Path, metavar="FILE", help="private key as PEM")
     parser.add_argument(
-        "--grace", type=natural, default=30, metavar="SECONDS", help="for requests at the end (default: 30)"
+        "--grace",
+        type=natural,
+        default=30,
+        metavar="SECONDS",
+        help="time for running requests at shutdown (default: 30)",
     )
     return parser.parse_args(arguments)
 
 
 def token_of(args: Namespace) -> str:
-    """What requests have to say; raises `OptionError` for a file without it."""
+    """The token that requests must present; raises `OptionError` for a file without one."""
     if args.token_file is None:
         return os.environ.get(TOKEN, "")
     try:
@@ -107,7 +121,7 @@ def token_of(args: Namespace) -> str:
 
 
 def named_model(text: str) -> Named:
-    """A path, or one with the name of its model in front."""
+    """Parse a path, or NAME=PATH."""
     from glow_mlir.serving.repository import Named
 
     name, is_named, path = text.partition("=")
@@ -115,7 +129,7 @@ def named_model(text: str) -> Named:
 
 
 def hosting_keywords(args: Namespace) -> dict[str, Any]:
-    """What holds for all models."""
+    """The hosting options shared by all models."""
     return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
 
 
@@ -160,7 +174,7 @@ def run(arguments: list[str]) -> int:
 
 
 def load_all(repository: ModelRepository) -> None:
-    """Load all models; raises where none is ready."""
+    """Load all models; raises an error if none is ready."""
     from glow_mlir.serving.models import READY
 
     errors = repository.load_all()
@@ -169,7 +183,7 @@ def load_all(repository: ModelRepository) -> None:
 
 
 def serving_notice(args: Namespace, repository: ModelRepository, server: Server) -> None:
-    """Say where the server is, and how each model stands; it serves also where that cannot be written."""
+    """Print the addresses of the server and the state of each model; failure to print does not stop the server."""
     try:
         for protocol, number in server.ports.items():
             print(f"{protocol}: port {number}", flush=True)
@@ -184,7 +198,7 @@ def serving_notice(args: Namespace, repository: ModelRepository, server: Server)
 
 
 def start_lines(args: Namespace, repository: ModelRepository, ports: Mapping[str, int]) -> list[str]:
-    """A line for each address, and one for each model: that it is ready, or why it is not."""
+    """A line for each address, and one for each model: ready, or the reason why not."""
     from glow_mlir.serving.models import READY
 
     host = f"[{args.host}]" if ":" in args.host else args.host

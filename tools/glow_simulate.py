@@ -1,4 +1,4 @@
-"""`glow-simulate`: predict throughput and latency of a served model on devices that are not there."""
+"""`glow-simulate`: predict throughput and latency of a served model on hypothetical devices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NUMBERS = (
 
 
 def device_counts(text: str) -> tuple[int, ...]:
-    """Numbers of devices between commas, each once."""
+    """Parse distinct numbers of devices separated by commas."""
     one = ranged(int, 1, MAX_DEVICES, f"numbers of devices from 1 to {MAX_DEVICES:,} between commas")
     found = tuple(map(one, text.split(",")))
     if len(set(found)) < len(found):
@@ -66,7 +66,7 @@ def device_counts(text: str) -> tuple[int, ...]:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("file", help="a description as JSON, as docs/simulation.md explains it")
     parser.add_argument(
@@ -75,12 +75,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="N,…",
         help="devices, for as many replicas as these are enough for, a row each (default: those of one replica)",
     )
-    parser.add_argument("--requests", type=count, metavar="N", help="instead of what the file says")
-    parser.add_argument("--seed", type=natural, metavar="N", help="of random numbers, instead of what the file says")
+    parser.add_argument("--requests", type=count, metavar="N", help="instead of the file's number")
+    parser.add_argument("--seed", type=natural, metavar="N", help="seed of random numbers, instead of the file's")
     files = parser.add_argument_group("files (- is stdout, which then has nothing else)")
-    files.add_argument("--json", metavar="FILE", help="write all that was found")
+    files.add_argument("--json", metavar="FILE", help="write all results")
     files.add_argument("--plot", metavar="FILE", help="draw throughput and the 99th percentile of latency as SVG")
-    files.add_argument("--trace", metavar="FILE", help="write what devices did when, for Perfetto; for one row")
+    files.add_argument("--trace", metavar="FILE", help="write the timeline of the devices, for Perfetto; for one row")
     args = parser.parse_args(arguments)
     check_written(args, [args.file], STDOUT_OPTIONS, FILE_OPTIONS)
     if args.trace is not None and len(args.devices or ()) > 1:
@@ -90,7 +90,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 @dataclass(frozen=True)
 class Row:
-    """What was found for a number of devices, some of which may be too few for another replica."""
+    """The result for one number of devices; `None` where they are too few for another replica."""
 
     devices: int
     replicas: int
@@ -108,7 +108,7 @@ class Row:
         ]
 
     def data(self) -> dict[str, object]:
-        """The same and more as JSON has it, times in seconds."""
+        """The row as JSON data with more fields, times in seconds."""
         from glow_mlir.simulation.result import Result
 
         found = {name: getattr(self.result, name) for name in Result.__annotations__ if name != "spans"}
@@ -119,7 +119,7 @@ class Row:
 
 
 def mean(result: Result) -> float:
-    """The mean of the utilisation of all devices."""
+    """The mean utilisation over all devices."""
     return sum(result.utilisation.values()) / len(result.utilisation)
 
 
@@ -145,7 +145,7 @@ def run(arguments: list[str]) -> int:
 
 
 def row_of(args: Namespace, description: Description, devices: int) -> Row:
-    """What a number of devices does; raises `OptionError` where they are too few."""
+    """Simulate one number of devices; raises `OptionError` where they are too few."""
     from glow_mlir.simulation.engine import simulate
 
     try:
@@ -159,7 +159,7 @@ def row_of(args: Namespace, description: Description, devices: int) -> Row:
 
 
 def write_pictures(args: Namespace, rows: Sequence[Row]) -> None:
-    """Write the picture and the trace, if they are asked for."""
+    """Write the picture and the trace, if requested."""
     from glow_mlir.ir.text import write_text
     from glow_mlir.runtime.queue_trace import QueueTrace
     from glow_mlir.runtime.trace import chrome_trace

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from glow_mlir.training.loop import EpochDone, StepDone
 
 PAGE_PAUSE = 2.0
-"""Seconds between two pages, where epochs are short."""
+"""The least seconds between two writes of the page, for short epochs."""
 
 
 class Interruption:
-    """Whether somebody asked to end, by SIGINT or SIGTERM; the second time is not waited for."""
+    """Whether SIGINT or SIGTERM asked to stop; a second signal stops at once."""
 
     def __init__(self) -> None:
         self.is_wanted = False
@@ -54,7 +54,7 @@ class Interruption:
 
     @contextmanager
     def noted(self) -> Generator[Interruption]:
-        """Take note of the signals inside the `with` statement."""
+        """Handle the signals inside the `with` statement."""
         before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self
@@ -65,7 +65,7 @@ class Interruption:
 
 @dataclass
 class Run:
-    """A run of training: what is trained, on what, and where it is told and kept."""
+    """A training run: session, data, progress and files."""
 
     args: Namespace
     session: TrainingSession
@@ -75,10 +75,10 @@ class Run:
     progress: Progress
     interruption: Interruption
     drawn: float = 0.0
-    """When the page was written."""
+    """When the page was last written."""
 
     def train(self) -> bool:
-        """Train; whether it came to its end."""
+        """Train; return whether training ran to completion."""
         from glow_mlir.tools.reports.training_report import StepLine
         from glow_mlir.training.loop import EpochDone, fit
 
@@ -92,14 +92,14 @@ class Run:
                 line.show(self._record_of(event, 1))
             if self._is_kept(event):
                 self._keep()
-            # Behind the last step of an epoch stands the epoch itself.
+            # The event of an epoch follows that of its last step.
             if self.interruption.is_wanted and (isinstance(event, EpochDone) or not event.is_last):
                 self._keep()
                 return event.step == self.args.epochs * per_epoch
         return True
 
     def _record_of(self, event: StepDone | EpochDone, batches: int) -> Record:
-        """The record of a step or an epoch, which is written."""
+        """The record of a step or an epoch; it is written to the metrics."""
         from glow_mlir.tools.reports.training_metrics import record_of
 
         record = record_of(event, batches * self.batches.size)
@@ -107,7 +107,7 @@ class Run:
         return record
 
     def _end_epoch(self, event: EpochDone, begin: int) -> None:
-        """Tell of an epoch, of which the steps up to `begin` were those of another run."""
+        """Report an epoch; steps up to `begin` belong to an earlier run."""
         from glow_mlir.tools.reports.training_report import epoch_line
 
         record = self._record_of(event, min(self.batches.per_epoch, event.step - begin))
@@ -118,7 +118,7 @@ class Run:
             self.draw()
 
     def _is_kept(self, event: StepDone | EpochDone) -> bool:
-        """Whether there is to be a checkpoint behind a step or an epoch."""
+        """Whether to write a checkpoint after a step or an epoch."""
         from glow_mlir.training.loop import EpochDone
 
         if isinstance(event, EpochDone):
@@ -131,7 +131,7 @@ class Run:
             self.session.save(self.args.checkpoint, decided(self.args, self.batches))
 
     def draw(self) -> None:
-        """Write the page, if it is asked for."""
+        """Write the page, if requested."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.tools.reports.training_report import TrainingPage
 
@@ -141,11 +141,11 @@ class Run:
             self.drawn = monotonic()
 
     def how_to_go_on(self) -> str:
-        """What to do behind an interruption, in a line."""
-        done = f"{PROGRAM}: stopped behind step {self.session.steps} of {self.args.epochs * self.batches.per_epoch}"
+        """A line that tells how to continue after an interruption."""
+        done = f"{PROGRAM}: stopped after step {self.session.steps} of {self.args.epochs * self.batches.per_epoch}"
         if self.args.checkpoint is None:
-            return f"{done}; nothing of it is kept (hint: --checkpoint FILE keeps it)"
-        return f"{done}, which {self.args.checkpoint} has (hint: the same command with --resume goes on)"
+            return f"{done}; nothing is saved (hint: --checkpoint FILE saves it)"
+        return f"{done}, saved in {self.args.checkpoint} (hint: the same command with --resume continues)"
 
 
 def described(args: Namespace, batches: Batches) -> str:
@@ -166,7 +166,7 @@ def run(arguments: list[str]) -> int:
 
 
 def trained(args: Namespace, progress: Progress) -> int:
-    """Train and write what the options ask for; the exit code."""
+    """Train, and write the files that the options request; return the exit code."""
     from glow_mlir.tools.reports.training_metrics import metrics_in
 
     progress.say("compiling")
@@ -192,7 +192,7 @@ def trained(args: Namespace, progress: Progress) -> int:
 
 
 def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]:
-    """What is trained, on what, and on what it is evaluated; raises `GlowError` where these do not fit together."""
+    """The session, the batches and the evaluation samples; raises `GlowError` where these do not fit together."""
     from glow_mlir.api.training_session import TrainingSession
     from glow_mlir.tools.inputs.run_inputs import normalization_of
     from glow_mlir.tools.inputs.training_data import ArrayFiles, ImageFolder, read_samples
@@ -233,9 +233,10 @@ def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]
 
 def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
     """
-    The samples of a batch, and the sizes of free dimensions, which are those of a part of it.
+    The number of samples in a batch, and the sizes of free dimensions, which are those of one part of a batch.
 
-    Raises `OptionError` for a batch without equal parts, and for parts that the model does not take.
+    Raises `OptionError` for a batch that cannot be split into equal parts, and for parts that the model does not
+    accept.
     """
     from glow_mlir.training.training_module import batch_dimensions
 
@@ -244,7 +245,7 @@ def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
     parts = args.accumulate * args.processes
     size: int = args.batch_size or (fixed or max(DEFAULT_BATCH // parts, 1)) * parts
     if size % parts:
-        reason = f"a batch of {size} samples has no {parts} equal parts, by --accumulate and --processes"
+        reason = f"a batch of {size} samples cannot be split into {parts} equal parts (--accumulate × --processes)"
         raise OptionError(reason, hint=f"--batch-size {-(-size // parts) * parts}")
     part = size // parts
     if fixed not in (None, part):
@@ -255,7 +256,7 @@ def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
 
 
 def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Samples:
-    """The samples in files, whose targets are those of the loss; raises `InputError` where they do not fit."""
+    """The samples in files, with targets that fit the loss; raises `InputError` where they do not fit."""
     from glow_mlir.tools.inputs.training_data import ImageSamples
     from glow_mlir.training.batches import TARGETS
     from glow_mlir.training.loop import check_targets
@@ -272,7 +273,7 @@ def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Sample
 
 
 def decided(args: Namespace, batches: Batches) -> dict[str, str]:
-    """What each step depends on, which a run that goes on has to have the same."""
+    """The settings that every step depends on; a resumed run must have the same."""
     return {
         "loss": args.loss,
         "optimizer": args.optimizer,
@@ -284,19 +285,19 @@ def decided(args: Namespace, batches: Batches) -> dict[str, str]:
 
 
 def resume(args: Namespace, session: TrainingSession, batches: Batches) -> None:
-    """Go on from the checkpoint, if the options say so; raises `InputError` for one of something else."""
+    """Continue from the checkpoint, if requested; raises `InputError` for a checkpoint of another run."""
     from glow_mlir.training.checkpoint import read_notes
 
     if not args.resume:
         return
     if not Path(args.checkpoint).exists():
-        warn(InputError("is not there yet: training begins anew", file=args.checkpoint))
+        warn(InputError("does not exist yet: training starts from the beginning", file=args.checkpoint))
         return
     session.load(args.checkpoint)
     notes = read_notes(Path(args.checkpoint))
     for name, value in decided(args, batches).items():
         if notes.get(name, value) != value:
-            reason, hint = f"was written with the {name} {notes[name]}, and not {value}", "take the same to go on"
+            reason, hint = f"was written with the {name} {notes[name]}, not {value}", "use the same setting to continue"
             raise InputError(reason, file=args.checkpoint, hint=hint)
     if args.learning_rate is not None:
         session.learning_rate = args.learning_rate

@@ -1,5 +1,5 @@
 """
-`glow-tune`: search which nodes are quantized or computed in narrower floats, for speed at a given loss on a data set.
+`glow-tune`: search which nodes to quantize or to compute in narrower floats, for speed within a given loss.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ glow-run model.onnx --load-configuration model.precision.json --iterations 100
 """
 
 NARROW = ("int8", "bf16", "f16")
-"""What nodes may compute in besides f32, the narrowest first; of the floats one."""
+"""Precisions of nodes besides f32, the narrowest first; at most one of the floats is used."""
 
 DEFAULT_TRIALS = 200
 
@@ -50,7 +50,7 @@ FILE_OPTIONS = ("output_file", "html")
 
 
 def precisions(text: str) -> tuple[str, ...]:
-    """Some of `NARROW`, between commas, with no more than one kind of floats."""
+    """Parse some of `NARROW`, separated by commas, with at most one float type."""
     found = names(text)
     if not found or not set(found) <= set(NARROW) or {"bf16", "f16"} <= set(found):
         raise ArgumentTypeError(f"expected int8, bf16 or f16, or int8 and one of these, got '{text}'")
@@ -58,7 +58,7 @@ def precisions(text: str) -> tuple[str, ...]:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("model", help="an .onnx file, or a .mlir file of the stage imported")
     parser.add_argument("--load-profile", required=True, metavar="FILE", help="what glow-profile wrote for the model")
@@ -66,7 +66,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--dataset",
         required=True,
         metavar="FILE.npz|DIR",
-        help="what is lost is found out on this, as glow-profile takes it; best not what the profile was made of",
+        help="the data set that the loss is measured on, in glow-profile's format; best not the one profiled",
     )
     parser.add_argument(
         "--labels",
@@ -75,7 +75,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "instead of the noise in outputs as a share of their amplitude, or of the elements that differ in integers",
     )
     parser.add_argument(
-        "--max-loss", type=amount, default=0.5, metavar="PERCENT", help="what may be lost (default: %(default)s)"
+        "--max-loss", type=amount, default=0.5, metavar="PERCENT", help="largest loss (default: %(default)s)"
     )
     parser.add_argument(
         "--precisions",
@@ -90,7 +90,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         type=count,
         default=DEFAULT_TRIALS,
         metavar="N",
-        help="how many to make at most (default: %(default)s)",
+        help="largest number of trials (default: %(default)s)",
     )
     add_model_arguments(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
@@ -154,7 +154,7 @@ def trials_of(args: Namespace, progress: Progress) -> Trials:
 
 
 def read_labels(path: Path) -> np.ndarray:
-    """The classes in a `.npy` file; raises `InputError` where there are none."""
+    """The class labels in a `.npy` file; raises `InputError` if it has none."""
     from glow_mlir.errors import InputError
     from glow_mlir.tools.inputs.run_inputs import read_npy
 
@@ -167,7 +167,7 @@ def read_labels(path: Path) -> np.ndarray:
 
 def search_of(args: Namespace, trials: Trials, progress: Progress) -> PrecisionSearch:
     """
-    The search that the options ask for, which tells of each trial; raises `ModelError` where nothing is to be chosen.
+    The search that the options request, which reports each trial; raises `ModelError` where there is nothing to choose.
     """
     from glow_mlir.errors import ModelError
     from glow_mlir.quantization.search import FULL, Choice, Loss, PrecisionSearch
@@ -178,7 +178,7 @@ def search_of(args: Namespace, trials: Trials, progress: Progress) -> PrecisionS
         return trials.evaluate(choice)
 
     if not trials.units:
-        raise ModelError("there is nothing to choose: no product in it can become narrower", file=args.model)
+        raise ModelError("there is nothing to choose: no product can become narrower", file=args.model)
     search = PrecisionSearch(
         trials.units, (*args.precisions, FULL), evaluate, trials.measure, args.max_loss / 100, args.trials
     )

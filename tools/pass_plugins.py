@@ -1,4 +1,4 @@
-"""Passes from files of Python that no package has, for the time in which they are written: `--load-pass-plugin`."""
+"""`--load-pass-plugin`: load passes from Python files outside any package, during development."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ OPTION = "--load-pass-plugin"
 
 def load_plugins(arguments: Sequence[str]) -> None:
     """
-    Register the passes in all files that the arguments name behind the option.
+    Register the passes in all files given to the option.
 
-    Raises `OptionError` for a file without passes or with one whose name is taken, `ExtensionError` for one that fails.
+    Raises `OptionError` for a file without passes or with a pass name already in use, and `ExtensionError` for a file
+    that fails.
     """
     pipelines.PLUGINS.clear()
     for number, argument in enumerate(arguments):
@@ -49,12 +50,12 @@ def _passes_in(path: Path) -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 def _loaded(path: Path) -> ModuleType:
-    """The module that a file of Python is."""
-    # A name that no import finds: a file json.py must not stand in for the module json.
+    """Import a Python file as a module."""
+    # Use a name that no import finds: a file json.py must not replace the module json.
     spec = spec_from_file_location(f"{OPTION}={path.resolve()}", path)
     if path.suffix != ".py" or spec is None or spec.loader is None:
         raise OptionError("is no file of Python", file=str(path), hint="passes are written in Python, as FILE.py")
-    module = sys.modules[spec.name] = module_from_spec(spec)  # Dataclasses look their modules up.
+    module = sys.modules[spec.name] = module_from_spec(spec)  # Dataclasses look up their modules.
     try:
         spec.loader.exec_module(module)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""From models to a bundle: what `glow-compile` does."""
+"""Compile models to a bundle: the implementation of `glow-compile`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.options.compilation import FULL_PRECISION
 from glow_mlir.options.quantization import Quantization
 
 RUN = "run"
-"""The default name of the entry of a bundle with one entry."""
+"""The default entry name of a bundle with one entry."""
 
 
 def bundle_of(
@@ -30,11 +30,11 @@ def bundle_of(
     quantize: Mapping[str, Quantization] | None = None,
 ) -> Bundle:
     """
-    Compile models to a bundle: entry → model, as `InferenceSession` takes it; an empty name stands for `run`, or for
-    those of the functions of a module.
+    Compile models to a bundle. `models` maps entry names to models as `InferenceSession` takes them; an empty name
+    stands for `run`, or for the functions of a module.
 
-    All global symbols begin with the `name`, as far as C takes it. Models are quantized as `quantize` says by their
-    entries, or else all as the options say. Raises `GlowError` for whatever is wrong.
+    All global symbols begin with `name`, as far as C allows its characters. `quantize` gives the quantization of each
+    entry; otherwise the options apply to all. Raises `GlowError` for any error in models or options.
     """
     form = form or ObjectForm()
     own = {entry: replace(options, quantize=found) for entry, found in (quantize or {}).items()}
@@ -46,12 +46,13 @@ def bundle_of(
 def _within_limits(
     models: Mapping[str, Any], name: str, options: Mapping[str, CompileOptions], form: ObjectForm
 ) -> Bundle:
-    """The bundle, whose memory is within the limits of its target; raises `OutOfMemoryError` where there is none."""
+    """The bundle within the memory limits of its target; raises `OutOfMemoryError` if it does not fit."""
     bundle = _compiled(models, name, options, form)
     try:
         check_limits(bundle)
     except OutOfMemoryError as error:
-        # Only machine code knows its stack: where that alone is too much, activations have to make room for it.
+        # The stack size is known only from machine code: if activations and stack together are too large, reduce
+        # activations.
         limit, stack = bundle.layout.target.limits.ram_bytes, bundle.report.stack
         if not limit or bundle.report.ram <= limit or stack >= limit:
             raise
@@ -66,7 +67,7 @@ def _within_limits(
 
 
 def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, CompileOptions], form: ObjectForm) -> Bundle:
-    """The bundle, with activations within its limit alone."""
+    """The bundle, with only its activations limited."""
     modules = {
         entry: import_any(accepted_model(model), options[entry].dimensions, strict=options[entry].strict)
         for entry, model in models.items()
@@ -81,7 +82,7 @@ def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, Compil
     exchanged = binding_quantization(modules.values(), bundle, names)
     (module, *others), (rest, *_) = modules.values(), options.values()
     if others:
-        # What depends on the names in a model is done while it is alone.
+        # Transformations that depend on names in a model run while it is still alone.
         optimized = {entry: options[entry].compilation(module).run(OPTIMIZED.name) for entry, module in modules.items()}
         module = joined(optimized, names)
         rest = replace(rest, quantize=None, precision=FULL_PRECISION, keep_precision=(), weights=FULL_PRECISION)

@@ -1,4 +1,4 @@
-"""The compile options of a session, and the pipeline that follows from them."""
+"""The compile options of a session, and the pipeline built from them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 TARGET_KEYWORDS: Mapping[str, Declared] = {
     name: item for group in (Policy, Limits) for name, item in declared(group).items() if item.option.flag is not None
 }
-"""Keyword of sessions that is a field of targets → what is declared of it."""
+"""Keyword of sessions for a field of targets → its declaration."""
 
 ALL = 100
-"""The percentage of activations that is all of them."""
+"""The percentage that stands for all activations."""
 
 _LISTS: Mapping[str, str] = {"disable": "passes", "keep_precision": "nodes"}
-"""Option → the items that it lists by name."""
+"""Option → the kind of names that it lists."""
 
 
 def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimension]:
     """
-    What a user says of free dimensions, in numbers of Python; numbers of numpy are taken, too.
+    The user's sizes of free dimensions as Python numbers; numpy numbers are accepted, too.
 
-    Whether sizes are sizes is told where the model is known.
+    Sizes are validated once the model is known.
     """
     return {label: plain_numbers(size) for label, size in (given or {}).items()}
 
@@ -75,9 +75,9 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     @classmethod
     def from_keywords(cls, given: Mapping[str, Any]) -> CompileOptions:
         """
-        The options among keywords of a session, of which `None` says nothing.
+        The compile options among the keywords of a session; `None` means not given.
 
-        Raises `OptionError` for a value that one cannot have, and for those that contradict each other.
+        Raises `OptionError` for an invalid value, and for options that contradict each other.
         """
         chosen = {name: value for name, value in given.items() if value is not None}
         own = {name: value for name, value in chosen.items() if name in declared(cls)}
@@ -90,7 +90,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         _check_devices(own)
         check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))
         for name, what in _LISTS.items():
-            # Their order says nothing.
+            # Their order is irrelevant.
             own[name] = tuple(sorted(set(names_of(name, own.get(name, ()), what))))
         return cls(**own, fields=fields)
 
@@ -101,15 +101,15 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def with_field(self, name: str, value: str | int) -> CompileOptions:
-        """The same options, with another value for a field of the target."""
+        """The same options with another value for a field of the target."""
         return replace(self, fields={**self.fields, name: value})
 
     def configured(self, path: Path | None) -> CompileOptions:
         """
-        The options with the precisions that a file says, if there is one.
+        The options with the precisions in a file, if one is given.
 
-        Raises `OptionError` where some are given beside it, and without a file for a `keep_precision` that keeps
-        nothing.
+        Raises `OptionError` for precisions given in addition to the file, and without a file for a `keep_precision`
+        without effect.
         """
         is_full = self.precision == self.weights == FULL_PRECISION
         if path is None:
@@ -127,17 +127,18 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         )
 
     def key_parts(self) -> tuple[str, ...]:
-        """The options on which an artifact depends, without the content of the profile."""
-        # How fast several threads are depends on the cores that they share.
+        """The options that affect an artifact, except the content of the profile."""
+        # Thread speed depends on the cores that threads share.
         cores = usable_cores() if self.tune and self.fields.get("threads") != 1 else ""
         files = (path for path in (self.placement, self.placement_profile) if path)
         return (key_of(self), f"{cores}", sys.byteorder, *map(_content_of, files))
 
     def rewriting(self, module: ModuleOp) -> Pipeline | None:
         """
-        The pipeline with rematerialization, quantization and conversion in it; `None` is the backend's.
+        The pipeline with rematerialization, quantization and conversion inserted; `None` stands for the backend's
+        pipeline.
 
-        Raises `OptionError` for a module that is behind these, and for a precision that there is not.
+        Raises `OptionError` for a module that is beyond these passes, and for an unknown precision.
         """
         from glow_mlir.driver.compiler import stage_of
         from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights, rematerializing
@@ -159,12 +160,12 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
 
     @property
     def _says_placement(self) -> bool:
-        """Whether the options say something of devices, fields of their targets among it."""
+        """Whether the options configure devices, including fields of their targets."""
         chosen = any(getattr(self, name) for name in declared(PlacementOptions))
         return chosen or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
 
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
-        """The pipeline, by default that of the backend, with the options for devices."""
+        """The pipeline, by default the backend's, with the options for devices."""
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.pipelines import sharing
 
@@ -192,8 +193,8 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         self, module: ModuleOp, as_given: bool = False, again: Callable[[], ModuleOp] | None = None
     ) -> Compilation:
         """
-        The compilation of a module as the options say; `as_given` where no pass of ours has made what it is. `again`
-        makes it once more.
+        The compilation of a module with these options. `as_given` means that no pass of ours produced the module.
+        `again` creates the module a second time.
 
         Raises `OptionError` as `rewriting` does, and for options that contradict each other.
         """
@@ -221,7 +222,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
 
 
 def _requantization(devices: str) -> str:
-    """How quantized values change their scale on all of some devices: as those do it that know one way alone."""
+    """The requantization method for all devices: the restricted method if any of the devices supports only one."""
     from glow_mlir.partitioning.device_names import named_devices
 
     usual = Policy().requantization
@@ -230,7 +231,7 @@ def _requantization(devices: str) -> str:
 
 
 def _content_of(path: str) -> str:
-    """The content of a file that influences artifacts; empty if it cannot be read, which its reader reports."""
+    """The content of a file that affects artifacts; empty if it cannot be read, which its reader reports."""
     try:
         return Path(path).read_text("utf-8")
     except (OSError, ValueError):
@@ -265,7 +266,7 @@ def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool)
 
 
 def count_threads(threads: object) -> int:
-    """The number of threads that an option means; raises `OptionError` for an invalid one."""
+    """The number of threads of an option; raises `OptionError` for an invalid one."""
     count = whole_number(threads)
     if count is None or not 0 <= count <= MAX_THREADS:
         raise OptionError(
@@ -275,7 +276,7 @@ def count_threads(threads: object) -> int:
 
 
 def names_of(option: str, given: Sequence[str], what: str) -> tuple[str, ...]:
-    """The names that an option lists; raises `OptionError` for a text, which is a sequence of letters."""
+    """The names in a list option; raises `OptionError` for a string, which is a sequence of characters."""
     if isinstance(given, str):
         raise OptionError(f"{option}='{given}' is no list of {what}", hint=f"{option}=['{given}']")
     return tuple(given)

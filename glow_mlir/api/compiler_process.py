@@ -1,9 +1,9 @@
 """
-Compilation in a process of its own, for one that only runs models.
+Compile in a separate process, so that this process only runs models.
 
-What a compilation imports and builds is gone with that process, which takes its memory along, and a fatal error of LLVM
-ends no other. It puts artifacts into the cache, and says under which key; those that nobody stores it hands over, with
-their constants in a file in memory.
+Memory used by imports and compilations is freed when that process ends, and a fatal error of LLVM ends only that
+process. It stores artifacts in the cache and returns their keys; artifacts that are not cached are sent back, with
+their constants in an in-memory file.
 """
 
 from __future__ import annotations
@@ -34,54 +34,56 @@ from glow_mlir.support.dataclass import dataclass
 SERVER = "glow_mlir.api.compiler_server:serve"
 
 COMPILE, CANCEL = b"compile", b"cancel"
-"""The requests."""
+"""The requests being processed."""
 
 MADE, RAISED, UNABLE, IDLE = "made", "raised", "unable", "idle"
-"""Kinds of answers, beside those that tell something meanwhile."""
+"""Kinds of final answers, as opposed to progress messages."""
 
 _LARGEST = 1 << 28
-"""Bytes of a model in memory from which on it is compiled where it is: it would be there twice."""
+"""
+A model in memory of at least this many bytes is compiled in this process, because sending it would double its memory.
+"""
 
 _NICENESS = 19
-"""The niceness of what works beside calls."""
+"""The niceness of background compilations."""
 
 _KILLED = "signal 9"
-"""How a process ends that Linux ends because there is too little memory."""
+"""The exit status of a process killed by Linux for lack of memory."""
 
 _OF_PROCESS = ("/proc", "/dev")
-"""Folders whose files are other ones for another process."""
+"""Folders whose files differ between processes."""
 
 
 @dataclass(frozen=True)
 class Request:
     """
-    A request: a model, to be compiled for the sizes of a call, or (without `assumptions`) as far as options determine.
+    A request to compile a model for the sizes of a call, or (without `assumptions`) as far as options determine it.
     """
 
     model: Path | bytes
     options: CompileOptions
     assumptions: Assumptions | None
     time_limit: float
-    """Seconds that one compilation may take; 0 for any time."""
+    """Time limit of one compilation in seconds; 0 for none."""
     is_kept: bool
-    """Whether the artifact goes into the cache."""
+    """Whether to store the artifact in the cache."""
 
 
 @dataclass(frozen=True)
 class Made:
     """
-    What was compiled for a model: an artifact, in the cache or (in `artifact`) handed over, or a `template`, where it
-    takes a call to know what is to be compiled.
+    The result of a compilation: an artifact (in the cache, or in `artifact`), or a `template` if compilation needs the
+    sizes of a call.
     """
 
     key: str = ""
-    """That of the cache, by which the model is known as well; empty where files changed while it was compiled."""
+    """The cache key, which also identifies the model; empty if files changed during compilation."""
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     digests: Mapping[str, str] | None = None
     artifact: Artifact | None = None
     template: dict[str, Any] | None = None
     external: tuple[str, ...] | None = None
-    """The files beside an ONNX model that hold its weights."""
+    """The external weight files of an ONNX model."""
 
 
 _CALLED = Children(partial(ChildProcess, SERVER, may_fork=True))
@@ -91,14 +93,15 @@ _BACKGROUND = Children(partial(ChildProcess, SERVER, niceness=_NICENESS))
 """The processes for compilations in the background."""
 
 _NUMBERS = itertools.count()
-"""Numbers of requests."""
+"""Request numbers."""
 
 
 def is_elsewhere(model: object, options: CompileOptions, is_background: bool) -> bool:
     """
-    Whether a model is compiled in another process.
+    Whether to compile a model in another process.
 
-    That is so beside calls, and where this one has no compiler, if nobody here watches, and the other finds the model.
+    That is the case for background compilations, and if this process has not loaded the compiler; but only without
+    pipeline or observers of the caller, and if the other process can access the model.
     """
     is_here = options.pipeline or options.observers or options.pass_observers
     if is_here or not isinstance(model, Path | bytes) or (not is_background and "xdsl" in sys.modules):
@@ -110,17 +113,17 @@ def is_elsewhere(model: object, options: CompileOptions, is_background: bool) ->
 
 def made(request: Request, is_background: bool = False) -> Made | None:
     """
-    What the other process makes; `None` where there can be none, or it finds not what it needs.
+    The result of the other process; `None` if there can be no other process, or if it lacks something it needs.
 
-    Raises what the compilation raises, `OutOfMemoryError` or `CompilerBugError` where the process ends before that is
-    done, and `CancelledError`.
+    Raises the errors of the compilation, `OutOfMemoryError` or `CompilerBugError` if the process ends early, and
+    `CancelledError`.
     """
     try:
         message = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
-    except Exception:  # What users give may be of classes that only this process knows, and the folder may be gone.
+    except Exception:  # Arguments may have classes unknown to the other process, or the folder may be gone.
         return None
     if not is_background and can_fork():
-        llvm_of_host()  # A fork has what this process needs as well.
+        llvm_of_host()  # A forked child inherits it.
     answer: Made | Exception | str = IDLE
     while answer == IDLE:
         try:
@@ -142,14 +145,14 @@ class _Dialogue:
 
     def answer(self, request: bytes) -> Made | Exception | str:
         """
-        The answer of the process: an artifact, an error, `UNABLE`, or `IDLE`, with which it ends after a while without
-        requests.
+        The answer of the process: an artifact, an error, `UNABLE`, or `IDLE` if it ended because it was idle for too
+        long.
 
-        If the request is cancelled, the process ends the compilation, and takes further requests.
+        If the request is cancelled, the process stops the compilation, and accepts further requests.
         """
         try:
             self.child.send(COMPILE, str(self.number).encode(), request)
-            llvm_of_host()  # Which takes a while.
+            llvm_of_host()  # This takes a while.
             return self._heard()
         except CancelledError:
             if self.child.lives:
@@ -158,11 +161,11 @@ class _Dialogue:
         except (BrokenPipeError, ConnectionResetError):
             return self._ended()
         except BaseException:
-            self.child.close()  # Nobody knows how much of an answer is read.
+            self.child.close()  # An answer may be partly read.
             raise
 
     def _heard(self) -> Made | Exception | str:
-        """The last message of the process, which reports its progress before."""
+        """Read messages up to the final answer; handle progress messages."""
         while parts := self.child.receive(1):
             number, kind, content = pickle.loads(parts[0])
             if kind == MADE:
@@ -176,7 +179,7 @@ class _Dialogue:
         return self._ended()
 
     def _complete(self, content: tuple[Made, tuple[bytes, ...] | None, Any, int]) -> Made:
-        """The result, with an artifact that is sent: code, manifest, and bytes of constants."""
+        """The result with the artifact that was sent: code, manifest, and bytes of constants."""
         answer, code, manifest, size = content
         if code is None:
             return answer
@@ -201,4 +204,4 @@ class _Dialogue:
 
 
 _TELL = {"say": say, "warn": warn, "caution": caution}
-"""Notice of the compiler process → its handler in this process."""
+"""Kind of progress message → its handler in this process."""

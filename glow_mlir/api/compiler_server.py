@@ -1,4 +1,4 @@
-"""The process that compiles for others: requests come, artifacts go into the cache, or to who asks."""
+"""The compiler process: receives requests, and stores artifacts in the cache or sends them back."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from glow_mlir.support.child_process import read_parts, write_parts
 from glow_mlir.xdsl_patches import loader as xdsl_loader
 
 REST = 5.0
-"""Seconds without a request after which the process ends, and gives its memory back."""
+"""Seconds without a request after which the process ends to free its memory."""
 
 
 def serve(channel: socket.socket) -> None:
-    """Answer requests until none has come for a while; where there will be no more, end at once."""
+    """Answer requests until none arrives for a while; end at once if the requester closes the channel."""
     xdsl_loader.install()
     onnx_loader.install()
     server = _Server(channel)
@@ -39,17 +39,17 @@ Teller = Callable[[object], None]
 
 
 class _Server:
-    """Answers one request after the other, each of which may be cancelled."""
+    """Answer requests one after the other; each may be cancelled."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._speaking = threading.Lock()
         self._waiting = SimpleQueue[tuple[int, bytes, Cancellation]]()
         self._begun: dict[int, Cancellation] = {}
-        """Number of a request that is not answered yet → what ends it."""
+        """Number of an unanswered request → its cancellation."""
 
     def receive(self) -> None:
-        """Take requests; a compilation is abandoned when the process that requested it has gone."""
+        """Receive requests; cancel compilations when the requesting process has ended."""
         while len(parts := read_parts(self._channel, 3)) == 3:
             kind, number, request = parts[0], int(parts[1]), parts[2]
             if kind == COMPILE:
@@ -89,7 +89,7 @@ class _Server:
                 self._say(number, RAISED, _portable(error))
 
     def _hand_over(self, number: int, asked: Request, constants: MemoryFile) -> None:
-        """Compile, and describe the result, with its constants if nobody stores them."""
+        """Compile, and describe the result, including its constants unless they are stored."""
         compiler = ModelCompiler(asked.model, asked.options, asked.is_kept, asked.time_limit, asks=False)
         answer, artifact = compiler.make(asked.assumptions, constants)
         if artifact is None:
@@ -103,13 +103,15 @@ class _Server:
                 socket.send_fds(self._channel, [b"f"], [descriptor])
 
     def _say(self, number: int, kind: str, content: object) -> None:
-        """Say one thing; threads of a compilation do so one after the other."""
+        """Send one message; compilation threads send one at a time."""
         with self._speaking:
             write_parts(self._channel, pickle.dumps((number, kind, content), pickle.HIGHEST_PROTOCOL))
 
 
 def _understood(request: bytes) -> Request:
-    """A request, where who asks is, and with its environment; raises where that cannot be."""
+    """
+    Unpickle a request, and take over the folder and the environment of the requester; raises an error if that fails.
+    """
     asked, folder, environment = pickle.loads(request)
     assert isinstance(asked, Request)
     os.chdir(Path(folder))
@@ -119,7 +121,7 @@ def _understood(request: bytes) -> Request:
 
 
 def _portable(error: Exception) -> Exception:
-    """An error as who asks gets it, with what led to it as a note: its own calls, where it is nobody's mistake."""
+    """An error in picklable form; unless it is the user's mistake, its traceback becomes a note."""
     reason = error if not isinstance(error, GlowError) else error.__cause__
     if reason is not None:
         error.add_note("".join(traceback.format_exception(reason)))

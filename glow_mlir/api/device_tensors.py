@@ -17,7 +17,7 @@ from glow_mlir.support.array_addresses import array_at
 
 
 def device_named(kind: str, number: int = 0) -> Device:
-    """The device of that kind, such as `opencl`, and number; raises `OptionError` where there is none."""
+    """The device of a kind, such as `opencl`, and number; raises `OptionError` for a missing one."""
     kinds = _devices("DEVICES")
     if kind not in kinds:
         raise OptionError(f"there is no device '{kind}' here", hint=f"there are {', '.join(kinds)}")
@@ -26,8 +26,8 @@ def device_named(kind: str, number: int = 0) -> Device:
 
 def check_present(backend: str, devices: str, target: str) -> None:
     """
-    Raise `OptionError` where a device is not here that a model is to run on: one of the `devices` that are listed, or
-    else that of the `backend` for a `target`; and for a backend that there is not.
+    Raise `OptionError` if a device for a model is missing (one of the listed `devices`, or else the `backend`'s device
+    for a `target`), and for an unknown backend.
     """
     listed = devices_named(devices) if devices else [(backend, 0, [f"target={target}"])]
     for name, number, fields in listed:
@@ -38,13 +38,13 @@ def check_present(backend: str, devices: str, target: str) -> None:
         kinds: Mapping[str, Callable[[int], Device]] = getattr(loader, "DEVICES", {})
         wanted = next((field.removeprefix("target=") for field in fields if field.startswith("target=")), "")
         of, _, position = wanted.partition(":")
-        kind = f"{wanted.partition('-')[0]}-{name}"  # As emulated-cuda for emulated-sm_80.
+        kind = f"{wanted.partition('-')[0]}-{name}"  # For example emulated-cuda for emulated-sm_80.
         if (found := kinds.get(kind) or kinds.get(name)) is not None:
             found(int(position) if of == name and position.isdecimal() else number)
 
 
 def _devices(table: str) -> dict[Any, Callable[[int], Device]]:
-    """What gives the device of a number, by kind, as tables of that name in all loaders say."""
+    """Kind → function that returns the device of a number, from the tables of that name in all loaders."""
     found: dict[Any, Callable[[int], Device]] = {}
     for backend in dict.fromkeys(name for _, package in packages() for name in package.loaders):
         found |= getattr(loader_of(backend), table, {})
@@ -52,7 +52,7 @@ def _devices(table: str) -> dict[Any, Callable[[int], Device]]:
 
 
 def _device_shared(kind: int, number: int) -> Device:
-    """The device of that type and number of DLPack; raises `OptionError` where there is none."""
+    """The device for DLPack's device type and number; raises `OptionError` for a missing one."""
     kinds = _devices("DLPACK_DEVICES")
     if kind not in kinds:
         reason = f"there is no device {kind}:{number} of DLPack here"
@@ -62,11 +62,10 @@ def _device_shared(kind: int, number: int) -> Device:
 
 def on_device(value: Any) -> DeviceArray | None:
     """
-    A tensor that is in the memory of a device, in that, if it is there.
+    The tensor in device memory, if the value is in device memory; otherwise `None`.
 
-    It may be a `DeviceArray`, have one as `device_array`, or be one of another library in the memory of CUDA, as those
-    of PyTorch and CuPy are. Raises `InputError` for what is not C-contiguous, and `OptionError` where this process has
-    no such device.
+    The value may be a `DeviceArray`, have a `device_array`, or be a CUDA tensor of another library, such as PyTorch or
+    CuPy. Raises `InputError` unless it is C-contiguous, and `OptionError` if this process has no such device.
     """
     if isinstance(value, DeviceArray):
         return value
@@ -81,10 +80,10 @@ def on_device(value: Any) -> DeviceArray | None:
 
 def from_dlpack(source: Any) -> Tensor:
     """
-    The tensor that an object gives by DLPack, or a capsule holds, in its memory: of the CPU, or of a device.
+    The tensor that an object exports by DLPack, or that a capsule holds, sharing its memory on the CPU or a device.
 
-    Raises `InputError` for what is no such tensor, or not C-contiguous, and `OptionError` where this process has no
-    such device.
+    Raises `InputError` for anything else and for tensors that are not C-contiguous, and `OptionError` if this process
+    has no such device.
     """
     if (found := on_device(source)) is not None:
         return found
@@ -96,18 +95,18 @@ def from_dlpack(source: Any) -> Tensor:
 
 
 def _given(source: Any, kind: int, number: int) -> DeviceArray:
-    """The tensor on a device that DLPack gives, when the stream of the device may read it."""
+    """The device tensor exported by DLPack, once the stream of the device may read it."""
     device = _device_shared(kind, number)
     return _shared(dlpack.from_device_capsule(source, device.stream_address), device)
 
 
 def at_address(device: Device, address: int, dtype: np.dtype[Any], shape: Sequence[int]) -> DeviceArray:
-    """The tensor at an address of a device, which has to stay valid; raises `OptionError` where there are none."""
+    """The tensor at a device address, which must stay valid; raises `OptionError` for a device without addresses."""
     return _shared(array_at(address, dtype, shape), device)
 
 
 class _Described:
-    """The `__cuda_array_interface__` of an object, read as numpy reads its own interface."""
+    """The `__cuda_array_interface__` of an object in the form of numpy's own interface, so that numpy can parse it."""
 
     def __init__(self, given: Mapping[str, Any], owner: object) -> None:
         self.owner = owner
@@ -116,7 +115,7 @@ class _Described:
 
 
 def _described(given: Mapping[str, Any], owner: object) -> DeviceArray:
-    """The tensor that `__cuda_array_interface__` describes, when the stream that writes it has done so."""
+    """The tensor described by `__cuda_array_interface__`, once the stream that writes it is synchronized."""
     try:
         handle = np.asarray(_Described(given, owner))
     except (KeyError, TypeError, ValueError) as error:
@@ -125,7 +124,7 @@ def _described(given: Mapping[str, Any], owner: object) -> DeviceArray:
 
 
 def _shared(handle: np.ndarray, device: Device, stream: int | None = None) -> DeviceArray:
-    """The tensor of which an array says where in the memory of a device it is; nobody looks at its elements."""
+    """The device tensor at the address of an array, whose elements are not accessed."""
     _check_layout(handle)
     buffer = device.shared(handle.ctypes.data, handle.nbytes, handle, stream)
     return DeviceArray(device, buffer, handle.shape, handle.dtype)

@@ -1,4 +1,7 @@
-"""Calls like those before: their inputs are looked at once, and code is called on the next ones of the same shapes."""
+"""
+Direct calls for repeated input shapes: inputs are checked once, and later inputs of the same shapes go straight to
+code.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Shapes
 
 MOST = 64
-"""How many shapes of inputs are remembered."""
+"""The number of remembered input shapes."""
 
 
 class DirectCalls:
@@ -22,11 +25,11 @@ class DirectCalls:
         self._inputs = [(argument.name, argument.numpy_dtype) for argument in point.inputs]
         self._calls: dict[Shapes, DirectCall] = {}
         self._tried: dict[Shapes, int] = {}
-        """How many calls of some shapes there were without a direct one."""
+        """The number of calls without a direct call, by shapes."""
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
         """The outputs of a direct call; `None` if the inputs do not allow one."""
-        # A caller without types may give anything; to ask for the class of a dict takes less time.
+        # Untyped callers may pass anything; comparing the class with dict is fastest.
         if not self._calls or type(cast("object", inputs)) is not dict or len(inputs) != len(self._inputs):
             return None
         arrays: list[np.ndarray] = []
@@ -49,7 +52,7 @@ class DirectCalls:
         return found
 
     def learn(self, inputs: Mapping[str, Tensor]) -> None:
-        """Look for a direct call for inputs of those shapes, more and more seldom where there is none."""
+        """Prepare a direct call for inputs of these shapes; failed attempts make further attempts rarer."""
         shapes = tuple([value.shape for value in inputs.values() if isinstance(value, np.ndarray)])
         if len(shapes) != len(self._inputs):
             return

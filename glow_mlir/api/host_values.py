@@ -1,4 +1,4 @@
-"""Models with values for Python, such as sequences as inputs: whether one has them, the compiler finds out."""
+"""Models with values in Python, such as sequence inputs; only the compiler finds out which models have them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.support.activity import telling_once
 
 Compile = Callable[[Any], tuple[Executable, dict[str, float]]]
-"""Compiles a model: what runs it, and the seconds of each stage."""
+"""Compiles a model; returns its executable, and the seconds of each stage."""
 
 
 def with_host_values(
     model: Any, compile_: Compile, strict: bool, reported: set[str]
 ) -> tuple[Executable, dict[str, float]]:
     """
-    What runs a model, compiled as a whole, or in parts where Python computes some of its values.
+    The executable of a model, compiled as a whole, or in parts if Python computes some of its values.
 
-    With `strict`, faults of such a model are refused that are warnings otherwise. `reported` has the warnings
-    that are not told again.
+    With `strict`, faults of such a model are errors instead of warnings. `reported` holds the warnings that are not
+    repeated.
     """
     try:
         return compile_(model)

@@ -1,4 +1,4 @@
-"""From a model to what its backend runs, for given sizes and values, by way of the cache on disk where that is used."""
+"""From a model to its executable, for given sizes and values, using the cache on disk where enabled."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 Compiled = tuple[Any, "dict[str, Any] | None", dict[str, float]]
-"""The artifact of a backend, its inputs and outputs that are no tensors of numbers, and the seconds of each stage."""
+"""The artifact of a backend, its inputs and outputs that are not tensors of numbers, and the seconds of each stage."""
 
 MAX_ATTEMPTS = 3
-"""How many times to try to compile a model whose files change during compilation."""
+"""The number of attempts to compile a model whose files change during compilation."""
 
 NOTHING = Assumptions()
 
 
 def compiler_versions() -> str:
-    """The versions on which artifacts depend, with those of operator packages."""
+    """The versions that affect artifacts, including those of operator packages."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
     known = versions(names)
     return ", ".join([*installed_packages(), *(f"{name} {known.get(name, '?')}" for name in names)])
@@ -66,43 +66,43 @@ def compiler_versions() -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """A model that is compiled when it is called: for its free dimensions, and for `values` of inputs."""
+    """A model that is compiled when it is called: for the sizes of free dimensions, and for the `values` of inputs."""
 
     signature: Signature
     values: tuple[str, ...]
-    """The inputs whose values fix shapes, as far as it is known."""
+    """The inputs whose values determine shapes, as far as known."""
     range: tuple[tuple[str, Dimension], ...] = ()
-    """The sizes that there is code for beside that for single ones."""
+    """The size range that code exists for, in addition to code for exact sizes."""
 
     def data(self) -> dict[str, Any]:
-        """The template as JSON has it."""
+        """The template as JSON data."""
         return {"signature": self.signature.data(), "values": self.values, "range": self.range}
 
     @staticmethod
     def from_data(data: dict[str, Any] | None) -> Template | None:
-        """The template that `data` gave; `None` for anything else."""
+        """The template from `data`; `None` for invalid data."""
         try:
             known = data or {}
             range_ = cast("list[tuple[str, int | list[int]]]", known["range"])
             sizes = ((label, size if isinstance(size, int) else (size[0], size[1])) for label, size in range_)
             return Template(Signature.from_data(known["signature"]), tuple(known["values"]), tuple(sizes))
-        except (LookupError, TypeError, ValueError):  # There is none, or it is damaged.
+        except (LookupError, TypeError, ValueError):  # Missing or damaged.
             return None
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A model at one moment: what identifies it, itself, opened where that took to know it, and its files."""
+    """A snapshot of a model: its identity, the model (opened if the identity needs it), and its files."""
 
     identity: bytes | str
     model: Any
     files: Snapshot
     profile: str
-    """The digest of the profile that numbers are quantized by."""
+    """The digest of the profile for quantization."""
 
 
 def keeping(options: CompileOptions) -> ModuleType | None:
-    """The loader of cached artifacts; `None` for a backend that caches none, also where it is one of several."""
+    """The loader of cached artifacts; `None` if the backend, or one of several backends, does not cache."""
     loader = loader_of(options.backend)
     if options.backend != SEVERAL_BACKENDS:
         return loader
@@ -111,15 +111,15 @@ def keeping(options: CompileOptions) -> ModuleType | None:
 
 
 def grows(size: Dimension) -> bool:
-    """Whether a dimension has no largest size."""
+    """Whether a dimension has no upper bound."""
     return isinstance(size, tuple) and len(size) == 2 and size[1] is None
 
 
 class ModelCompiler:
     """
-    Compiles one model, as often as there are sizes and values that it is called with.
+    Compile one model for each combination of sizes and values that it is called with.
 
-    A stored artifact is loaded without the compiler, and a stored template is known without opening the model.
+    A stored artifact is loaded without the compiler, and a stored template is used without opening the model.
     """
 
     def __init__(
@@ -133,29 +133,29 @@ class ModelCompiler:
         reported: set[str] | None = None,
     ) -> None:
         """
-        `time_limit` says how many seconds one compilation may take; 0 for any time. With `asks`, another process may be
-        asked to compile. `progress` is told what a compilation is at that a caller waits for; `reported` has the
-        warnings that are not told again.
+        `time_limit` is the time limit of one compilation in seconds; 0 for none. With `asks`, another process may
+        compile. `progress` receives the progress of compilations that a caller waits for; `reported` holds the warnings
+        that are not repeated.
         """
         self._warnings: set[str] = set() if reported is None else reported
         self._progress = progress
         self._is_reported = asks
-        """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
+        """Whether to show progress on a terminal; a compiler process leaves that to the requester."""
         self._model = model
         self._options = options
         self._time_limit = time_limit
         self._keeping = keeping(options)
-        """The loader of cached artifacts; `None` for a backend that caches none."""
+        """The loader of cached artifacts; `None` for a backend that does not cache."""
         self._loader = self._keeping if use_cache else None
         self._cache = ArtifactCache()
         self._templates = JsonCache("templates")
         self._source: _Source | None = None
-        """The model as it was when it was opened; known of a template."""
+        """The snapshot of the model when it was opened; set for a template."""
         self._template: Template | None = None
         """The template of a model that is compiled when it is called."""
         self._asks = asks
         self._external: tuple[str, ...] | None = None
-        """The files beside an ONNX model that hold its weights, if they are known."""
+        """The external weight files of an ONNX model, if known."""
 
     def open(self) -> Loaded | Template:
         """The compiled model, or its template if it is compiled when it is called."""
@@ -175,9 +175,9 @@ class ModelCompiler:
             return self._opened_here()
         return self._steadily(self._found_or_made)
 
-    @without_collector()  # The compiler is imported, of which all lives on.
+    @without_collector()  # Importing the compiler creates only long-lived objects.
     def _opened_here(self) -> Loaded | Template:
-        """The model, compiled in this process, or its template, without the cache."""
+        """The model compiled in this process, or its template; does not use the cache."""
         model, names = self._opened(self._model), ()
         if not self._has_free_dimensions(model):
             try:
@@ -198,20 +198,20 @@ class ModelCompiler:
         now = self._look_unopened()
         if answer.key and now is not None and answer.key == self._key(now, NOTHING):
             return self._accepted(answer, now, NOTHING)
-        self._asks = False  # Whatever the reason is, the next attempt is made here.
+        self._asks = False  # In any case, the next attempt runs in this process.
         return None
 
     def executable(
         self, found: Loaded | Template, limits: SpecializationLimits, only_special: bool = False
     ) -> tuple[Executable, dict[str, float]]:
         """
-        What runs the model that was opened, and the seconds of its compilation.
+        The executable of the opened model, and the seconds of its compilation.
 
-        With `only_special`, calls wait for what is compiled for their sizes, and nothing is for ranges of sizes.
+        With `only_special`, calls wait for code for their exact sizes, and no code is generated for ranges of sizes.
         """
         if isinstance(found, Loaded):
             return found.executable, found.seconds
-        # Where there is nothing to load yet, this is told at once all the same.
+        # Even if there is nothing to load yet, report this at once.
         check_present(self._options.backend, self._options.devices, self._options.target or "")
         background = None if only_special or not self._opens_sizes else self.specialized_in_background
         making = Making(self.specialized, background, self.stored, self._learned, self._opened_range)
@@ -221,33 +221,35 @@ class ModelCompiler:
         return Specializations(found.signature, found.values, making, limits, bounds, known), {}
 
     def _learned(self, names: Sequence[str]) -> None:
-        """Keep for later sessions the inputs whose values fix shapes."""
+        """Store for later sessions the inputs whose values determine shapes."""
         assert self._template is not None
         self._keep_template(replace(self._template, values=tuple(names)))
 
     def _opened_range(self, assumptions: Assumptions) -> None:
-        """Keep for later sessions the range of sizes that there is code for."""
+        """Store for later sessions the size range that code exists for."""
         assert self._template is not None
         self._keep_template(replace(self._template, range=assumptions.sizes))
 
     @property
     def _opens_sizes(self) -> bool:
-        """Whether code for ranges of sizes may be made beside calls: machine code that nobody watches, or measures."""
+        """
+        Whether code for size ranges may be compiled in the background: machine code without observers or profiling.
+        """
         options = self._options
         is_watched = options.observers or options.pass_observers or options.profile or options.tune
         return not is_watched and options.backend != SEVERAL_BACKENDS and loader_of(options.backend) is not None
 
     def stored(self, assumptions: Assumptions) -> Loaded | None:
-        """The executable for some sizes that is on disk, for the model as it was when it was opened."""
+        """The stored executable for some sizes, for the model as it was when opened."""
         if self._loader is None or self._source is None:
             return None
         return self._known(self._source, assumptions)
 
     def specialized_in_background(self, assumptions: Assumptions) -> Loaded:
         """
-        `specialized`, beside calls: in another process, and without warnings, which were told before.
+        `specialized` in the background: in another process, and without warnings, which were already given.
 
-        Raises `UnsupportedError` where there can be no other process.
+        Raises `UnsupportedError` if there can be no other process.
         """
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
@@ -263,7 +265,7 @@ class ModelCompiler:
         """
         The executable of a template for some sizes and values.
 
-        Raises `InputValuesError` where it takes further values, and `ModelError` where files of the model changed.
+        Raises `InputValuesError` if further values are needed, and `ModelError` if files of the model changed.
         """
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
@@ -274,14 +276,14 @@ class ModelCompiler:
             raise self._restless()
         return found
 
-    @without_collector()  # The compiler is imported, of which all lives on.
+    @without_collector()  # Importing the compiler creates only long-lived objects.
     def _specialized_here(self, now: _Source, assumptions: Assumptions) -> Loaded | None:
         if self._loader is None:
             return self._loaded(self._model, assumptions, shared_memory)
         return self._kept(now, now.model, assumptions)
 
     def _unchanged(self) -> _Source:
-        """What the session began with; raises `ModelError` where it is not that any more."""
+        """The snapshot that the session began with; raises `ModelError` if the model has changed since."""
         assert self._source is not None
         now = self._look()
         if (now.identity, now.profile) != (self._source.identity, self._source.profile):
@@ -297,12 +299,13 @@ class ModelCompiler:
         self, source: _Source | None, assumptions: Assumptions | None, is_background: bool = False
     ) -> Made | None:
         """
-        What another process makes of the model, for what a call wants or as far as options tell; raises as that does.
+        The result of another process, for the sizes of a call or as far as options determine it; raises its errors.
 
-        `None` where it is not to be asked, or cannot. `source` is the model as it is, if that is known.
+        `None` if another process is not allowed, or cannot compile. `source` is the present snapshot, if known.
         """
         model: Any = self._model
-        # What a `Model` knows of its faults does not go to another process, which tells nothing beside calls.
+        # A `Model` may hold reported faults; these are not sent to other processes, which do not report in the
+        # background.
         if source is not None and isinstance(source.identity, bytes) and (is_background or not is_opened(model)):
             model = source.identity
         if not self._is_elsewhere(model, is_background):
@@ -311,7 +314,7 @@ class ModelCompiler:
         return made(request, is_background)
 
     def _made_elsewhere(self, now: _Source, assumptions: Assumptions, is_background: bool = False) -> Loaded | None:
-        """The artifact that another process compiles from a template for a call; `None` as `_asked`."""
+        """The artifact that another process compiles from a template for a call; `None` as in `_asked`."""
         answer = self._asked(now, assumptions, is_background)
         if answer is None or answer.key != self._key(now, assumptions):
             return None
@@ -319,7 +322,7 @@ class ModelCompiler:
         return found if isinstance(found, Loaded) else None
 
     def _accepted(self, answer: Made, source: _Source, assumptions: Assumptions) -> Loaded | Template | None:
-        """What another process has made of a model as it is; `None` where it is gone, or files changed meanwhile."""
+        """The result of another process for the model; `None` if the artifact is gone, or files changed meanwhile."""
         if answer.template is not None:
             template = Template.from_data(answer.template)
             return None if template is None else self._begun(source, template)
@@ -332,8 +335,8 @@ class ModelCompiler:
 
     def make(self, assumptions: Assumptions | None, constants: MemoryFile) -> tuple[Made, Artifact | None]:
         """
-        What another process asks for, stored in the cache; or the artifact that could not be stored, or is not to be,
-        with its constants in a file in memory where that was made for them. Raises as the compilation does.
+        Compile for another process: return the result stored in the cache, or the artifact that is not stored, with its
+        constants in an in-memory file if it was created for them. Raises the errors of the compilation.
         """
         source, wanted = self._look(), assumptions or NOTHING
         model, names = self._opened(source.model), ()
@@ -348,7 +351,7 @@ class ModelCompiler:
         return replace(answer, template=self._template_of(model, names).data()), None
 
     def _external_files(self, model: Any) -> tuple[str, ...] | None:
-        """The files beside an opened model that hold its weights, where it is an ONNX file."""
+        """The external weight files of an opened ONNX file."""
         if not isinstance(self._model, Path) or is_ir(self._model):
             return None
         from glow_mlir.frontends.onnx.external import external_files
@@ -375,7 +378,7 @@ class ModelCompiler:
             self._templates.store(self._key(self._source, NOTHING), template.data())
 
     def _steadily(self, work: Callable[[], Found | None]) -> Found:
-        """The result of `work` on a model whose files are stable; raises `ModelError` if they keep changing."""
+        """The result of `work` on stable files of the model; raises `ModelError` if they keep changing."""
         for _ in range(MAX_ATTEMPTS):
             if (found := work()) is not None:
                 return found
@@ -386,13 +389,15 @@ class ModelCompiler:
         return ModelError("its files changed during compilation", file=str(self._model), hint=hint)
 
     def _look(self, opens: bool = True) -> _Source:
-        """The model as it is; without `opens`, raises `UnopenedError` where it would have to be opened to know."""
+        """
+        The present snapshot of the model; without `opens`, raises `UnopenedError` if the model must be opened for it.
+        """
         files = Snapshot(self._cache.contents)
         identity, model = model_identity(self._model, files, self._external, opens)
         return _Source(identity, model, files, self._profile_identity(files))
 
     def _look_unopened(self) -> _Source | None:
-        """The model as it is; `None` where this process would have to open it to know."""
+        """The present snapshot of the model; `None` if this process would have to open the model for it."""
         try:
             return self._look(opens=False)
         except UnopenedError:
@@ -409,7 +414,7 @@ class ModelCompiler:
             raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
     def _stored_or_known(self, source: _Source) -> Loaded | Template | None:
-        """The artifact or template that is stored."""
+        """The stored artifact or template."""
         if (found := self._known(source, NOTHING)) is not None:
             return found
         template = Template.from_data(self._templates.load(self._key(source, NOTHING)))
@@ -417,9 +422,9 @@ class ModelCompiler:
             self._remember(source)
         return template
 
-    @without_collector()  # The compiler is imported, of which all lives on.
+    @without_collector()  # Importing the compiler creates only long-lived objects.
     def _new(self, source: _Source) -> Loaded | Template | None:
-        """An artifact or template that is made here; `None` where files changed meanwhile."""
+        """A new artifact or template made in this process; `None` if files changed meanwhile."""
         model, names = self._opened(source.model), ()
         if not self._has_free_dimensions(model):
             try:
@@ -429,21 +434,21 @@ class ModelCompiler:
         return self._new_template(source, model, names)
 
     def _new_template(self, source: _Source, model: Any, names: tuple[str, ...]) -> Template | None:
-        """A template, stored in the cache; `None` if a file changed since its identity was taken."""
+        """A new template, stored in the cache; `None` if a file changed since the snapshot."""
         return self._begun(source, self._template_of(self._opened(model), names))
 
     def _template_of(self, model: Any, names: tuple[str, ...]) -> Template:
         """
-        The template of an opened model, in which the values of those inputs fix shapes.
+        The template of an opened model; the values of the inputs `names` determine shapes.
 
-        Raises `OptionError` for machines that there are not, which nothing is compiled for yet.
+        Raises `OptionError` for unknown machines, because nothing is compiled yet that would report them.
         """
         self._check_machines()
         if is_importable(model):
             return Template(model.signature(self._options.dimensions), names)
         from glow_mlir.frontends.onnx.signature import signature_of
 
-        # What is wrong with the model as a whole is wrong for all sizes; whoever imports it does not tell again.
+        # Report faults of the whole model once, for all sizes; later imports do not repeat them.
         model.settle(self._options.strict)
         return Template(signature_of(model, self._options.dimensions), names)
 
@@ -460,7 +465,7 @@ class ModelCompiler:
             backend.check_target(backend.target(options.target))
 
     def _begun(self, source: _Source, template: Template) -> Template | None:
-        """A template that a session begins with, in the cache; `None` where a file changed meanwhile."""
+        """A template for a session, stored in the cache; `None` if a file changed meanwhile."""
         if source.files.changed():
             return None
         self._remember(source)
@@ -468,13 +473,13 @@ class ModelCompiler:
         return template
 
     def _remember(self, source: _Source) -> None:
-        """Keep the source of a template; a model in memory is copied."""
+        """Keep the snapshot for a template; a model in memory is copied."""
         self._source = source
         if not isinstance(self._model, Path) and not is_importable(self._model) and not is_opened(self._model):
             self._model = source.identity
 
     def _opened(self, model: Any) -> Any:
-        """An ONNX model without the content of its large tensors; IR stays as it is."""
+        """An ONNX model without the contents of its large tensors; IR stays as it is."""
         if is_ir(model) or is_importable(model):
             return model
         from glow_mlir.backends.interface import get_backend
@@ -486,7 +491,7 @@ class ModelCompiler:
         return opened
 
     def _has_free_dimensions(self, model: Any) -> bool:
-        """Whether inputs of an opened model have dimensions that no option gives a size."""
+        """Whether inputs of an opened model have dimensions without a size in the options."""
         if is_ir(model):
             return False
         given = self._options.dimensions
@@ -495,7 +500,7 @@ class ModelCompiler:
         return any(map(grows, given.values())) or any(size_from_label(label, ones) is None for label in labels)
 
     def _free_dimensions(self, model: Any) -> list[str]:
-        """The labels of dimensions of inputs of an opened model that are no numbers."""
+        """The labels of free dimensions of inputs of an opened model."""
         if is_importable(model):
             return model.free_dimensions()
         from glow_mlir.frontends.onnx.signature import free_dimensions
@@ -529,8 +534,8 @@ class ModelCompiler:
         self, artifact: Artifact, assumptions: Assumptions, seconds: dict[str, float], in_file: bool = True
     ) -> Loaded:
         """
-        An artifact, ready to be called; specializations have what is the same in memory once. `in_file` says whether
-        its constants are in a file of the cache.
+        Load an artifact; specializations share equal constants in memory. `in_file` tells whether its constants are in
+        a file of the cache.
         """
         assert self._keeping is not None
         if assumptions != NOTHING:
@@ -539,7 +544,7 @@ class ModelCompiler:
         return Loaded(with_python_values(executable, artifact.manifest.values), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
-        """A new artifact, stored in the cache; `None` if a file changed since its identity was taken."""
+        """A new artifact, stored in the cache; `None` if a file changed since the snapshot."""
         with self._cache.draft() as draft:
             artifact, _, seconds = self._compiled(model, assumptions, draft.reserve)
             if source.files.changed():
@@ -549,7 +554,7 @@ class ModelCompiler:
         return self._stored(artifact, assumptions, seconds)
 
     def _loaded(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None = None) -> Loaded:
-        """A new artifact, of a backend that stores nothing, or without the cache."""
+        """A new artifact of a backend that does not cache, or without the cache."""
         from glow_mlir.backends.interface import get_backend
 
         artifact, values, seconds = self._compiled(model, assumptions, reserve)
@@ -564,22 +569,22 @@ class ModelCompiler:
 
     def _compiled(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None = None) -> Compiled:
         """
-        What the backend makes of a model, with constants in what `reserve` gives.
+        The backend's result for a model, with constants in memory from `reserve`.
 
-        Raises `TimeLimitError` where that takes too long.
+        Raises `TimeLimitError` if compilation takes too long.
         """
         own = Cancellation(current_cancellation())
         with collected_soon(), time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
             return self._compiled_in_time(model, assumptions, reserve)
 
     def _compiled_in_time(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None) -> Compiled:
-        """`_compiled`, ended by the current cancellation."""
+        """`_compiled`, stopped by the current cancellation."""
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.ir.python_values import python_values_of
 
         start = time.perf_counter()
         options = self._options
-        # Who looks at modules finds the same digests each time.
+        # Observers of modules always see the same digests.
         by_content = bool(options.observers or options.pass_observers)
         in_memory = get_backend(options.backend).KEEPS_MODULE
         dimensions = {**options.dimensions, **dict(assumptions.sizes)}

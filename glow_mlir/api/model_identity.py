@@ -1,4 +1,4 @@
-"""The identity of a model: its own content, and that of the external files with its weights."""
+"""The identity of a model: its content, and that of its external weight files."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 def is_ir(model: Any) -> bool:
-    """Whether a model is IR of ours, a `.mlir` file or a module, and not an ONNX model."""
+    """Whether a model is our IR (a `.mlir` file or a module), not an ONNX model."""
     if isinstance(model, str | Path):
         return Path(model).suffix == ".mlir"
-    # Neither xdsl nor onnx is imported to tell: a model that the cache knows needs none of them.
+    # Neither xdsl nor onnx is imported for this, because cached models need neither.
     return hasattr(model, "walk")
 
 
 def is_importable(model: Any) -> bool:
-    """Whether a model imports itself, as a `TracedModel` does."""
+    """Whether a model has an import method of its own, such as a `TracedModel`."""
     return hasattr(model, "free_dimensions") and hasattr(model, "identity")
 
 
 def is_opened(model: Any) -> bool:
-    """Whether a model is a `Model` of ONNX, which knows its file and its faults."""
+    """Whether a model is an ONNX `Model`, which knows its file and its faults."""
     return hasattr(model, "proto") and hasattr(model, "doubts")
 
 
 _NAMED = re.compile(r"backend\s*=\s*([^,>]*)")
-"""A backend that a text may name: every target of a function does."""
+"""The syntax of a backend in the target of a function."""
 
 
 def model_backend(model: Any, devices: str = "") -> str:
     """
-    The backend that the functions of a model are for, that for several where `devices` are given, else the default.
+    The backend of a model's functions; the backend for several devices if `devices` are given; or the default backend.
 
-    Raises `OptionError` where they differ, and `GlowError` for a file that is no module.
+    Raises `OptionError` if the functions disagree, and `GlowError` for a file that is not a module.
     """
     if devices:
         return SEVERAL_BACKENDS
@@ -54,8 +54,8 @@ def model_backend(model: Any, devices: str = "") -> str:
         try:
             named = set(_NAMED.findall(model.read_text(errors="replace")))
         except OSError:
-            return DEFAULT_BACKEND  # Whoever compiles the file tells what is wrong with it.
-        # Most files name the default alone, which the cache may know: it takes no parser to see that.
+            return DEFAULT_BACKEND  # The compilation will report the error.
+        # Most files name only the default backend, and may be cached: that can be seen without a parser.
         if named <= {f'"{DEFAULT_BACKEND}"'}:
             return DEFAULT_BACKEND
     from glow_mlir.backends.interface import module_backend
@@ -66,18 +66,18 @@ def model_backend(model: Any, devices: str = "") -> str:
 
 
 class UnopenedError(Exception):
-    """A model has to be opened to know which files hold its weights."""
+    """The model must be opened to know which files hold its weights."""
 
 
 def model_identity(
     model: Any, files: Snapshot, external: Sequence[str] | None = None, opens: bool = True
 ) -> tuple[bytes | str, Any]:
     """
-    What identifies a model, its bytes or the digests of its files, and the model, opened where that took to know it.
+    The identity of a model (its bytes, or the digests of its files), and the model, opened if the identity needs it.
 
-    The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
-    module, anything may lie under the name of its weights. `external` are the files beside
-    it, if they are known. Raises `ModelError` where a file cannot be read, and without `opens` `UnopenedError`.
+    The text of a module in memory contains the digests of its weights and so identifies them; a module in a file does
+    not, because its weight file may change. `external` are the external files, if known. Raises `ModelError` if a file
+    cannot be read, and without `opens` `UnopenedError`.
     """
     if isinstance(model, bytes):
         return model, model
@@ -101,7 +101,7 @@ def model_identity(
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """The file of a model, and its external files of weights; raises `ModelError` for other files."""
+    """The file of a model and its external weight files; raises `ModelError` for other files."""
     if is_ir(path):
         from glow_mlir.ir.text import weights_path
 
@@ -114,9 +114,9 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 def stored_bytes(model: Any) -> int:
     """
-    How many bytes a model takes where it is stored, which are mostly its weights: known before it is compiled.
+    The stored size of a model in bytes, which is mostly weights; it is known before compilation.
 
-    0 for what is imported anew by each session, and for files that are not there any more.
+    0 for models that each session imports again, and for missing files.
     """
     if isinstance(model, bytes):
         return len(model)
@@ -136,18 +136,18 @@ def stored_bytes(model: Any) -> int:
 
 
 def _of_module(path: Path, files: Snapshot) -> str:
-    """The digests of a `.mlir` file and of its weights; raises `OSError` where they cannot be read."""
+    """The digests of a `.mlir` file and of its weight file; raises `OSError` if they cannot be read."""
     from glow_mlir.ir.text import weights_path
 
     weights = weights_path(path)
-    # No model names this file, so it may be a symbolic link.
+    # The weight file is found by convention, not by a name in the model, so it may be a symbolic link.
     return f"{files.digest(path)} {files.digest(weights) if weights.exists() else ''}"
 
 
 def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None, opens: bool) -> tuple[str, Path | Model]:
-    """The digests of an `.onnx` file and of the files that it refers to, and the model, opened if need be."""
+    """The digests of an `.onnx` file and its external files, and the model, opened if necessary."""
     digest = files.digest(path)
-    # What is in the file says which others there are: a model that was seen before need not be opened for that.
+    # The external files are known by the content of the model file: a known model need not be opened for them.
     answers, key = JsonCache("external"), cache_key(digest, source_stamp())
     names, model = external if external is not None else _names_in(answers.load(key)), path
     if names is None:
@@ -165,7 +165,7 @@ def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None, opens:
 
 
 def _names_in(answer: dict[str, Any] | None) -> list[str] | None:
-    """The names of files in an answer; `None` where it has none."""
+    """The file names in a cached answer; `None` if it has none."""
     names: object = (answer or {}).get("files")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[object]", names)):
         return None

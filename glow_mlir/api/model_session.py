@@ -1,4 +1,4 @@
-"""Sessions of models: compiled as options say, or found in the cache."""
+"""Sessions of models, compiled or loaded from the cache."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class ModelSession(Session):
     """
     A model, compiled and ready to run.
 
-    `model` is what `accepted_model` gives. For dimensions without sizes, and for the values of inputs that fix shapes,
-    it is compiled when it is called. Raises `GlowError` for whatever is wrong with the model or the options.
+    `model` is a result of `accepted_model`. If dimensions have no sizes, or values of inputs determine shapes, the
+    model is compiled when it is called. Raises `GlowError` for any error in the model or the options.
     """
 
     def __init__(self, model: Any, options: CompileOptions, rules: SessionRules | None = None) -> None:
         rules = rules or SessionRules()
         say(f"a session begins of {model if isinstance(model, Path) else 'a model in memory'}")
         self.model = model
-        """The model, as it was given."""
+        """The model as given."""
         self.options = options.configured(None if rules.configuration is None else Path(rules.configuration))
-        """How it is compiled."""
+        """The compile options."""
         limit = given_seconds("compile_time_limit", rules.compile_time_limit)
         limits = rules.limits or SpecializationLimits()
 
@@ -63,7 +63,7 @@ class ModelSession(Session):
 
     @classmethod
     def from_keywords(cls, model: Any, keywords: Mapping[str, Any]) -> Self:
-        """The session of a model and keywords, both of which are checked."""
+        """The session of a model and keywords; checks both."""
         rule_values = {name: keywords.get(name) for name in declared(SessionRules)}
         rules = SessionRules(**{name: value for name, value in rule_values.items() if value is not None})
         backend = keywords.get("backend") or model_backend(model, keywords.get("devices") or "")
@@ -71,30 +71,32 @@ class ModelSession(Session):
 
     @property
     def executable(self) -> Executable:
-        """The executable; of several specializations the one that ran last. Raises `OptionError` before the first."""
+        """The executable; with several specializations, the last that ran. Raises `OptionError` before the first."""
         return self.loaded.current
 
     @property
     def specializations(self) -> list[Specialization]:
         """
-        What is compiled for sizes and values of calls, the one that ran last at the end.
+        The code compiled for sizes and values of calls; the last that ran comes last.
 
-        Empty for a model without free dimensions and inputs that fix shapes.
+        Empty for a model without free dimensions or inputs that determine shapes.
         """
         return self.loaded.kept() if isinstance(self.loaded, Specializations) else []
 
     @property
     def shape_inputs(self) -> tuple[str, ...]:
-        """The inputs whose values fix shapes, as far as calls have shown."""
+        """The inputs whose values determine shapes, as far as calls have shown."""
         return self.loaded.value_names if isinstance(self.loaded, Specializations) else ()
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the model is compiled when it is called: for the sizes, or values, that its inputs have then."""
+        """Whether the model is compiled when it is called, for the sizes or values of its inputs."""
         return isinstance(self.loaded, Specializations)
 
     def require_sizes(self) -> None:
-        """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
+        """
+        Raise `UnsupportedError` if the model is compiled only when it is called, because sizes or values are missing.
+        """
         if not isinstance(self.loaded, Specializations):
             return
         if free := self.loaded.signature.free:
@@ -106,9 +108,9 @@ class ModelSession(Session):
     @property
     def compile_seconds(self) -> Mapping[str, float]:
         """
-        Seconds that each stage of the compilation took; empty where the artifact came from the cache.
+        Seconds of each stage of the compilation; empty if the artifact came from the cache.
 
-        Of several specializations, those of the one that ran last.
+        With several specializations, those of the last that ran.
         """
         return self.specializations[-1].compile_seconds if self.specializations else self._seconds
 

@@ -1,4 +1,4 @@
-"""The models that users may give, and their modules."""
+"""The kinds of models that users may pass, and their import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def accepted_model(model: Any) -> Any:
-    """A model as the rest expects it, paths as `Path` and bytes as `bytes`; raises `OptionError` for anything else."""
+    """Normalize a model: paths to `Path`, bytes to `bytes`; raises `OptionError` for unsupported types."""
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(cast("bytes | bytearray | memoryview", model))
     if isinstance(model, str | os.PathLike):
@@ -25,7 +25,7 @@ def accepted_model(model: Any) -> Any:
         if "\0" in str(path):
             raise OptionError(f"expected a path, got {str(path)!r}", hint="pass the content of a model as bytes")
         return path
-    # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
+    # Recognized by attributes, as in `is_ir`: a `ModuleOp`, or a `ModelProto` but no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
     is_own = is_module or is_importable(model) or is_opened(model)
     if is_own or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
@@ -45,11 +45,11 @@ def import_any(
     strict: bool = False,
 ) -> ModuleOp:
     """
-    The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
+    The module of an ONNX model or a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
 
-    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`; weights
-    are mapped, and their files must not change as long as the module is used, unless they are `in_memory`. Inputs with
-    `values` are constants. With `strict`, what an ONNX model says wrongly is refused that a warning tells of otherwise.
+    `by_content` tells whether digests of an ONNX model's weights depend on their content, see `import_model`. Weights
+    are mapped from their files, which must not change while the module is used, unless they are `in_memory`. Inputs in
+    `values` become constants. With `strict`, recoverable faults of an ONNX model are errors instead of warnings.
     """
     if is_importable(model):
         return model.module(dimensions, by_content, values)

@@ -1,4 +1,4 @@
-"""The graph of a session after its optimization, written as an ONNX model."""
+"""Write the optimized graph of a session as an ONNX model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.symbols import Dimension
 
 @dataclass(frozen=True)
 class ExternalForm:
-    """The file of a model, and the one beside it, if any, for its constants of so many bytes and more."""
+    """The path of a model, and the optional external file for its constants of at least some size."""
 
     path: Path
     constants: str = ""
@@ -26,9 +26,10 @@ class ExternalForm:
 
 def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
     """
-    The ONNX model of one that imports itself, of these sizes; parameters are initializers of their names.
+    Export a model with an import method of its own to ONNX for these sizes; parameters become initializers of the same
+    names.
 
-    Raises `GlowError` for what ONNX has no words for.
+    Raises `GlowError` for operations that ONNX cannot express.
     """
     from glow_mlir.frontends.onnx.export.exporter import exported_model
     from glow_mlir.ir.context import new_context
@@ -43,10 +44,10 @@ def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
         raise UnsupportedError(reason, hint=hint)
     for name in model.padded():
         caution(UnsupportedError(f"all rows of '{name}' are trained", hint="sessions have no padding_idx"))
-    # As inputs, constants that are equal stay apart.
+    # As inputs, equal constants stay separate.
     opened, initializers = model.opened()
     module = import_any(opened, dimensions or {})
-    # Results that gradients of PyTorch's own read, as the indices of pools, need no words.
+    # Results read only by PyTorch's gradients, such as pool indices, need no ONNX counterpart.
     CanonicalizePass().apply(new_context(), module)
     return exported_model(module, initializers)
 
@@ -55,8 +56,8 @@ def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, sou
     """
     Write the optimized graph of a model to a file.
 
-    Raises `GlowError` as the compilation, for operators that ONNX has no words for, and where the file cannot be
-    written, or is one of the model's own: of `source`, where the model was made of what that file has.
+    Raises `GlowError` as the compilation does, for operators that ONNX cannot express, and if the file cannot be
+    written or belongs to the model itself (`source` is the file that the model was made from).
     """
     from glow_mlir.driver.pipelines import OPTIMIZED
     from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model

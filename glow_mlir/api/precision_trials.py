@@ -1,4 +1,4 @@
-"""Trials of precisions: accuracy and speed of a model with some nodes in narrow precisions."""
+"""Trials of precisions: accuracy and speed of a model with some nodes in narrower precisions."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ Arrays = Mapping[str, np.ndarray]
 Answer = TypeVar("Answer", Loss, Speed)
 
 SECONDS = 0.3
-"""How long a choice and f32 run in turns, twice."""
+"""Seconds of alternating runs of a choice and f32; measured twice."""
 
 
 @dataclass
 class Trials:
     """
-    The trials of a model on a data set: `runs` gives the inputs of each run for a session with such inputs, each time
-    anew.
+    The trials of a model on a data set. `runs` returns an iterator over the inputs of each run, given a session's
+    inputs.
 
-    The loss of a choice is the share of samples that it tells worse than f32, where there are `labels`, the classes of
-    all samples, which the largest element in each row of the first output tells; else how far outputs are from those
-    of f32, see `Distance`. Answers are kept in the cache, so that a search which was interrupted goes on. `quantize`
-    has the profile and what else is the same in all trials, and `options` are those of the sessions.
+    The loss of a choice is, if there are `labels`, the loss of accuracy against f32 (the largest element in each row of
+    the first output is the predicted class); otherwise the distance of outputs from those in f32, see `Distance`.
+    Results are cached, so that an interrupted search can continue. `quantize` holds the profile and settings shared by
+    all trials, and `options` are the session options.
     """
 
     model: Any
@@ -78,7 +78,7 @@ class Trials:
         return self._remembered(Loss, repr(choice), lambda: self._compared(choice))
 
     def measure(self, precisions: tuple[str, ...]) -> Speed:
-        """How fast precisions are in turns with f32, remembered or new; raises `GlowError` as a session does."""
+        """The speed of precisions, alternating with f32, cached; raises `GlowError` as a session does."""
         return self._remembered(Speed, repr(precisions), lambda: self._measured(Choice(precisions)))
 
     @cached_property
@@ -91,7 +91,7 @@ class Trials:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """The units of the model with a precision of their own, in program order."""
+        """The units of the model that have a precision of their own, in program order."""
         observer, model = _Units(), accepted_model(self.model)
         backend = self.options.get("backend") or model_backend(model)
         pipeline = quantizing(get_backend(backend).pipeline(), parameters(self.quantize))
@@ -100,7 +100,7 @@ class Trials:
         return observer.found
 
     def configuration(self, choice: Choice) -> Configuration:
-        """The keywords of a session with a choice."""
+        """The session keywords of a choice."""
         pairs = list(zip(self.units, choice.precisions, strict=True))
         kept = [unit.pattern for unit, precision in pairs if precision != QUANTIZED]
         floats = next((word for word in choice.precisions if word not in (QUANTIZED, FULL)), FULL)
@@ -113,17 +113,17 @@ class Trials:
         return Configuration(quantize, floats, wide if floats != FULL else ())
 
     def _remembered(self, kind: type[Answer], what: str, find: Callable[[], Answer]) -> Answer:
-        """An answer of the cache about something, or a new one."""
+        """The cached answer to a question, or a new one."""
         key = cache_key(self._identity, f"{kind.__name__} {what}")
         try:
             return kind(**{name: float(value) for name, value in (self.answers.load(key) or {}).items()})
-        except (TypeError, ValueError):  # There is none, or it is damaged.
+        except (TypeError, ValueError):  # Missing or damaged.
             found = find()
             self.answers.store(key, vars(found))
             return found
 
     def _session(self, choice: Choice) -> ModelSession:
-        """The model as a choice has it."""
+        """The session of a choice."""
         options = self.configuration(choice).session_options()
         return ModelSession.of(self.model, cache=False, **options, **self.options)
 
@@ -147,7 +147,7 @@ class Trials:
         return found
 
     def _check_labels(self, labels: np.ndarray, outputs: Sequence[np.ndarray]) -> None:
-        """Raise `InputError` where there is not one label for each sample of the first output."""
+        """Raise `InputError` unless there is one label for each sample of the first output."""
         if any(output.ndim == 0 for output in outputs):
             raise InputError("the first output is a single number, not class scores", hint="leave the labels out")
         samples = sum(len(output) for output in outputs)
@@ -157,7 +157,7 @@ class Trials:
 
     @cached_property
     def _identity(self) -> str:
-        """The cache key of the trials without the choice."""
+        """The cache key of the trials, without the choice."""
         files = Snapshot(ArtifactCache().contents)
         identity, _ = model_identity(accepted_model(self.model), files)
         state = hashlib.sha256()
@@ -203,7 +203,7 @@ class Trials:
 
 @dataclass
 class Distance:
-    """How far outputs are from those of f32, added up over arrays: floats by their noise, others by equality."""
+    """The distance of outputs from those in f32, summed over arrays: noise for floats, inequality for others."""
 
     noise: Noise = field(default_factory=Noise)
     elements: int = 0
@@ -219,7 +219,7 @@ class Distance:
 
     @property
     def share(self) -> float:
-        """The amplitude of the noise, or the number of the elements that differ, as a share, whichever is larger."""
+        """The relative amplitude of the noise, or the share of differing elements, whichever is larger."""
         return max(self.noise.share, self.differing / max(self.elements, 1))
 
 
@@ -230,7 +230,7 @@ def _classes(output: np.ndarray) -> np.ndarray:
 
 @dataclass
 class _Units(PassObserver):
-    """Takes the units of the graph that is quantized."""
+    """Records the units of the graph that is quantized."""
 
     found: list[Unit] = field(default_factory=list[Unit])
 
@@ -242,14 +242,14 @@ class _Units(PassObserver):
 
 
 def _units_of(plan: Plan, names: Mapping[SSAValue, str]) -> list[Unit]:
-    """The products of a function by their nodes."""
+    """The products of a function, by node."""
     values: dict[str, dict[str, None]] = {}
     patterns: dict[str, str] = {}
     spread = Counter(name for op in own_operations(plan.function) for name in location_names(op.location))
     for op in plan.operators:
         if isinstance(op, Product):
             name = location_name(op.location) or _kind(op)
-            # The node that the fewest other operators come from.
+            # The node that the fewest other operators belong to.
             patterns[name] = escape(min(location_names(op.location), key=spread.__getitem__, default=_kind(op)))
             read = (value for value in data_operands(op) if not plan.storage.is_constant(value))
             values.setdefault(name, {}).update({names[plan.group(value)[0]]: None for value in read})

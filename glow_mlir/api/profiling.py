@@ -1,4 +1,4 @@
-"""Profiles of models: runs on a data set, in which it is counted which values have which numbers."""
+"""Profiling of models: run on a data set, and count the numbers in each value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 class _Graph(PassObserver, Generic[Found]):
-    """An observer of the graph that is profiled, which is the one that is quantized."""
+    """Observes the graph to profile, which is the graph that gets quantized."""
 
     def __init__(self, look: Callable[[ModuleOp], Found]) -> None:
         self._look = look
@@ -45,7 +45,9 @@ class _Graph(PassObserver, Generic[Found]):
 def seen_where_quantized(
     model: Any, dimensions: Mapping[str, Dimension] | None, look: Callable[[ModuleOp], Found]
 ) -> Found:
-    """The result of `look` on the graph of a model that would be quantized; raises `GlowError` as the compilation."""
+    """
+    The result of `look` on the graph of a model that would be quantized; raises `GlowError` as the compilation does.
+    """
     graph = _Graph(look)
     pipeline = profiling(get_backend(REFERENCE_BACKEND).pipeline())
     given = {"backend": REFERENCE_BACKEND, "pipeline": pipeline, "pass_observers": [graph]}
@@ -56,9 +58,9 @@ def seen_where_quantized(
 
 def retold(profile: Profile, model: Any, dimensions: Mapping[str, Dimension] | None) -> None:
     """
-    Make a profile that of a model with other numbers: where some were 0 or 1 there may be other operators.
+    Adapt a profile to a model with other weights: where some were 0 or 1, operators may differ.
 
-    Raises `OptionError` where these compute a value that is not in the profile.
+    Raises `OptionError` if a value of the model is not in the profile.
     """
 
     def look(module: ModuleOp) -> tuple[str, str, list[str]]:
@@ -80,11 +82,12 @@ def _digests(module: ModuleOp) -> tuple[str, str]:
 
 class Profiler:
     """
-    A model whose runs are counted in a profile.
+    A model whose runs are recorded in a profile.
 
-    `model` and options are those of `InferenceSession`, in any backend; `bins` is the number of bins of each histogram.
-    With `equalize`, the channels between products are equalized first, and wherever the profile is used.
-    Memory grows with one run and the number of values, not with the number of runs. Raises `GlowError` as the session.
+    `model` and options are those of `InferenceSession`, for any backend; `bins` is the number of bins of each
+    histogram. With `equalize`, the channels between products are equalized before profiling, and wherever the profile
+    is used. Memory grows with one run and the number of values, not with the number of runs. Raises `GlowError` as the
+    session does.
     """
 
     def __init__(
@@ -111,7 +114,9 @@ class Profiler:
         return self.session.first.inputs
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Run the model and count its values; its own outputs by name. Raises `GlowError` as the session does."""
+        """
+        Run the model and record its values; return its own outputs by name. Raises `GlowError` as the session does.
+        """
         found = self.session.run(inputs)
         values = {name.removeprefix(PREFIX): array for name, array in found.items() if name.startswith(PREFIX)}
         self.profile.add(values)
@@ -121,7 +126,7 @@ class Profiler:
 def profiled(
     model: Any, samples: Iterable[Mapping[str, np.ndarray]], tell: Callable[[int], None] | None = None, **options: Any
 ) -> Profile:
-    """The profile of a model on the inputs of some runs; `tell` is called behind each with their number so far."""
+    """The profile of a model on the inputs of some runs; `tell` is called after each with the number of runs so far."""
     profiler = Profiler(model, **options)
     for number, inputs in enumerate(samples, 1):
         profiler.run(inputs)

@@ -1,4 +1,4 @@
-"""Copies of sessions, in this process or, pickled, in another: by model, options and state."""
+"""Copies of sessions, in this process or (pickled) in another, from model, options and state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Reopened(Protocol):
-    """An object that is made from a recipe: a session with state."""
+    """A session with state, made from a recipe."""
 
     def set_state(self, values: Mapping[str, np.ndarray]) -> None:
         """Overwrite the state of those names."""
@@ -27,21 +27,21 @@ Made = TypeVar("Made", bound=Reopened, covariant=True)
 
 @dataclass(frozen=True)
 class Recipe(Generic[Made]):
-    """The recipe of a session: a function that is found by its name, the model, and its keywords."""
+    """The recipe of a session: the function to call, found by name; the model; and its keywords."""
 
     make: Callable[..., Made]
     model: Any
     keywords: Mapping[str, Any]
 
     def again(self, state: Mapping[str, np.ndarray]) -> Made:
-        """Another session of it, whose state is that."""
+        """Create another session with the given state."""
         session = self.make(self.model, **self.keywords)
         if state:
             session.set_state(state)
         return session
 
     def pickled(self, state: Mapping[str, np.ndarray]) -> tuple[Any, ...]:
-        """It as `__reduce__` gives it; raises `OptionError` for a module in memory."""
+        """The result of `__reduce__`; raises `OptionError` for a module in memory."""
         if hasattr(self.model, "walk") and is_ir(self.model):
             hint = "write it to a file and create the session from its path"
             raise OptionError("a session of a module in memory cannot be pickled", hint=hint)
@@ -49,7 +49,7 @@ class Recipe(Generic[Made]):
 
 
 def kept_model(model: Any) -> Any:
-    """A model as a copy of its session finds it: a path from the root on, bytes that nobody changes."""
+    """The model for copies of its session: an absolute path, or immutable bytes."""
     if isinstance(model, bytearray | memoryview):
         return bytes(cast("bytearray | memoryview", model))
     if isinstance(model, str | os.PathLike) and "\0" not in os.fspath(cast("str | os.PathLike[str]", model)):
@@ -58,5 +58,5 @@ def kept_model(model: Any) -> Any:
 
 
 def _again(recipe: Recipe[Made], state: Mapping[str, np.ndarray]) -> Made:
-    """A session that was pickled."""
+    """Create a session from a pickle."""
     return recipe.again(state)

@@ -1,4 +1,4 @@
-"""Sessions: entries of a compiled model that are run on arrays by name, and the state that they share."""
+"""Sessions: entries of a compiled model that run on arrays by name, and their shared state."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from glow_mlir.support.watchdog import time_limited
 
 class Session:
     """
-    What is compiled, ready to be called.
+    Compiled entries, ready to be called.
 
-    Several threads may call `run` at once. Calls of entries with state follow one another, each on the state that the
-    one before it left.
+    Several threads may call `run` at once. Calls of entries with state run one after the other; each starts from the
+    state that the previous call left.
     """
 
     def __init__(self, executable: Executable, names: Mapping[str, str], first: str, time_limit: float = 0.0) -> None:
         """
-        `names` has what callers call each entry, and what the executable does; `first` is called by default.
+        `names` maps the callers' name of each entry to that of the executable; `first` is called by default.
 
-        A call may take `time_limit` seconds; 0 stands for any time.
+        A call may take `time_limit` seconds; 0 for no limit.
         """
         self.loaded = executable
-        """The executable, or several of them, each for some sizes of inputs."""
+        """The executable, or several for different sizes of inputs."""
         self.time_limit = time_limit
         self._names = names
         self._entries: dict[str, SessionEntry] = {}
@@ -52,7 +52,7 @@ class Session:
         return list(self._names)
 
     def entry(self, name: str | None = None) -> SessionEntry:
-        """The entry of that name, or the one that is called by default; raises `InputError` for an unknown one."""
+        """The entry of that name, or the default entry; raises `InputError` for an unknown one."""
         if name is None:
             return self.first
         if not isinstance(cast("object", name), str) or name not in self._names:
@@ -63,11 +63,11 @@ class Session:
 
     def run(self, inputs: Mapping[str, Any], *, entry: str | None = None) -> dict[str, np.ndarray]:
         """
-        Run an entry: its outputs by name, in new arrays.
+        Run an entry; return its outputs by name, in new arrays.
 
-        C-contiguous, aligned inputs of the right type are used in place. What is not compiled yet for sizes or values
-        of these inputs is compiled first. Raises `InputError` for a missing, unknown or misshapen input, or an unknown
-        entry, `ExecutionError` where the model fails on these inputs, and `TimeLimitError`.
+        C-contiguous, aligned inputs of the right type are used in place. Code missing for the sizes or values of these
+        inputs is compiled first. Raises `InputError` for a missing, unknown or misshapen input, or an unknown entry,
+        `ExecutionError` if the model fails on these inputs, and `TimeLimitError`.
         """
         chosen = self.entry(entry)
         if not self.time_limit:
@@ -77,17 +77,17 @@ class Session:
 
     def get_state(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         """
-        The state of those names, or all of it, which all entries share, as it is between two calls; in new arrays.
+        Copies of the named states, or of all, as they are between two calls. All entries share the state.
 
         Raises `InputError` for an unknown name.
         """
         return self.loaded.state.get(names)
 
     def set_state(self, values: Mapping[str, Any]) -> None:
-        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        """Overwrite the named states; raises `InputError` for an unknown name or a misshapen array."""
         check_named(values, "values of the state")
         self.loaded.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
 
     def reset_state(self, names: Sequence[str] | None = None) -> None:
-        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
+        """Reset the named states, or all, to their initial values; raises `InputError` as `set_state` does."""
         self.loaded.state.reset(names)

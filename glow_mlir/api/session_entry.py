@@ -1,4 +1,4 @@
-"""Entries of compiled models: what callers give is checked, and told in one line where it is wrong."""
+"""Entries of compiled models, with checks of their arguments and one-line errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.dtypes import is_plain
 
 
 class SessionEntry:
-    """An entry with what its callers get wrong told in one line."""
+    """An entry that checks its arguments; each error is one line."""
 
     def __init__(self, point: EntryPoint) -> None:
         self._point = point
@@ -55,16 +55,17 @@ class SessionEntry:
         return found
 
     def run_checked(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """As `run`, on what `checked` gave."""
+        """As `run`, on the result of `checked`."""
         if not _are_here(inputs):
             return {name: on_host(value) for name, value in self._point.bound_on(inputs, {})().items()}
         return self._point.run(inputs)
 
     def begin(self, inputs: Mapping[str, Any]) -> Callable[[], dict[str, np.ndarray]] | None:
         """
-        Put a call into the queues of devices: what waits for its outputs; `None` where the caller's thread computes.
+        Put a call into the queues of devices; return a function that waits for its outputs, or `None` if the caller's
+        thread computes.
 
-        Raises as `run`, what fails on a device when it is waited for.
+        Raises the errors of `run`; errors on a device are raised when it is waited for.
         """
         from glow_mlir.runtime.device_entry import QueuedEntryPoint
 
@@ -77,7 +78,7 @@ class SessionEntry:
     def bound(
         self, inputs: Mapping[str, Tensor], outputs: Mapping[str, OutputTarget]
     ) -> Callable[[], dict[str, Tensor]]:
-        """A call on these inputs, with `outputs` in their places; raises `InputError` for missing inputs."""
+        """A prepared call on these inputs, which writes to `outputs`; raises `InputError` for missing inputs."""
         checked = self.checked(inputs)
         if _are_here(checked) and _are_here(outputs):
             call = cast("Callable[[], dict[str, Tensor]]", self._point.bound(checked, outputs))
@@ -99,10 +100,10 @@ class SessionEntry:
         return call_on_copies
 
     def check_output(self, name: str, target: Tensor | None = None) -> None:
-        """Raise `InputError` for an unknown output, or memory into which it does not fit, or that is only read."""
+        """Raise `InputError` for an unknown output, or memory that does not fit it or is read-only."""
         try:
             argument = self._arguments[name]
-        except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
+        except (KeyError, TypeError):  # Some callers pass unhashable lists.
             raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._arguments)}") from None
         if target is None:
             return
@@ -114,12 +115,12 @@ class SessionEntry:
             raise InputError(f"the memory for output '{name}' may only be read", hint="bind other memory")
 
     def listed_outputs(self, names: object) -> list[str]:
-        """The outputs that are asked for, none for all; raises `InputError` for what is no list, and unknown ones."""
+        """The requested outputs, or none for all; raises `InputError` for unknown ones and if it is not a list."""
         if isinstance(names, str):
             raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
         if names is not None and not isinstance(names, Iterable):
             raise InputError(f"{names!r} is no list of outputs", hint="None for all")
-        wanted = list(cast("Iterable[str]", names or ()))  # Whoever gives a generator can be asked once.
+        wanted = list(cast("Iterable[str]", names or ()))  # A generator can be read only once.
         for name in wanted:
             self.check_output(name)
         return wanted
@@ -134,7 +135,7 @@ class SessionEntry:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {argument}")
 
     def check_input(self, name: str, value: Any) -> Tensor:
-        """The tensor of a type and layout for an input; raises `InputError` for what does not fit it."""
+        """The tensor for an input, in the required type and layout; raises `InputError` if it does not fit."""
         argument, dtype, shape = self._known(name)
         if type(value) is np.ndarray and value.dtype == dtype:
             if value.shape == shape:
@@ -143,11 +144,11 @@ class SessionEntry:
             elif not argument.is_static and argument.accepts(value.shape):
                 return value
         if argument.type:
-            return value  # Of no tensor; whoever takes it apart checks what it consists of.
+            return value  # Not a tensor; its elements are checked when they are used.
         return self._converted(argument, dtype, value)
 
     def _converted(self, argument: Argument, dtype: np.dtype[Any], value: Any) -> Tensor:
-        """A tensor of another type or layout than an input has, as that has it."""
+        """Convert a tensor to the type and layout of an input."""
         name = argument.name
         array = None if isinstance(value, np.ndarray) or is_plain(value) else on_device(value)
         if array is None:
@@ -165,15 +166,15 @@ class SessionEntry:
         return array
 
     def _known(self, name: str) -> tuple[Argument, np.dtype[Any], tuple[int | str, ...] | None]:
-        """An input, its dtype and shape; raises `InputError` for an unknown one."""
+        """The argument, dtype and shape of an input; raises `InputError` for an unknown one."""
         try:
             return self._inputs[name]
-        except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
+        except (KeyError, TypeError):  # Some callers pass unhashable lists.
             raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}") from None
 
     def checked(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        """All inputs in the types and layouts that calls take; raises `InputError`."""
-        # A caller without types may give anything; to ask for the class of a dict takes less time.
+        """All inputs in the types and layouts of calls; raises `InputError`."""
+        # Untyped callers may pass anything; comparing the class with dict is fastest.
         if type(cast("object", inputs)) is not dict:
             check_named(inputs, "inputs")
         if inputs.keys() != self._inputs.keys():
@@ -182,20 +183,20 @@ class SessionEntry:
 
 
 def _are_here(tensors: Mapping[str, OutputTarget]) -> TypeGuard[Mapping[str, np.ndarray]]:
-    """Whether all are in the memory of the host."""
-    for tensor in tensors.values():  # Each call asks: a generator takes longer.
+    """Whether all tensors are in host memory."""
+    for tensor in tensors.values():  # Runs in each call: faster than a generator.
         if not isinstance(tensor, np.ndarray) and not is_python_value(tensor):
             return False
     return True
 
 
 def is_python_value(value: object) -> bool:
-    """Whether a value is no tensor, but a sequence, map or optional as Python has it."""
+    """Whether a value is not a tensor, but a sequence, map or optional in Python's types."""
     return value is None or isinstance(value, list | tuple | dict)
 
 
 def check_named(given: object, what: str) -> None:
-    """Raise `InputError` for an argument that is no mapping by name."""
+    """Raise `InputError` for an argument that is not a mapping by name."""
     if not isinstance(given, Mapping):
         hint = "a dict of arrays by their names"
         raise InputError(f"{what} cannot be of the type '{type(given).__name__}'", hint=hint)

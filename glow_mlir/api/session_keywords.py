@@ -1,4 +1,4 @@
-"""The keywords of sessions of models, and what each is declared as."""
+"""The keywords of model sessions, and their declarations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from glow_mlir.support.keywords import keyword_error
 from glow_mlir.support.option_types import SECONDS, Kind, check_kinds, is_function, made_by
 
 SPECIALISED = "specialised"
-"""The values of `warm`, which say for which compilation calls wait."""
+"""The values of `warm`: the compilation that calls wait for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SessionRules(Options):
-    """Keywords that concern the session, and not the compiled artifact."""
+    """Keywords that affect the session, but not the compiled artifact."""
 
     GROUP = "session"
 
@@ -68,7 +68,7 @@ KEYWORDS: Mapping[str, Declared] = {
 
 
 def given_seconds(name: str, value: object) -> float:
-    """The duration that the keyword `name` gives, 0 for `None`; raises `OptionError` for what is none."""
+    """The duration given by the keyword `name` in seconds, 0 for `None`; raises `OptionError` for an invalid one."""
     found = 0.0 if value is None else seconds(value)
     if found is None:
         raise OptionError(f"{name}={value!r} is invalid", hint="a number of seconds")
@@ -82,9 +82,9 @@ def check_keywords(
     known: Mapping[str, Declared] = KEYWORDS,
 ) -> None:
     """
-    Raise `OptionError` for a keyword that is not `known` (`KeywordError`), or of another type than it takes.
+    Raise `KeywordError` for an unknown keyword, and `OptionError` for a value of a wrong type.
 
-    The error names the `owner`, which has parameters of its `own` besides.
+    The error names the `owner`; `own` are its other parameters.
     """
     if unknown := given.keys() - known.keys():
         raise keyword_error(owner, min(unknown), [*own, *known])

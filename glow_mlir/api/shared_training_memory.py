@@ -1,4 +1,4 @@
-"""Memory that all processes of a training see: the gradients of each, and the parts of a batch for each."""
+"""Shared memory of training processes: the gradients of each, and the batch parts for each."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from glow_mlir.training.step import gradient_states
 from glow_mlir.training.training_module import GRADIENTS
 
 _CHUNK = 1 << 15
-"""Elements that are summed at once, so that sums stay in the first caches."""
+"""The number of elements summed at once, so that sums stay in the L1 cache."""
 
 
 @dataclass(frozen=True)
 class SharedKinds:
     """
-    What is shared: the gradients of parameters, and the inputs of the function that computes them.
+    The shared arrays: the gradients of parameters, and the inputs of the function that computes them.
 
-    All processes lay these out alike, from the same compiled functions.
+    All processes use the same layout, because it follows from the same compiled functions.
     """
 
     gradients: Mapping[str, Kind]
     inputs: Mapping[str, Kind]
     processes: int
     parts: int
-    """Parts of a batch for each process."""
+    """The number of batch parts for each process."""
 
     @staticmethod
     def of(session: ModelSession, processes: int, parts: int) -> SharedKinds:
-        """What processes with such a session share."""
+        """The arrays that processes with such a session share."""
         state = session.loaded.state.arrays
         kinds = {name: (state[name].dtype, state[name].shape) for name in gradient_states(state.keys())}
         inputs = {item.name: (item.numpy_dtype, item.numbers) for item in session.entry(GRADIENTS).inputs}
@@ -42,7 +42,7 @@ class SharedKinds:
 
     @property
     def size(self) -> int:
-        """Bytes of the memory."""
+        """The size of the memory in bytes."""
         return self.processes * (_bytes_of(self.gradients) + self.parts * _bytes_of(self.inputs))
 
     def laid_out(self, memory: np.ndarray) -> SharedMemory:
@@ -60,19 +60,19 @@ class SharedKinds:
 
 @dataclass(frozen=True)
 class SharedMemory:
-    """The arrays of each process by its number, which counts from 0."""
+    """The arrays of each process, indexed by its number from 0."""
 
     gradients: list[Arrays]
     batches: list[list[Arrays]]
     """The inputs of each part."""
     _sums: list[list[np.ndarray]]
-    """All gradients of a type as one array."""
+    """All gradients of one type as a single array."""
 
     def reduce(self, process: int) -> None:
         """
-        Put the sum of the gradients of all processes in the places of all, for one of as many shares of them.
+        Replace one share of all gradients, in every process, by their sum over all processes.
 
-        Processes are added in order, so that sums do not depend on which of them adds.
+        Processes are added in order, so the sums do not depend on the process that adds.
         """
         for rows in zip(*self._sums, strict=True):
             for chunk in _chunks(len(rows[0]), process, len(rows)):
@@ -84,14 +84,14 @@ class SharedMemory:
 
 
 def _chunks(size: int, process: int, processes: int) -> Iterator[slice]:
-    """The places of a share of an array, some at a time."""
+    """Slices of one process's share of an array, of limited size."""
     begin, end = (size * number // processes for number in (process, process + 1))
     for first in range(begin, end, _CHUNK):
         yield slice(first, min(first + _CHUNK, end))
 
 
 def _layout(kinds: Mapping[str, Kind]) -> tuple[Layout, int]:
-    """Where arrays lie, those of a type behind each other, and how many bytes they take."""
+    """The layout of arrays, grouped by type, and their total size in bytes."""
     layout, end = layout_of(sorted(kinds.items(), key=lambda item: (item[1][0].str, item[0])))
     return layout, aligned(end)
 
@@ -106,7 +106,7 @@ def _arrays(kinds: Mapping[str, Kind], memory: np.ndarray) -> Arrays:
 
 
 def _flat(kinds: Mapping[str, Kind], memory: np.ndarray) -> list[np.ndarray]:
-    """All arrays of each type, with the zeros between them, as one."""
+    """For each type, one array that covers all its arrays and the padding (zeros) between them."""
     layout, end = _layout(kinds)
     begins = {kind: begin for _, kind, _, begin in reversed(layout)}  # Of the first one.
     starts = sorted(begins.values())

@@ -1,4 +1,4 @@
-"""A model as several: the stages of a pipeline, each of which is a model of its own that another process may run."""
+"""Split a model into pipeline stages; each stage is a separate model that another process may run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class StageModels:
-    """The models of stages, in order; names tell what one gives and another takes."""
+    """The models of the stages, in order; tensors between stages are matched by name."""
 
     paths: tuple[Path, ...]
-    """A `.mlir` file of each, with its weights beside it."""
+    """The `.mlir` file of each stage, next to its weight file."""
     outputs: Mapping[str, str]
-    """Output of the whole → what it is called that a stage gives, or that is an input."""
+    """Output of the whole model → its name as an output of a stage, or as an input."""
     keywords: Mapping[str, Any]
-    """What sessions of stages are told."""
+    """The session keywords of the stages."""
 
 
 def split_model(model: Any, keywords: Mapping[str, Any], stages: int, folder: Path) -> StageModels:
     """
-    Cut a model into so many stages at most, of which the slowest is as fast as it can be, and write them to a folder.
+    Split a model into at most `stages` stages, so that the slowest is as fast as possible, and write them to a folder.
 
-    `keywords` are those of a session of it. Where one stage is faster by itself than what it gives to another, there
-    are fewer. Raises `GlowError` for whatever is wrong with the model, `UnsupportedError` where sizes are no numbers,
-    and `OptionError` for a model with state, which is in no stage alone.
+    `keywords` are those of a session of the model. There are fewer stages where running one stage takes less time than
+    transferring its results. Raises `GlowError` for any error in the model, `UnsupportedError` if sizes are not
+    numbers, and `OptionError` for a model with state, because stages cannot share state.
     """
     from glow_mlir.driver.pipelines import PARTITIONED
     from glow_mlir.ir.text import write_module
@@ -78,21 +78,21 @@ def _check_stateless(module: Any) -> None:
 
 @dataclass(frozen=True)
 class PackedModel:
-    """The files of a model as bytes, for a machine that has not got them."""
+    """The files of a model as bytes, for a machine that lacks them."""
 
     name: str
     files: Mapping[str, bytes]
 
     @staticmethod
     def of(path: Path) -> PackedModel:
-        """Those of a `.mlir` file."""
+        """Pack a `.mlir` file and its weights."""
         from glow_mlir.ir.text import weights_path
 
         files = (item for item in (path, weights_path(path)) if item.is_file())
         return PackedModel(path.name, {item.name: item.read_bytes() for item in files})
 
     def unpacked(self, folder: TemporaryDirectory[str]) -> Path:
-        """Where the model lies in a folder."""
+        """Write the files to a folder; return the path of the model."""
         for name, content in self.files.items():
             Path(folder.name, name).write_bytes(content)
         return Path(folder.name, self.name)

@@ -1,4 +1,4 @@
-"""What callers of training sessions give: targets of any integers, and keywords that are those of optimizers."""
+"""Checks of the arguments of training sessions: targets, and misplaced optimizer keywords."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.training.optimizers import OPTIMIZERS, OTHER_NAMES
 
 
 def check_options(names: Iterable[str]) -> None:
-    """Raise `KeywordError` for keywords that optimizers take, also as PyTorch calls them."""
+    """Raise `KeywordError` for keywords that belong to optimizers, including PyTorch's names for them."""
     taken = {field.name for kind in OPTIMIZERS.values() for field in fields(kind)}
     for name in names:
         if name in taken or name in OTHER_NAMES:
@@ -29,9 +29,9 @@ def check_options(names: Iterable[str]) -> None:
 
 def checked_targets(name: str, value: Any, dtype: np.dtype[Any], loss: Loss, shape: Sequence[int | str]) -> Any:
     """
-    Targets of the loss of an output of that shape, as an array of `dtype` where they are integers that fit.
+    Check the targets for the loss of an output of shape `shape`; integers that fit are converted to `dtype`.
 
-    What lies on a device stays there, and is not looked at. Raises `InputError` for classes that there are not.
+    Tensors on a device stay there, and are not checked. Raises `InputError` for invalid classes.
     """
     found = None if isinstance(value, np.ndarray) or is_plain(value) else on_device(value)
     if isinstance(found, DeviceArray):

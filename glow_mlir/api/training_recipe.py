@@ -1,4 +1,4 @@
-"""All that decides what a training session computes, and the session of compiled functions that follows from it."""
+"""The settings that determine what a training session computes, and the session of its compiled functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glow_mlir.training.training_module import PREDICT, training_module
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `TrainingSession` is told; another process makes the same session of it."""
+    """The arguments of `TrainingSession`, from which another process can make the same session."""
 
     source: ModelSource
     losses: Mapping[str, Loss]
@@ -32,18 +32,18 @@ class Recipe:
     quantization: Quantization | None
     options: Mapping[str, Any]
     is_split: bool
-    """Whether gradients and update are functions of their own, in the place of a step."""
+    """Whether gradients and update are separate functions instead of one step."""
 
     def session(self, model: Model) -> ModelSession:
         """
-        The compiled functions, of the source as `trainable_model` gives it.
+        The session of the compiled functions of `trainable_model`.
 
-        Raises `GlowError` for whatever is wrong with the model or the options.
+        Raises `GlowError` for any error in the model or the options.
         """
         rounding = None
         if self.quantization is not None:
             plan = partial(Rounding.planned, options=self.quantization)
-            with warning_to(lambda _: None):  # The import below tells.
+            with warning_to(lambda _: None):  # The import below reports them.
                 rounding = seen_where_quantized(model, self.dimensions, plan)
         module = training_module(
             model,

@@ -1,4 +1,4 @@
-"""Training by several processes of a host: each computes gradients of its parts of a batch, and all take their sum."""
+"""Training by several processes on a host: each computes gradients of its batch parts; all use their sum."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from glow_mlir.xdsl_patches import loader as xdsl_loader
 SERVER = f"{__name__}:serve"
 
 COMPUTE, REDUCE, CHANGE, SET = b"compute", b"reduce", b"change", b"set"
-"""What the first process asks the others for: gradients, its share of their sums, an update, and state."""
+"""Requests of the first process: gradients, a share of their sums, an update, and setting state."""
 
 Part = Mapping[str, Any]
-"""The inputs of a part of a batch, its shares of the loss among them."""
+"""The inputs for one part of a batch, including its shares of the loss."""
 
 
 def accumulate(session: ModelSession, parts: Sequence[Part]) -> float:
-    """Add up the gradients of parts of a batch, of all or, where one fails, of none; gives their part of its loss."""
+    """Add up the gradients of batch parts; if one fails, add none. Return their part of the loss."""
     try:
         return sum(float(session.run(part, entry=GRADIENTS)[LOSS]) for part in parts)
     except BaseException:
@@ -49,13 +49,13 @@ def accumulate(session: ModelSession, parts: Sequence[Part]) -> float:
 
 
 def update(session: ModelSession) -> None:
-    """Change the parameters along the gradients that have added up."""
+    """Update the parameters with the accumulated gradients."""
     session.run({}, entry=UPDATE)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What another process begins with: its number, from 1 on, of how many, and the parts of a batch that it has."""
+    """The start message of another process: its number from 1, the number of processes, and its batch parts."""
 
     recipe: Recipe
     number: int
@@ -65,15 +65,16 @@ class Task:
 
 class Team:
     """
-    The first of some processes, which has a session of its own, and the others, each with one like it.
+    The first of several training processes, which has a session of its own, and handles on the others, which have equal
+    sessions.
 
-    Gradients lie in memory that all see. A step has three turns, between which the first waits for all: gradients, a
-    share of their sums by each process, and the update, which all compute alike. A process that ends is an error of the
-    first, which ends all.
+    Gradients lie in shared memory. A step has three phases, and the first process waits for all between them:
+    gradients; sums, of which each process computes a share; and the update, which all processes compute alike. If a
+    process ends, the first raises an error and ends all.
     """
 
     def __init__(self, recipe: Recipe, session: ModelSession, processes: int, parts: int) -> None:
-        """Raises `OptionError` for a recipe that cannot be sent, and what the others raise."""
+        """Raises `OptionError` for a recipe that cannot be sent, and the errors of the other processes."""
         self._session, self._parts = session, parts
         kinds = SharedKinds.of(session, processes, parts)
         self._others: list[ChildProcess] = []
@@ -105,11 +106,11 @@ class Team:
         child.send_file(descriptor)
 
     def step(self, parts: Sequence[Part]) -> float:
-        """Change the parameters by a step; gives the loss before it. Raises what any process raises."""
+        """Perform one training step; return the loss before it. Raises the errors of any process."""
         try:
             return self._step(parts)
         except BaseException:
-            self.close()  # Nobody knows how far each process is.
+            self.close()  # The progress of each process is unknown.
             raise
 
     def _step(self, parts: Sequence[Part]) -> float:
@@ -133,11 +134,11 @@ class Team:
         return tuple(child.pid for child in self._others)
 
     def set_state(self, values: Mapping[str, np.ndarray]) -> None:
-        """Overwrite state of the others."""
+        """Overwrite state in the other processes."""
         self._ask(SET, pickle.dumps(dict(values), pickle.HIGHEST_PROTOCOL))
 
     def _ask(self, what: bytes, content: bytes = b"") -> None:
-        """Ask all others; one that has ended is found where its answer is waited for."""
+        """Send a request to all others; `_wait` detects processes that have ended."""
         if not self._others:
             raise ExecutionError("the training processes have ended", hint="restart from a checkpoint")
         for child in self._others:
@@ -159,18 +160,18 @@ class Team:
         return answer
 
     def close(self) -> None:
-        """End the other processes."""
+        """Stop the other processes."""
         _end(self._others)
 
 
 def _end(children: list[ChildProcess]) -> None:
-    """End processes, which nobody asks then."""
+    """Stop processes that wait for requests."""
     while children:
         children.pop().close()
 
 
 def serve(channel: socket.socket) -> None:
-    """What another process does: compute, reduce and change as it is asked, until nobody asks any more."""
+    """Main loop of another process: answer requests until the first process closes the channel."""
     xdsl_loader.install()
     onnx_loader.install()
     try:
@@ -185,7 +186,7 @@ def serve(channel: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class _Member:
-    """A process of a team but for the first."""
+    """A process of a team other than the first."""
 
     channel: socket.socket
     number: int
@@ -194,10 +195,10 @@ class _Member:
 
     @staticmethod
     def begun(channel: socket.socket) -> _Member:
-        """Take the task, compile, and say so."""
+        """Receive the task, compile, and report that it is done."""
         task = _task(*read_parts(channel, 1))
         descriptor = read_file(channel)
-        with warning_to(lambda _: None):  # The first process tells.
+        with warning_to(lambda _: None):  # The first process reports warnings.
             session = task.recipe.session(trainable_model(task.recipe.source))
         kinds = SharedKinds.of(session, task.processes, task.parts)
         shared = kinds.laid_out(bytes_of(mmap.mmap(descriptor, kinds.size)))
@@ -221,7 +222,7 @@ class _Member:
             self.set_state(pickle.loads(content))
 
     def set_state(self, values: Arrays) -> None:
-        """Overwrite state; each process draws random numbers of its own."""
+        """Overwrite state, except random seeds: each process draws its own random numbers."""
         known = self.session.loaded.state.arrays
         own = {name: value for name, value in values.items() if name in known}
         if RANDOM_SEED in own:
@@ -230,7 +231,7 @@ class _Member:
 
 
 def _task(message: bytes) -> Task:
-    """What a process is told to begin with; raises `OptionError` for classes that it does not know."""
+    """Unpickle the task; raises `OptionError` for classes that this process does not know."""
     try:
         task = pickle.loads(message)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What a backend says about itself, and what the passes ask it."""
+"""The interface of a backend to passes, sessions and tools."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.executable import Executable
 
 AllocateConstants = Callable[[int], np.ndarray]
-"""Gives as many zero bytes as constants take, aligned to 64."""
+"""Allocates zero bytes for constants, aligned to 64."""
 
 Made = TypeVar("Made")
 
 QUEUE_SECONDS = 2e-5
-"""Seconds from the end of what one queue does to the begin of what another one does behind that."""
+"""Seconds from the end of an operation in one queue to the start of a dependent one in another."""
 
 
 class Compiling(Protocol):
-    """A compilation as its backend drives it; `glow_mlir.driver.compiler` has it."""
+    """A compilation as its backend sees it, implemented by `glow_mlir.driver.compiler`."""
 
     module: ModuleOp
     as_given: bool
-    """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
+    """Whether the module was given as IR, and should run unchanged if the backend supports that."""
 
     @property
     def context(self) -> Context:
-        """Where its dialects are registered."""
+        """The context with the registered dialects."""
         ...
 
     @property
     def ladder(self) -> Pipeline:
-        """The pipeline."""
+        """The pipeline of the compilation."""
         ...
 
     def targets(self) -> dict[str, Target]:
@@ -65,43 +65,43 @@ class Compiling(Protocol):
         ...
 
     def check_given(self) -> None:
-        """Check what the module promises at the stage that it says to be at."""
+        """Verify the guarantees of the stage that the module declares."""
 
     def with_module(self, module: ModuleOp, backend: str) -> Any:
-        """What another backend makes of an optimized module, compiled under the same observers."""
+        """The result of another backend for an optimized module, compiled under the same observers."""
         ...
 
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
-        """Let `make` run the passes of the last stage, and give what it makes of the module."""
+        """Let `make` run the passes of the last stage; return its result for the module."""
         ...
 
 
 class Backend(ABC):
     """
-    A target of compilation: what it can execute, how modules are compiled for it, and how they run.
+    A target of compilation: which operators it executes, how modules are compiled for it, and how they run.
 
-    Sessions and tools ask it to `compile` and `load`; passes ask the rest, of the backend that the target of a function
-    names.
+    Sessions and tools call `compile` and `load`; passes call the other methods, on the backend named by the target of a
+    function.
     """
 
     name: ClassVar[str]
     KEEPS_MODULE: ClassVar[bool] = True
-    """Whether a module lives as long as what is made of it, so that its weights have to be in memory."""
+    """Whether the module must outlive its artifact, so that its weights stay in memory."""
     MACHINE_CODE: ClassVar[bool] = False
-    """Whether what it loads is `MachineCode`, with sizes, steps and stamps."""
+    """Whether it loads `MachineCode`, with sizes, steps and stamps."""
     MAX_THREADS: ClassVar[int] = MAX_THREADS
-    """For how many threads an inference may be cut."""
+    """The maximum thread count of an inference."""
     PART_SCRATCH: ClassVar[int] = 0
     """
-    How many bytes private scratch of the parts of an instruction may have, which may all run at once; 0 where it is of
-    the threads that run them.
+    The maximum private scratch in bytes of an instruction's tasks, if all may run at once; 0 if scratch belongs to the
+    threads that run them.
     """
     TABLES: ClassVar[tuple[str, ...]] = ()
-    """The backends in whose tables its kernels and packed forms are, the preferred first; by default its own alone."""
+    """The backends that provide its kernels and packed forms, the preferred first; by default only itself."""
 
     @cached_property
     def kernels(self) -> dict[str, Any]:
-        """Name → kernel, in the order in which they are preferred."""
+        """Name → kernel, in order of preference."""
         makers: dict[str, Any] = {}
         for table in self.TABLES or (self.name,):
             makers |= {name: make for name, make in kernels_of(table).all().items() if name not in makers}
@@ -109,7 +109,7 @@ class Backend(ABC):
 
     @cached_property
     def packed_forms(self) -> dict[str, LayoutMaker]:
-        """Name of a form in which its kernels have operands → its layout."""
+        """Name of a packed form of operands → its layout."""
         forms: dict[str, LayoutMaker] = {}
         for table in self.TABLES or (self.name,):
             forms = {**packed_forms_of(table).all(), **forms}
@@ -117,33 +117,34 @@ class Backend(ABC):
 
     def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Any:
         """
-        What `load` takes, made of the module of a compilation: here the module, behind the last stage.
+        Compile a module to an artifact for `load`; this default returns the module after the last stage.
 
-        A backend whose artifacts are kept on disk gives an `Artifact`, with its constants in what `allocate` gives.
+        A backend whose artifacts are stored on disk returns an `Artifact`, with its constants in memory from
+        `allocate`.
         """
         return compilation.run()
 
     @abstractmethod
     def load(self, artifact: Any, threads: int) -> Executable:
-        """What `compile` gave, ready to be called; an inference computes in up to `threads`."""
+        """Load an artifact; an inference uses up to `threads` threads."""
 
     def targets(self) -> Mapping[str, Target]:
-        """The machines that the backend knows by name, besides `host`."""
+        """The named machines of the backend, except `host`."""
         return {}
 
     def about_targets(self) -> Mapping[str, str]:
-        """What the machines that the backend knows by name are, in a few words for people."""
+        """Short descriptions of the named machines."""
         return {}
 
     def host(self) -> Target:
-        """The machine that this process runs on, or the device beside it that the backend compiles for."""
+        """The machine of this process, or its attached device that the backend compiles for."""
         return Target(self.name)
 
     def target(self, text: str = HOST) -> Target:
         """
-        The machine of a name, with other values for some of its fields: `avx2`, or `avx2,vector_bits=128,threads=2`.
+        The machine of a name, with other values for some fields: `avx2`, or `avx2,vector_bits=128,threads=2`.
 
-        Raises `OptionError` for a name or a field that there is not, and for a value that the field cannot have.
+        Raises `OptionError` for an unknown name or field, and for an invalid value.
         """
         name, fields = named_fields(text)
         if name == HOST:
@@ -154,7 +155,7 @@ class Backend(ABC):
         return with_fields(known[name], fields)
 
     def measured(self, target: Target) -> Costs:
-        """What the backend has measured of such a machine; one that has measured nothing takes what the default has."""
+        """The measured costs of such a machine; by default those of the default backend."""
         return get_backend(DEFAULT_BACKEND).measured(target)
 
     def check_target(self, target: Target) -> None:
@@ -163,83 +164,82 @@ class Backend(ABC):
         Range(1, self.MAX_THREADS, THREADS).check("threads", target.policy.threads)
 
     def accepts(self, target: Target) -> bool:
-        """Whether the backend runs what is compiled for a target: by default, what is compiled for itself."""
+        """Whether the backend runs code for a target; by default only for its own targets."""
         return target.backend == self.name
 
     def lacks(self, target: Target) -> str:
-        """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
+        """The requirements of code for a target that this machine lacks, as text; empty if it lacks none."""
         return ""
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:
-        """Whether the backend executes this operator of `glow_high` as it is, so that it need not be lowered."""
+        """Whether the backend executes this operator of `glow_high` directly, so that it is not lowered."""
 
     def refuses(self, op: Operation, storage: Storage, target: Target) -> str:
         """
-        Why a device of that target does not get an operator of `glow_high`, in a few words; empty where it may.
+        The reason why a device refuses an operator of `glow_high`, in a few words; empty if it accepts.
 
-        It is asked before operators are lowered, of one among the partitions of a module (docs/devices.md), besides
-        `supports`, which is asked of what it is lowered to. The answer is that for all operators of the same kind,
-        properties and types, of whose operands the same are constants, whatever these hold.
+        Called before operators are lowered, to partition a module (docs/devices.md); `supports` is called as well, for
+        the lowered operators. The answer holds for all operators of the same kind, properties and types with the same
+        operands constant, whatever their values.
         """
         return ""
 
     def cost(self, op: Operation, target: Target) -> float | None:
-        """Seconds that an operator of `glow_high` takes on a device, about; `None` leaves that to the cost model."""
+        """The approximate seconds of an operator of `glow_high` on a device; `None` leaves that to the cost model."""
         return None
 
     def transfer_cost(self, nbytes: int, target: Target) -> float:
-        """Seconds that so many bytes take from the host to a device or back; by default what a queue takes."""
+        """Seconds of a transfer between host and device; by default the overhead of a queue."""
         return QUEUE_SECONDS
 
     def memory(self, target: Target) -> DeviceMemory:
-        """The memory of a device; by default that of the host."""
+        """The memory of a device; by default host memory."""
         return DeviceMemory(alignment=target.alignment, is_host=True)
 
     def load_on(self, artifact: Any, number: int, threads: int) -> Executable:
         """
-        What `compile` gave, ready to be called on the device of that number, in up to `threads` where that is the host.
+        Load an artifact on the device of a number, with up to `threads` threads on the host.
 
-        Where the executable says a device, its entries are `QueueEntry`s; the host, of which there is any number, calls
-        all others. Raises `OptionError` where there is no such device.
+        If the executable has a device, its entries are `QueueEntry`s; the host, which exists any number of times, calls
+        all others. Raises `OptionError` for a missing device.
         """
         return self.load(artifact, threads)
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         """
-        Whether `select` finds a way to execute this instruction as it is: types, properties, strides, bodies.
+        Whether `select` can implement this instruction as it is: types, properties, strides, bodies.
 
-        Passes ask before they keep a change of an instruction. Its operands may be views, whose strides and offsets the
-        backend has to cope with.
+        Passes call it before they keep a change of an instruction. Operands may be views with any strides and offsets.
         """
         return self.supports(op)
 
     def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
         """
-        Whether `select` finds a way to execute this instruction with its bodies, and in less time or memory than these
-        take for themselves.
+        Whether `select` can implement this instruction with its bodies, in less time or memory than separate
+        instructions.
         """
         return self.can_select(op, storage, target)
 
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
-        """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
+        """Whether an instruction is equally fast if the innermost axis of an operand is strided."""
         return False
 
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         """
-        Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
-        says of how many lines the image is (`image_lines`).
+        Whether an instruction can compute some lines of an image, as fast and with the same bits as in the whole image,
+        given the number of lines of the image (`image_lines`).
 
-        Without `must_be_best` it may be slower, or have other bits, than where it computes all lines at once.
+        Without `must_be_best`, it may be slower, or have other bits.
         """
         return False
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         """
-        The way from an imported graph to what the backend runs, for functions that say no other target.
+        The pipeline from an imported graph to the backend's executable form, for functions without a target.
 
-        This one ends with places in memory. A backend adds its own passes by name (`Pipeline.before`, `after`,
-        `replace`, `without`) and its own stages (`Pipeline.then`). With `profile`, its code keeps the time of each
+        This default ends with memory allocation. A backend adds its own passes by name (`Pipeline.before`, `after`,
+        `replace`, `without`) and its own stages (`Pipeline.then`). With `profile`, the code records the time of each
         instruction.
         """
         return memory_pipeline(self.name, target)
@@ -257,11 +257,11 @@ class Backend(ABC):
         """
 
     def check_selected(self, op: Operation, target: Target) -> None:
-        """Raise `ModelError` where what `select` writes on an instruction does not fit together, or to the target."""
+        """Raise `ModelError` if the attributes written by `select` are inconsistent, or do not fit the target."""
 
 
 def get_backend(name: str) -> Backend:
-    """The backend of that name; raises `OptionError` where there is none."""
+    """The backend of a name; raises `OptionError` for an unknown one."""
     make = BACKENDS.get(name)
     if make is None:
         raise OptionError(f"no backend '{name}'", hint=f"there are {', '.join(sorted(BACKENDS.all()))}")
@@ -271,15 +271,15 @@ def get_backend(name: str) -> Backend:
 @cache
 def costs_of(target: Target) -> Costs:
     """
-    What operations cost on a machine: what it says itself, and else what its backend has measured.
+    The costs of operations on a machine: its own, or those measured by its backend.
 
-    Raises `OptionError` for a cost that there is not.
+    Raises `OptionError` for an unknown cost.
     """
     return with_costs(get_backend(target.backend).measured(target), target.costs)
 
 
 def backend_of(function: FunctionOp) -> Backend:
-    """The backend of a function; raises `ModelError` where it does not compile for the target of the function."""
+    """The backend of a function; raises `ModelError` if it cannot compile for the function's target."""
     backend = get_backend(function.target.backend)
     try:
         backend.check_target(function.target)
@@ -291,9 +291,9 @@ def backend_of(function: FunctionOp) -> Backend:
 
 def module_backend(module: ModuleOp) -> str:
     """
-    The backend that functions of a module are for, that for several where it has devices, else the default.
+    The backend of a module's functions; the backend for several devices if it has devices; or the default.
 
-    Raises `OptionError` where they differ in a module without devices.
+    Raises `OptionError` if functions of a module without devices disagree.
     """
     if devices_of(module):
         return SEVERAL_BACKENDS
@@ -309,18 +309,18 @@ def module_backend(module: ModuleOp) -> str:
 
 
 def runnable_targets(backend: Backend) -> list[str]:
-    """The names of the machines of a backend whose code this one can run."""
+    """The named machines of a backend whose code this machine can run."""
     return [HOST, *(name for name, target in sorted(backend.targets().items()) if not backend.lacks(target))]
 
 
 def named_pipelines(target: str | None = None) -> dict[str, Pipeline]:
-    """All pipelines by name: `optimize`, which all backends share, and that of each backend under its name."""
+    """All pipelines by name: `optimize`, shared by all backends, and that of each backend under its name."""
     backends = (get_backend(name).pipeline(target) for name in sorted(BACKENDS.all()))
     return {pipeline.name: pipeline for pipeline in (OPTIMIZE.for_target(target), *backends)}
 
 
 def named_pipeline(name: str, target: str | None = None) -> Pipeline:
-    """The pipeline of that name; raises `OptionError` where there is none."""
+    """The pipeline of a name; raises `OptionError` for an unknown one."""
     if name == OPTIMIZE.name:
         return OPTIMIZE.for_target(target)
     if BACKENDS.get(name) is None:

@@ -1,8 +1,8 @@
 """
-Backends that are a table: which operators a device has, and what to emit for each.
+Backends defined by a table: the operators of a device, and a function that emits each.
 
-All else follows: what is not in the table is lowered to what is, or goes to another device; constants, inputs, outputs
-and state are handed over by name.
+Everything else follows: other operators are lowered to those in the table, or go to another device; constants, inputs,
+outputs and state are passed by name.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Program(Protocol):
-    """What emitters build for one function; a value is whatever the device calls one."""
+    """The program of one function, built by emitters; values are objects of the device."""
 
     def input(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """What a caller gives by a name, or the state of that name."""
+        """An input of that name, or the state of that name."""
         ...
 
     def constant(self, array: np.ndarray) -> Any:
@@ -41,20 +41,20 @@ class Program(Protocol):
         ...
 
     def output(self, name: str, value: Any) -> None:
-        """Give a value to callers by a name, or keep it as the state of that name."""
+        """Return a value to callers by name, or store it as the state of that name."""
         ...
 
 
 Emitter = Callable[[Any, Any, list[Any]], Any]
 """
-Emits an operator: takes the program, the operator and what became of its operands, in order, and gives what its result
-is, or a tuple for several.
+Emits an operator: takes the program, the operator and the values of its operands, in order; returns the value of its
+result, or a tuple for several results.
 """
 
 
 @dataclass(frozen=True)
 class CompiledFunction:
-    """A program, and how to call it."""
+    """A program and its bindings."""
 
     name: str
     bindings: tuple[Binding, ...]
@@ -63,7 +63,7 @@ class CompiledFunction:
 
 @dataclass(frozen=True)
 class CompiledModule:
-    """The programs of a module, and the state that they share as it begins."""
+    """The programs of a module, and their shared initial state."""
 
     functions: tuple[CompiledFunction, ...]
     state: tuple[Initial, ...]
@@ -71,24 +71,24 @@ class CompiledModule:
 
 class SimpleBackend(Backend):
     """
-    A backend that is a table of emitters. A subclass says the table, how a program begins, and how one runs.
+    A backend that is a table of emitters. A subclass provides the table, and functions to begin and run a program.
 
-    Splats and constants need no row. It has no branches and loops.
+    Splats and constants need no emitter. Branches and loops are not supported.
     """
 
     EMITTERS: ClassVar[Mapping[type[HighOp], Emitter]] = {}
-    """Operator → what emits it."""
+    """Operator → its emitter."""
 
     @abstractmethod
     def begin(self, name: str) -> Program:
-        """The program of a function, with nothing in it."""
+        """An empty program for a function."""
 
     @abstractmethod
     def run(self, program: Any, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """What a program gives by name, for inputs and state by name."""
+        """The outputs of a program by name, given inputs and state by name."""
 
     def executes(self, op: HighOp) -> bool:
-        """Whether the device executes an operator of the table with these types and properties: any by default."""
+        """Whether the device executes an operator of the table with these types and properties; by default always."""
         return True
 
     def supports(self, op: Operation) -> bool:
@@ -100,7 +100,7 @@ class SimpleBackend(Backend):
         return "it has no branches and loops" if isinstance(op, ControlFlowOp) else ""
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
-        """Optimization, and lowering to what the table has."""
+        """Optimization, and lowering to the operators in the table."""
         return OPTIMIZE.named(self.name).then(LOWERED).for_target(target, self.name)
 
     def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> CompiledModule:
@@ -133,7 +133,7 @@ class SimpleBackend(Backend):
 
 
 def _read(program: Program, op: Any, bindings: Mapping[str, Binding]) -> Any:
-    """What a program reads of storage."""
+    """The value that a program reads from storage."""
     if isinstance(op, ConstantOp):
         return program.constant(constant_array(op))
     binding = bindings[op.sym_name.data]

@@ -10,9 +10,9 @@ _MAX_LETTERS = 15
 
 def archive(name: str, data: bytes) -> bytes:
     """
-    The archive of one object, a member of that name, in the form of GNU and System V.
+    The archive of one object, as a member of that name, in GNU and System V format.
 
-    Times, owners and modes are those of nobody, so that the same object gives the same archive.
+    Times, owners and modes are fixed, so that the same object gives the same archive.
     """
     exported = linker_names(data)
     strings = b"".join(symbol.encode() + b"\0" for symbol in exported)
@@ -24,6 +24,6 @@ def archive(name: str, data: bytes) -> bytes:
 
 
 def _member(name: str, data: bytes) -> bytes:
-    """A file with its header, whose fields are text; the next one begins at an even place."""
+    """A member with its text header; members start at even offsets."""
     header = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(data):<10}`\n"
     return header.encode() + data + b"\n" * (len(data) % 2)

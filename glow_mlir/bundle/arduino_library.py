@@ -1,7 +1,7 @@
 """
-A bundle as a library of Arduino, precompiled.
+A bundle as a precompiled Arduino library.
 
-https://docs.arduino.cc/arduino-cli/library-specification has fields and folders.
+See https://docs.arduino.cc/arduino-cli/library-specification for fields and folders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glow_mlir.bundle.package_form import PackageForm, archived
 from glow_mlir.errors import OptionError
 
 SKETCH = "examples/Run/Run.ino"
-"""The example, which Arduino's menu shows below the name of the library."""
+"""The example, shown by Arduino's menu below the name of the library."""
 
 _PRINTED = {
     "float": "Serial.println(static_cast<double>({}), 6)",
@@ -25,7 +25,7 @@ _PRINTED = {
     "int64_t": "print_64(static_cast<uint64_t>({}), true)",
     "uint64_t": "print_64(static_cast<uint64_t>({}), false)",
 }
-"""Type of C → what prints it; other integers are printed as `long`, which has 32 bits on the boards."""
+"""C type → code that prints it; other integers are printed as `long`, which has 32 bits on the boards."""
 
 PRINT_64 = """\
 // Prints an integer of 64 bits, for which `Serial` of many boards has no function.
@@ -45,11 +45,11 @@ static void print_64(uint64_t bits, bool is_signed) {
   Serial.println(begin);
 }
 """.splitlines()
-"""A function of the sketch, where outputs have such integers."""
+"""A function of the sketch for outputs with 64-bit integers."""
 
 
 def properties(bundle: Bundle, _: str) -> str:
-    """What Arduino knows of the library."""
+    """Arduino's properties of the library."""
     name, report = bundle.name, bundle.report
     memory = report.mutables + report.activations
     fields = {
@@ -70,7 +70,7 @@ def properties(bundle: Bundle, _: str) -> str:
 
 
 def keywords(bundle: Bundle, _: str) -> str:
-    """The names that Arduino's editor colours: types, functions and constants."""
+    """The names that Arduino's editor highlights: types, functions and constants."""
     layout = bundle.layout
     macros = [f"{layout.macro}_{own}" for own in ("ALIGNMENT", "ARGUMENTS", "OK", "MUTABLES_SIZE", "ACTIVATIONS_SIZE")]
     found = {
@@ -86,7 +86,7 @@ def keywords(bundle: Bundle, _: str) -> str:
 
 
 def sketch(bundle: Bundle, _: str) -> str:
-    """A program that calls the first entry, on zeros in the place of measurements, and prints its outputs."""
+    """A program that calls the first entry on zeros instead of measurements, and prints its outputs."""
     layout, entry = bundle.layout, bundle.layout.entries[0]
     name, macro = layout.name, layout.macro
     outputs = [slot for slot in entry.slots if slot.binding.role == "output"]
@@ -123,13 +123,13 @@ def sketch(bundle: Bundle, _: str) -> str:
 
 
 def _sizes(entry: EntryLayout) -> Iterator[str]:
-    """The sizes that are known at run time only: the largest, for which there is room."""
+    """The sizes that are known only at run time, set to the largest that fit."""
     if symbols := entry.entry.symbols:
         yield f"static int64_t sizes[] = {{{', '.join(str(symbol.most) for symbol in symbols)}}};"
 
 
 def _written(slot: BindingSlot) -> Iterator[str]:
-    """What gives an input its elements."""
+    """The code that fills an input."""
     kind, variable = c_type(slot.binding.dtype), _variable(slot)
     yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>({slot.region} + {slot.macro}_OFFSET);"
     yield f"  for (size_t at = 0; at < {slot.macro}_SIZE / sizeof({kind}); ++at) {{"
@@ -138,7 +138,7 @@ def _written(slot: BindingSlot) -> Iterator[str]:
 
 
 def _printed(slot: BindingSlot) -> Iterator[str]:
-    """What prints the elements of an output; those that C has no type for as the bits that they are."""
+    """The code that prints an output; elements without a C type are printed as bits."""
     kind, variable = c_type(slot.binding.dtype), _variable(slot)
     text = _PRINTED.get(kind, "Serial.println(static_cast<long>({}))").format(f"{variable}[at]")
     yield f"  const {kind} *const {variable} ="
@@ -149,12 +149,12 @@ def _printed(slot: BindingSlot) -> Iterator[str]:
 
 
 def _variable(slot: BindingSlot) -> str:
-    """What the sketch calls an input or output, apart from its own variables and Arduino's macros."""
+    """The sketch's variable for an input or output, distinct from its own variables and Arduino's macros."""
     return f"{slot.binding.role}_{slot.field}"
 
 
 def check(bundle: Bundle) -> None:
-    """Raise `OptionError` for a processor that Arduino's boards do not have."""
+    """Raise `OptionError` for a processor that no Arduino board has."""
     target = bundle.layout.target
     if not target.is_cortex_m:
         reason = f"a library of Arduino is for a processor by its name, not for {target.triple}"
@@ -173,4 +173,4 @@ ARDUINO = PackageForm(
     has_constants=True,
     check=check,
 )
-"""A folder in Arduino's folder `libraries`; its folder `{cpu}` is the board's `build.mcu`."""
+"""A folder in Arduino's folder `libraries`; its subfolder `{cpu}` is the board's `build.mcu`."""

@@ -1,4 +1,4 @@
-"""A bundle as a package of CMake."""
+"""A bundle as a CMake package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIBRARIES = {
     SUFFIXES["archive"]: ("STATIC", "IMPORTED_LOCATION"),
     SUFFIXES["shared"]: ("SHARED", "IMPORTED_LOCATION"),
 }
-"""How the name of a library ends → what CMake calls it, and the property that says where it is."""
+"""Suffix of a library → its CMake type, and the property for its path."""
 
 
 def config(bundle: Bundle, library: str) -> str | None:
@@ -35,4 +35,4 @@ set({name}_WEIGHTS "${{CMAKE_CURRENT_LIST_DIR}}/{name}{WEIGHTS_SUFFIX}")
 
 
 CMAKE = PackageForm({"{name}-config.cmake": config})
-"""What `find_package` reads: cmake-packages(7)."""
+"""The files for `find_package`: cmake-packages(7)."""

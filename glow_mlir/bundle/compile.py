@@ -1,4 +1,4 @@
-"""From the modules of models to a bundle: one module, one object, one region of constants."""
+"""Compile modules of models to a bundle: one module, one object, one region of constants."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Bundle:
-    """A compiled bundle: its artifact, its layout, and the text of the module behind the stage `allocated`."""
+    """A compiled bundle: its artifact, its layout, and the text of the module after the stage `allocated`."""
 
     artifact: Artifact
     layout: BundleLayout
@@ -51,19 +51,19 @@ class Bundle:
     form: ObjectForm
     report: MemoryReport
     largest: list[str]
-    """The constants that take most, in words."""
+    """The largest constants, as text."""
 
     @property
     def name(self) -> str:
-        """What all its global symbols begin with."""
+        """The prefix of all its global symbols."""
         return self.layout.name
 
 
 def joined(modules: Mapping[str, ModuleOp], names: Sequence[str]) -> ModuleOp:
     """
-    One module of the functions of several, under these names, which share constants of the same content.
+    Join the functions of several modules into one, under the given names; equal constants are shared.
 
-    The modules are at one stage, that of graphs.
+    All modules are at the graph stage.
     """
     union, ahead = _Union(taken=set(names)), iter(names)
     for entry, module in modules.items():
@@ -77,9 +77,10 @@ def joined(modules: Mapping[str, ModuleOp], names: Sequence[str]) -> ModuleOp:
 
 def wanted_names(entry: str, module: ModuleOp) -> list[str]:
     """
-    What the functions of a module are called: the only one as the entry, several by their own names behind it.
+    The names of a module's functions: the entry name for a single one; for several, the entry name followed by their
+    own.
 
-    Without an entry these are theirs alone.
+    Without an entry name, their own names.
     """
     own = [function.sym_name.data for function in entries_of(module)]
     return [entry] if len(own) == 1 and entry else [f"{entry}_{name}" if entry else name for name in own]
@@ -87,7 +88,7 @@ def wanted_names(entry: str, module: ModuleOp) -> list[str]:
 
 @dataclass
 class _Union:
-    """A module that takes in others; `taken` has the names of its functions and storage."""
+    """A module under construction; `taken` has the names of its functions and storage."""
 
     taken: set[str]
     module: ModuleOp = field(default_factory=lambda: ModuleOp([]))
@@ -96,9 +97,9 @@ class _Union:
     """Type and content of each constant → its name."""
 
     def add(self, module: ModuleOp, entry: str) -> None:
-        """Move storage and functions of a module here, under names that are free."""
+        """Move storage and functions of a module into this one, under unused names."""
         renamed: dict[str, str] = {}
-        # Functions refer to storage that may stand behind them.
+        # Functions may refer to storage that follows them.
         for op in sorted(module.body.block.ops, key=lambda op: not isinstance(op, StorageOp)):
             op.detach()
             if not isinstance(op, StorageOp):
@@ -114,21 +115,21 @@ class _Union:
             if content is not None:
                 self.contents[content] = renamed[name]
             if isinstance(op, PlaceholderOp):
-                # Callers know state by one name in all entries; inputs and outputs keep theirs.
+                # State has the same public name in all entries; inputs and outputs keep theirs.
                 label = op.public_name
                 op.label = StringAttr(self._free(label, entry, self.states) if op.role == "state" else label)
             op.sym_name = StringAttr(renamed[name])
             self.module.body.block.add_op(op)
 
     def _free(self, name: str, entry: str, taken: set[str]) -> str:
-        """A name that is not taken, and is from then on."""
+        """Reserve an unused name."""
         found = distinct(name if name not in taken else f"{entry}.{name}", taken.__contains__)
         taken.add(found)
         return found
 
 
 def _rename(function: Operation, names: Mapping[str, str]) -> None:
-    """Let a function refer to storage by its new names."""
+    """Make a function refer to storage by its new names."""
 
     def new(attribute: Attribute) -> Attribute:
         if isinstance(attribute, SymbolRefAttr):
@@ -151,11 +152,11 @@ def compile_bundle(
     quantization: Mapping[BindingKey, QuantizationParameters],
 ) -> Bundle:
     """
-    Compile the module of a compilation, whose entries C knows by `names`, to a bundle of that name.
+    Compile the module of a compilation, whose entries have the C names `names`, to a bundle of that name.
 
-    `quantization` has what the integers that are exchanged stand for, as far as models say it.
+    `quantization` has the quantization parameters of exchanged integers, if the models specify them.
 
-    Raises `GlowError` for whatever is wrong with model, target and options.
+    Raises `GlowError` for any error in model, target or options.
     """
     ladder = compilation.ladder
     if ladder.stage_names[-len(MACHINE_CODE) :] != MACHINE_CODE:
@@ -186,11 +187,11 @@ def compile_bundle(
 
 
 _NAMED = 3
-"""How many constants an error names."""
+"""The number of constants that an error lists."""
 
 
 def largest_constants(module: ModuleOp) -> list[str]:
-    """The constants of an allocated module that take most, in words, by short names of the nodes that they are of."""
+    """The largest constants of an allocated module as text, with short names of their nodes."""
     weights = [op for function in low_functions(module) for op in own_operations(function) if _is_constant(op)]
     short = short_location_names(weights)
     sizes = {op.storage_name: (byte_size(op.result), short.get(op, op.storage_name)) for op in weights}
@@ -200,9 +201,9 @@ def largest_constants(module: ModuleOp) -> list[str]:
 
 def expanded_bytes(module: ModuleOp) -> int:
     """
-    How much larger constants of an allocated module are in forms that save steps than they are in themselves.
+    The growth of an allocated module's constants by packed forms that save instructions.
 
-    Kernels with such forms are not taken where little code and memory are wanted.
+    Kernels with such forms are not selected when optimizing for size.
     """
     found: dict[str, int] = {}
     for function in low_functions(module):
@@ -218,7 +219,7 @@ def expanded_bytes(module: ModuleOp) -> int:
 
 
 def _is_lean(op: DerivedInstruction) -> bool:
-    """Whether the kernel of an instruction is taken as well where little code and memory are wanted."""
+    """Whether the kernel of an instruction is also selected when optimizing for size."""
     maker = kernels_of(TABLES).get(op.kernel_name)
     return maker is None or maker().LEAN
 
@@ -228,7 +229,7 @@ def _is_constant(op: Operation) -> TypeGuard[WeightOp]:
 
 
 def check_limits(bundle: Bundle) -> None:
-    """Raise `OutOfMemoryError` for a bundle that takes more flash or RAM than its target may have."""
+    """Raise `OutOfMemoryError` for a bundle that exceeds the flash or RAM of its target."""
     report, target = bundle.report, bundle.layout.target
     limits = target.limits
     if limits.flash_bytes and report.flash > limits.flash_bytes:
@@ -246,12 +247,12 @@ def check_limits(bundle: Bundle) -> None:
 
 
 def code_bytes(data: bytes) -> int:
-    """What code and tables of an object take in memory; of a format that does not say it, the size of the file."""
+    """The memory size of an object's code and tables; the file size for formats that do not record it."""
     return elf.loaded_bytes(data) if data.startswith(elf.MAGIC) else len(data)
 
 
 def name_functions(module: ModuleOp, bundle: str, names: Sequence[str]) -> None:
-    """Give the functions of an allocated module the names that C knows them by."""
+    """Give the functions of an allocated module their C names."""
     packing = packing_functions(module)
     entries = [function for function in functions(module) if function.sym_name.data not in packing]
     for function, name in zip(entries, names, strict=True):
@@ -266,14 +267,16 @@ def name_functions(module: ModuleOp, bundle: str, names: Sequence[str]) -> None:
 
 
 def call_symbol(bundle: str, name: str) -> str:
-    """What the object calls an entry that C knows by a name."""
+    """The symbol of an entry with the given C name."""
     return f"{bundle}_{name}{ENTRY_SUFFIX}"
 
 
 def binding_quantization(
     modules: Iterable[ModuleOp], bundle: str, names: Sequence[str]
 ) -> dict[BindingKey, QuantizationParameters]:
-    """What the integers stand for that the entries of imported modules exchange; `names` are those of all, for C."""
+    """
+    The quantization parameters of integers exchanged by the entries of imported modules; `names` are their C names.
+    """
     entries = [function for module in modules for function in entries_of(module)]
     return {
         (call_symbol(bundle, name), *key): quantization
@@ -284,7 +287,7 @@ def binding_quantization(
 
 
 def binding_types(module: ModuleOp) -> dict[BindingKey, str]:
-    """The type of each binding as the module has it, by function, role and name."""
+    """The type of each binding in the module, by function, role and name."""
     return {
         (function.sym_name.data, op.role, op.public_name): str(op.type)
         for function in low_functions(module)

@@ -1,4 +1,4 @@
-"""What a bundle says of itself to a program that runs any: the constant `glow_config` and what that points to."""
+"""The self-description of a bundle, for programs that run any bundle: `glow_config` and its data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from glow_mlir.codegen.constant_data import Constant, ConstantData, address, str
 from glow_mlir.runtime.bundle import ABI
 
 KINDS = ("input", "output", "state", "packed")
-"""What a symbol is, by its number."""
+"""Role of a symbol, by its number."""
 
 
 def config_of(layout: BundleLayout, version: int, has_constants: bool) -> list[Operation]:
-    """The globals of the description of a bundle, whose version that is; `NAME_config` is the one that others see."""
+    """The globals of a bundle's description with its version; only `NAME_config` is exported."""
     made: list[Operation] = []
     name, data = layout.name, ConstantData(layout.target, f"{layout.name}.config", made.append)
     fields = [

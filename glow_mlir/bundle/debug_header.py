@@ -1,4 +1,4 @@
-"""The header for instrumented bundles: callbacks that write what instructions compute."""
+"""The header for instrumented bundles: callbacks that write the results of instructions."""
 
 from __future__ import annotations
 

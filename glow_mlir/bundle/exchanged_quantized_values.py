@@ -1,4 +1,4 @@
-"""What the integers of inputs and outputs stand for, where a graph itself says it: scale and zero point."""
+"""Scale and zero point of integer inputs and outputs, if the graph itself determines them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.ir.traversal import own_operations
 
 _MOVES = ReshapeOp | TransposeOp
-"""Operators whose result has the elements of their operand, under the same type."""
+"""Operators whose result has the elements and the type of their operand."""
 
 
 class QuantizationParameters(NamedTuple):
-    """A code stands for (code - `zero_point`) times `scale`."""
+    """A quantized value q represents (q - `zero_point`) times `scale`."""
 
     scale: float
     zero_point: int
@@ -28,11 +28,10 @@ class QuantizationParameters(NamedTuple):
 
 def exchanged_quantization(function: FuncOp) -> dict[tuple[str, str], QuantizationParameters]:
     """
-    Role and name of each input and output of a graph whose integers are quantized with one scale → the parameters of
-    these.
+    Role and name of each input and output that is quantized with a single scale → its quantization parameters.
 
-    An input is what it is read as, an output what it is made of, through operators that only move elements. One that
-    is dequantized with different scales has none.
+    The parameters follow from the uses of an input, or the definition of an output, through operators that only move
+    elements. An input dequantized with different scales has none.
     """
     placeholders = {op.sym_name.data: op for op in placeholders_of(function)}
     found: dict[tuple[str, str], set[QuantizationParameters]] = {}
@@ -51,14 +50,14 @@ def _note(
     role: str,
     parameters: Iterable[QuantizationParameters],
 ) -> None:
-    """Add what an access to storage says of it, if that has the role."""
+    """Record the parameters from an access to storage, if it has the role."""
     placeholder = placeholders.get(op.storage_name)
     if placeholder is not None and placeholder.role == role:
         found.setdefault((role, placeholder.public_name), set()).update(parameters)
 
 
 def _read_as(value: SSAValue) -> Iterator[QuantizationParameters]:
-    """The parameters of the quantized values that integers are read as."""
+    """The parameters of the quantized values that integers are converted to."""
     pending = [value]
     while pending:
         for user in (use.operation for use in pending.pop().uses):
@@ -69,7 +68,7 @@ def _read_as(value: SSAValue) -> Iterator[QuantizationParameters]:
 
 
 def _made_of(value: SSAValue) -> Iterator[QuantizationParameters]:
-    """The parameters of the quantized values that integers are made of."""
+    """The parameters of the quantized values that integers are converted from."""
     while isinstance(owner := value.owner, _MOVES):
         value = owner.input
     if isinstance(owner, StorageCastOp):

@@ -1,4 +1,4 @@
-"""A bundle as files in a folder, all of them or none."""
+"""Write a bundle as files in a folder, all or nothing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from glow_mlir.support.files import placed_files
 from glow_mlir.support.json_text import parsed_json
 
 ROW = 24
-"""Bytes in a line of the weights as text."""
+"""The number of bytes per line of the weights as text."""
 
 
 def weights_text(data: bytes) -> str:
-    """Bytes between commas, for `#include` in the braces of a C array."""
+    """Comma-separated bytes, to be included in the braces of a C array."""
     rows = (data[begin : begin + ROW] for begin in range(0, len(data), ROW))
     return ",\n".join(",".join(map(str, row)) for row in rows) + "\n"
 
 
 def manifest_text(bundle: Bundle, package: str) -> str:
-    """The manifest of the artifact, as the cache has it, and beside it what C calls what, and where it is."""
+    """The manifest of the artifact as in the cache, plus C names and offsets."""
     layout, artifact = bundle.layout, bundle.artifact
     digests = artifact_digests(artifact.code, artifact.constants, artifact.manifest)
     manifest = replace(artifact.manifest, digests=digests)
@@ -64,9 +64,7 @@ def manifest_text(bundle: Bundle, package: str) -> str:
 
 
 def _binding_data(slot: BindingSlot) -> dict[str, Any]:
-    """
-    What the manifest has of an input, output or state; scale and zero point of quantized values, where it has such.
-    """
+    """The manifest entry of an input, output or state, including scale and zero point of quantized values."""
     quantization = {} if slot.quantization is None else slot.quantization._asdict()
     return asdict(slot.binding) | {"field": slot.field, "region": slot.region, "offset": slot.offset} | quantization
 
@@ -81,7 +79,7 @@ _ENDS = (
     WEIGHTS_SUFFIX,
     ".weights.txt",
 )
-"""What is behind its name in the names of the files of a bundle, whichever of them it has."""
+"""The possible suffixes of a bundle's files after its name."""
 
 
 def write_bundle(
@@ -93,11 +91,11 @@ def write_bundle(
     package: str = DEFAULT,
 ) -> None:
     """
-    Write the files of a bundle into a folder, which is made, and take away those of an earlier one of that name.
+    Write the files of a bundle into a folder, which is created, and remove those of an earlier bundle of that name.
 
-    `emit` is `object`, or what to make of it as well; `others` has the texts of more files by name; `package` is one of
-    `PACKAGES`. Raises `OptionError` where that is impossible, and where the bundle would replace a file that was `read`
-    for it, or that is of no earlier one; then nothing has changed.
+    `emit` is `object`, or an additional form of it; `others` has the texts of further files by name; `package` is one
+    of `PACKAGES`. Raises `OptionError` if that fails, or if the bundle would replace an input file (`read`), or a file
+    that does not belong to an earlier bundle; then nothing has changed.
     """
     name, artifact = bundle.name, bundle.artifact
     library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
@@ -115,7 +113,7 @@ def write_bundle(
             (slot / f"{name}.debug.h").write_text(debug_header(name))
         (slot / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle, package))
         (slot / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
-        # With the constants in the object, only a program that runs bundles from files reads these.
+        # If the object contains the constants, only programs that run bundles from files read these.
         data = artifact.constants.tobytes()
         (slot / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
         if not bundle.form.constants:
@@ -128,12 +126,12 @@ def write_bundle(
 
 
 def _own(name: str) -> set[str]:
-    """What the files of a bundle of that name may be called."""
+    """The possible file names of a bundle."""
     return {f"{name}{end}" for end in _ENDS}
 
 
 def _earlier(folder: Path, name: str) -> set[str]:
-    """The paths of the files of the bundle of that name that is in a folder, if there is one."""
+    """The paths of the files of an existing bundle of that name in a folder, if there is one."""
     if not (folder / f"{name}.h").exists():
         return set()
     try:
@@ -148,7 +146,7 @@ def _earlier(folder: Path, name: str) -> set[str]:
 
 
 def _write_library(bundle: Bundle, slot: Path, emit: str) -> None:
-    """Write the object, and what else is made of it."""
+    """Write the object, and the library made from it."""
     name, (code,) = bundle.name, bundle.artifact.code
     path = slot / f"{name}{OBJECT_SUFFIX}"
     path.write_bytes(code)

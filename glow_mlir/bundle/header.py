@@ -1,4 +1,4 @@
-"""The header of a bundle: sizes, places, types and functions as C99 and C++ read them."""
+"""The header of a bundle: sizes, offsets, types and functions in C99 and C++."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.support.dtypes import BFLOAT16, named_dtype
 
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", BFLOAT16: "uint16_t"}
-"""Element type → that of C, where it is not the same word; narrower ones are bytes."""
+"""Element type → C type, if the names differ; narrower ones are bytes."""
 
 
 def c_type(dtype: str) -> str:
-    """The type of C that an element has; what C has no type for is bits."""
+    """The C type of an element; types that C lacks are represented as bits."""
     if dtype in _C_TYPES:
         return _C_TYPES[dtype]
     kind = named_dtype(dtype)
@@ -27,7 +27,7 @@ def c_type(dtype: str) -> str:
 
 
 def c_float(number: float) -> str:
-    """A number of 32 bits in the fewest digits of C that give the same one."""
+    """A 32-bit number in C, with the fewest digits that preserve its value."""
     digits = str(np.float32(number))
     return f"{digits if set(digits) & set('.e') else digits + '.0'}F"
 
@@ -54,21 +54,21 @@ def header(bundle: Bundle) -> str:
 
 
 def _about(layout: BundleLayout) -> str:
-    """For what the bundle is, in a line; its manifest has all features where the line says how many there are."""
+    """A line that describes the bundle; the manifest has all features if the line only counts them."""
     target = layout.target
     where = "" if target.features in target.machine else f" ({layout.name}.json has them all)"
     return f"The bundle '{layout.name}' for {comment(target.machine + where)}. Written by glow-compile."
 
 
 def _macros(bundle: Bundle) -> str:
-    """Version, sizes and alignment of the regions, and how arguments begin."""
+    """Version, sizes and alignment of the regions, and the initializer of arguments."""
     layout, macro = bundle.layout, bundle.layout.macro
     return _defines(
         [
             (f"{macro}_VERSION", f"UINT32_C(0x{bundle.version:08x})", ""),
             (f"{macro}_ALIGNMENT", str(layout.alignment), "of all regions, in bytes, as all sizes are"),
             (f"{macro}_CONSTANTS_SIZE", str(layout.constants), ""),
-            # Arrays of C are not empty.
+            # C arrays cannot be empty.
             (f"{macro}_MUTABLES_SIZE", str(max(1, layout.mutables)), ""),
             (f"{macro}_ACTIVATIONS_SIZE", str(max(1, layout.activations)), ""),
             (f"{macro}_STACK_SIZE", str(bundle.report.stack), "the most that a call takes"),
@@ -109,7 +109,7 @@ def _config(layout: BundleLayout) -> str:
 
 
 def _entry(layout: EntryLayout) -> str:
-    """Places, buffers and functions of an entry."""
+    """Offsets, buffers and functions of an entry."""
     rows: list[tuple[str, str, str]] = []
     for slot in layout.slots:
         rows += [
@@ -162,7 +162,7 @@ def _members(layout: EntryLayout) -> Iterable[str]:
 
 
 def _described(slot: BindingSlot) -> str:
-    """What an input, output or state is, in words."""
+    """A description of an input, output or state."""
     binding = slot.binding
     shape = ", ".join(map(str, binding.declared))
     count = math.prod(binding.shape)
@@ -172,7 +172,7 @@ def _described(slot: BindingSlot) -> str:
 
 
 def _shared_functions(layout: BundleLayout) -> str:
-    """What a bundle has once."""
+    """The functions that exist once per bundle."""
     found = [
         "/* What a status means. */",
         f"const char *{layout.name}_error_text(int32_t status);\n",
@@ -186,5 +186,5 @@ def _shared_functions(layout: BundleLayout) -> str:
 
 
 def _defines(rows: Sequence[tuple[str, str, str]]) -> str:
-    """Macros, each with a comment where there is one."""
+    """Macros, each with an optional comment."""
     return "".join(f"#define {name} {value}{f' /* {comment(text)} */' if text else ''}\n" for name, value, text in rows)

@@ -40,7 +40,7 @@ from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import symbols_of
 
 ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes", "observer")
-"""The fields of `glow_arguments`, each as far behind the one before it as a pointer is wide."""
+"""The fields of `glow_arguments`, each of pointer width."""
 
 ERRORS: Mapping[str, str] = {
     "OK": "success",
@@ -52,17 +52,17 @@ ERRORS: Mapping[str, str] = {
     "WEIGHTS": "the constants are not those of this bundle",
     "SIZES": "a size is not within its bounds",
 }
-"""Why a call is refused, and says a number that is not positive, from 0 downwards → the reason."""
+"""The name of an error → its reason; error statuses count from 0 downwards."""
 
 STATUS = {name: -number for number, name in enumerate(ERRORS)}
-assert STATUS["PROCESSOR"] == WRONG_VECTORS, "an entry says so itself"
+assert STATUS["PROCESSOR"] == WRONG_VECTORS, "entries return it themselves"
 
 
 @dataclass(frozen=True)
 class ObjectForm:
     """
-    What an object has beside its functions: the constants themselves, a description of the bundle, and calls of an
-    observer around each instruction.
+    The optional contents of an object: the constants, a description of the bundle, and observer calls around each
+    instruction.
     """
 
     constants: bool = False
@@ -72,7 +72,7 @@ class ObjectForm:
 
 @dataclass
 class BundleInterface:
-    """Makes those functions, once it is known what the entries and constants are."""
+    """Builds these functions, once the entries and constants are known."""
 
     name: str
     types: Mapping[BindingKey, str]
@@ -83,7 +83,7 @@ class BundleInterface:
     layout: BundleLayout | None = None
     version: int = 0
     stack: int = 0
-    """The most bytes of stack that a call takes."""
+    """The maximum stack usage of a call in bytes."""
     SEAL_BYTES: int = field(default=SEAL_BYTES, init=False)
 
     def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
@@ -101,20 +101,20 @@ class BundleInterface:
 
 
 def _constants(name: str, region: np.ndarray, alignment: int) -> Operation:
-    """The constants as a global that is only read."""
+    """The constants as a read-only global."""
     type_ = array(i8, region.size)
     content = BytesAttr(region.tobytes())
     return GlobalOp(type_, name, "external", constant=True, value=content, alignment=alignment)
 
 
 def add_functions(module: ModuleOp, layout: BundleLayout, version: int) -> None:
-    """Add the functions of a bundle to a module that has its entries."""
+    """Add the functions of a bundle to the module of its entries."""
     _Emission(layout, version, ModuleBuilder(layout.target)).add_to(module)
 
 
 @dataclass
 class _Emission:
-    """The functions under construction, in a module of their own that knows those of the entries."""
+    """The functions under construction, in a separate module that declares the entries."""
 
     layout: BundleLayout
     version: int
@@ -125,7 +125,7 @@ class _Emission:
         self.data = ConstantData(self.layout.target, f"{self.layout.name}.text", add)
 
     def add_to(self, module: ModuleOp) -> None:
-        """Add all functions to a module that has the entries."""
+        """Add all functions to the module of the entries."""
         manifest = self.layout.manifest
         for entry in (*manifest.entries, *manifest.packing):
             self.module.signatures[entry.name] = Signature((ptr, ptr, ptr, ptr), i32)
@@ -146,7 +146,7 @@ class _Emission:
         return f"{self.layout.name}.check"
 
     def _check(self, b: Builder, given: Value) -> None:
-        """Whether version, constants and activations are right: a status."""
+        """Check version, constants and activations; return an error status if they are wrong."""
         refuse(b, given, "ARGUMENTS")
         version = given.load(i32)
         b.return_if(version.ne(_signed(self.version)), b.constant(STATUS["VERSION"], i32))
@@ -172,7 +172,7 @@ class _Emission:
             b.give_back(self._status(b, layout, self._run(b, entry, given, bindings)))
 
     def _direct(self, layout: EntryLayout) -> None:
-        """The function that takes a pointer for each binding: these are the array that the entry takes."""
+        """The function that takes a pointer for each binding, which is the array that the entry takes."""
         entry = layout.entry
         with define_function(self.module, f"{layout.symbol}_direct", [ptr, ptr], i32) as (b, (given, buffers)):
             self._checked(b, given)
@@ -184,7 +184,7 @@ class _Emission:
             b.give_back(self._status(b, layout, self._run(b, entry, given, buffers)))
 
     def _initialize(self) -> None:
-        """The function that gives all state the values with which it begins, and packs what is packed of it."""
+        """The function that sets all state to its initial values, and packs packed state."""
         manifest, offsets = self.layout.manifest, self.layout.state
         with define_function(self.module, f"{self.layout.name}_initialize", [ptr], i32) as (b, (given,)):
             self._checked(b, given)
@@ -202,7 +202,7 @@ class _Emission:
             b.give_back(b.constant(STATUS["OK"], i32))
 
     def _error_text(self) -> None:
-        """The function that says what a status means."""
+        """The function that returns the text of a status."""
         with define_function(self.module, f"{self.layout.name}_error_text", [i32], ptr) as (b, (status,)):
             for name, text in ERRORS.items():
                 self._answer(b, status, STATUS[name], text)
@@ -214,17 +214,17 @@ class _Emission:
         b.return_if(status.eq(number), self._text(b, text))
 
     def _text(self, b: Builder, text: str) -> Value:
-        """The address of a text that ends with a zero."""
+        """The address of a zero-terminated text."""
         return b.symbol(self.data.text_symbol(text))
 
     def _checked(self, b: Builder, given: Value) -> None:
-        """Go on only with arguments that are right."""
+        """Return an error status for wrong arguments."""
         status = b.call(self._check_name, [given])
         assert status is not None
         b.return_if(status.ne(0), status)
 
     def _bindings(self, b: Builder, entry: Entry, slots: Sequence[Value], given: Value) -> Value:
-        """The array of pointers that an entry takes, on the stack; those of inputs, outputs and state are `slots`."""
+        """The array of pointers for an entry, on the stack; `slots` are those of inputs, outputs and state."""
         pointers = list(slots)
         if entry.symbols:
             sizes = _field(given, "sizes")
@@ -239,7 +239,7 @@ class _Emission:
         return bindings
 
     def _run(self, b: Builder, entry: Entry, given: Value, bindings: Value) -> Value:
-        """Call an entry; what it returns."""
+        """Call an entry; return its result."""
         parallel = _field(given, "parallel") if entry.threads > 1 else b.null()
         regions = _field(given, "constants"), bindings, _field(given, "activations"), parallel
         status = b.call(entry.name, regions)
@@ -248,25 +248,25 @@ class _Emission:
         return status
 
     def _status(self, b: Builder, layout: EntryLayout, status: Value) -> Value:
-        """The status of an entry among those of all."""
+        """Convert the status of an entry to that of the bundle."""
         if not layout.first_status or not layout.entry.failures:
             return status
         return b.select(status > 0, status + layout.first_status, status)
 
 
 def _field(given: Value, name: str) -> Value:
-    """What a pointer among the arguments is."""
+    """The value of a pointer field in the arguments."""
     return given.at(ARGUMENTS.index(name), ptr).load(ptr)
 
 
 def check_region(b: Builder, region: Value, alignment: int) -> None:
-    """Give back a status where a region is null, or does not begin where it has to."""
+    """Return an error status if a region is null or misaligned."""
     refuse(b, region, "REGION")
     b.return_if((b.address(region) & (alignment - 1)).ne(0), b.constant(STATUS["ALIGNMENT"], i32))
 
 
 def check_sizes(b: Builder, entry: Entry, sizes: Value) -> None:
-    """Give back a status where a size that callers say is not within its bounds; the entry says the others itself."""
+    """Return an error status if a size set by the caller is out of bounds; the entry sets the others itself."""
     given = symbols_of(size for binding in entry.bindings if binding.role != "output" for size in binding.sizes)
     for position, symbol in enumerate(entry.symbols):
         if symbol in given:
@@ -275,10 +275,10 @@ def check_sizes(b: Builder, entry: Entry, sizes: Value) -> None:
 
 
 def refuse(b: Builder, pointer: Value, error: str) -> None:
-    """Give back a status where a pointer is null."""
+    """Return an error status for a null pointer."""
     b.return_if(b.address(pointer).eq(0), b.constant(STATUS[error], i32))
 
 
 def _signed(word: int) -> int:
-    """A word of 32 bits as the number with a sign that has its bits."""
+    """The signed 32-bit number with the bits of a word."""
     return word - (1 << 32) if word >> 31 else word

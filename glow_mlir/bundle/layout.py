@@ -1,4 +1,4 @@
-"""Where a bundle has what, and what C calls it: entries, regions, and the places of inputs, outputs and state."""
+"""The layout and C names of a bundle: entries, regions, and the offsets of inputs, outputs and state."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ BindingKey = tuple[str, str, str]
 """A binding: the symbol of its entry, its role and its name."""
 
 KEPT = ("state", "packed")
-"""What lives from call to call."""
+"""The roles of data that persists between calls."""
 
 _RESERVED = ("error", "error_text", "initialize", "constants", "config")
-"""What a bundle calls its own behind its name."""
+"""Suffixes of a bundle's own names."""
 
 SHARED_NAMES = frozenset(re.findall(r"\bglow_\w+", TYPES + debug_header("")))
-"""What headers of all bundles define."""
+"""Names defined by the headers of all bundles."""
 
 OWN_FIELDS = ("sizes", "observer", "nothing")
-"""The fields of the buffers of an entry that are no inputs, outputs or state."""
+"""Fields of an entry's buffers other than inputs, outputs and state."""
 
 _FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
-"""What is behind the name of an entry in the names of its functions and types."""
+"""Suffixes of an entry's functions and types."""
 
 
 @dataclass(frozen=True)
 class BindingSlot:
     """
-    An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words,
-    and its offset in the mutables, or in the activations where it `is_reused`.
+    An input, output or state of an entry: its C name, the prefix of its macros, its type as text, and its offset in the
+    mutables, or in the activations if it `is_reused`.
     """
 
     binding: Binding
@@ -51,22 +51,22 @@ class BindingSlot:
     type: str
     offset: int
     quantization: QuantizationParameters | None = None
-    """What its integers stand for, where the model says it."""
+    """The quantization parameters of its integers, if the model specifies them."""
 
     @property
     def is_reused(self) -> bool:
-        """Whether activations have its memory before or after it is needed."""
+        """Whether activations reuse its memory while it is not needed."""
         return self.binding.activations_offset >= 0
 
     @property
     def region(self) -> str:
-        """The region that it is in."""
+        """The region that contains it."""
         return "activations" if self.is_reused else "mutables"
 
 
 @dataclass(frozen=True)
 class EntryLayout:
-    """An entry as C calls it; `symbol` is its checked function, `macro` begins the names of its macros."""
+    """The C interface of an entry; `symbol` is its checked function, `macro` the prefix of its macros."""
 
     name: str
     symbol: str
@@ -75,48 +75,48 @@ class EntryLayout:
     slots: tuple[BindingSlot, ...]
     mutables: int
     first_status: int
-    """What is added to its statuses, so that those of all entries are apart."""
+    """The offset of its statuses, which distinguishes the statuses of all entries."""
 
 
 @dataclass(frozen=True)
 class BundleLayout:
-    """A whole bundle. Sizes are in bytes."""
+    """The layout of a bundle. Sizes are in bytes."""
 
     name: str
     target: Target
     entries: tuple[EntryLayout, ...]
     manifest: Manifest
     state: Mapping[str, int]
-    """State, plain or packed, by the name that callers use → its offset in the mutables, the same for all entries."""
+    """Public name of plain or packed state → its offset in the mutables, the same for all entries."""
 
     @property
     def macro(self) -> str:
-        """What the names of its macros begin with."""
+        """The prefix of its macros."""
         return self.name.upper()
 
     @property
     def alignment(self) -> int:
-        """Of how many bytes all regions begin at a multiple."""
+        """The alignment of all regions in bytes."""
         return self.target.alignment
 
     @property
     def constants(self) -> int:
-        """Size of the constants, with the seal at their end."""
+        """The size of the constants, including the seal at the end."""
         return self.manifest.constants
 
     @property
     def mutables(self) -> int:
-        """Size of the mutables, enough for each entry."""
+        """The size of the mutables, sufficient for each entry."""
         return max((entry.mutables for entry in self.entries), default=0)
 
     @property
     def activations(self) -> int:
-        """Size of the activations, enough for each entry."""
+        """The size of the activations, sufficient for each entry."""
         return max((entry.activations for entry in (*self.manifest.entries, *self.manifest.packing)), default=0)
 
     @property
     def failures(self) -> list[str]:
-        """What statuses from 1 on mean, of all entries in order."""
+        """The meanings of statuses from 1 on, for all entries in order."""
         return [
             f"{failure.location}: {failure.reason}" if failure.location else failure.reason
             for layout in self.entries
@@ -125,12 +125,12 @@ class BundleLayout:
 
     @property
     def has_threads(self) -> bool:
-        """Whether an entry hands parts to a parallel-for."""
+        """Whether an entry uses a parallel-for."""
         return any(layout.entry.threads > 1 for layout in self.entries)
 
 
 def entry_names(bundle: str, wanted: Sequence[str]) -> list[str]:
-    """What C calls entries behind the name of their bundle; no form of one is a form of another, or what all share."""
+    """The C names of entries after the bundle's name; neither the names nor names derived from them clash."""
     taken = {*_RESERVED, *(name.removeprefix(f"{bundle}_") for name in SHARED_NAMES)}
     found: list[str] = []
     for text in wanted:
@@ -148,9 +148,9 @@ def lay_out(
     quantization: Mapping[BindingKey, QuantizationParameters],
 ) -> BundleLayout:
     """
-    The layout of a bundle of those entries.
+    The layout of a bundle with these entries.
 
-    `types` has the type of each binding in words, `quantization` what the integers of some stand for.
+    `types` has the type of each binding as text, `quantization` the parameters of some integers.
     """
     entries = manifest.entries
     state: dict[str, int] = {}
@@ -185,21 +185,21 @@ def lay_out(
 
 
 def _fields(entry: Entry) -> list[str]:
-    """What C calls the bindings of an entry; an input and an output of one name stay apart by macros' roles."""
+    """The C fields of an entry's bindings; macros distinguish an input and an output of the same name by role."""
     return identifiers((binding.name for binding in entry.bindings), OWN_FIELDS)
 
 
 def version_of(manifest: Manifest, contents: np.ndarray) -> int:
     """
-    The number by which header, object and weights know each other: of how entries are called and what constants are.
+    The number that ties header, object and weights together: a digest of the entries' interface and of the constants.
 
-    It is 32 bits, and never 0, which a caller has who sets none.
+    It has 32 bits, and is never 0, the value of callers that set none.
     """
     text = json.dumps([ABI, manifest.to_json()])
     return zlib.crc32(contents.data, zlib.crc32(text.encode())) or 1
 
 
 def seal(region: np.ndarray, version: int) -> None:
-    """Write the version, and that of the ABI, to the end of a constants region."""
+    """Write the version, and the ABI version, to the end of a constants region."""
     words = np.array([int.from_bytes(b"glow", "little"), ABI, version, region.size], np.uint32)
     region[-SEAL_BYTES:] = words.view(np.uint8)

@@ -1,4 +1,4 @@
-"""Objects of bundles as libraries, by whatever linker there is."""
+"""Link objects of bundles to libraries, with any available linker."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 
 SUFFIXES = {"archive": ".a", "shared": ".so", "wasm": ".wasm"}
-"""What an object can be made → the end of the name of its file."""
+"""Form of an output → its file suffix."""
 
 
 def linked(objects: Sequence[Path], library: Path, form: str, target: Target, exported: Sequence[str]) -> None:
     """
-    Link objects to a library, `shared` or `wasm`, that has the `exported` functions.
+    Link objects to a library, `shared` or `wasm`, that exports the given functions.
 
-    Raises `OptionError` where the target has no such libraries, where there is no linker, and where it fails.
+    Raises `OptionError` if the target has no such libraries, if there is no linker, and if linking fails.
     """
     is_wasm = target.architecture.startswith("wasm")
     if (form == "wasm") != is_wasm or (not is_wasm and "linux" not in target.triple):
         raise OptionError(f"there is no form '{form}' for {target.triple}", hint="--emit object, or archive")
     flags = ["--no-entry", *(f"--export={name}" for name in exported)] if is_wasm else ["-shared", "--no-undefined"]
     if is_wasm:
-        # Whoever loads it places the regions behind what the module has itself.
+        # The loading program places the regions after the module's own memory.
         flags += ["--export=__heap_base"]
     linker = next(_linkers("wasm-ld" if is_wasm else "ld.lld", target), None)
     if linker is None:
@@ -43,7 +43,7 @@ def linked(objects: Sequence[Path], library: Path, form: str, target: Target, ex
 
 
 def _linkers(name: str, target: Target) -> Iterator[list[str]]:
-    """The linkers of this machine that know a target, the preferred first."""
+    """The linkers of this machine that support a target, the preferred first."""
     if found := shutil.which(name):
         yield [found]
     if target.architecture == platform.machine() and (found := shutil.which("ld")):

@@ -1,4 +1,4 @@
-"""Names that C takes: what is left of any text, apart from C's own words and from each other."""
+"""Valid C names from any text, distinct from reserved names and from each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYWORDS = frozenset(
     void volatile while xor xor_eq
     """.split()
 )
-"""The words of C and C++, which are no names."""
+"""The keywords of C and C++, which cannot be names."""
 
 _MACROS = re.compile(
     r"NULL|NAN|I|BUFSIZ|TRUE|FALSE|stdin|stdout|stderr|errno|assert|offsetof|linux|unix"
@@ -24,10 +24,10 @@ _MACROS = re.compile(
     r"|E[A-Z0-9]+|(M_|SIG|LC_|SEEK_|CLOCKS_|EXIT_|FE_|FLT_|DBL_|LDBL_|PRI|SCN|FP_|ATOMIC_|HUGE_VAL|INFINIT)\w*"
     r"|[A-Z0-9_]+_(MAX|MIN|C|BIT|WIDTH)"
 )
-"""What headers of C and of the systems define as macros, and names that they keep (C11, 7.31)."""
+"""Macros of C and system headers, and reserved names (C11, 7.31)."""
 
 _TYPES = re.compile(r"\w+_t")
-"""Names of types of C and of POSIX."""
+"""Type names of C and of POSIX."""
 
 _HEADERS = frozenset(
     """
@@ -36,20 +36,20 @@ _HEADERS = frozenset(
     dirent dlfcn fcntl malloc memory poll pthread sched semaphore spawn termios
     """.split()
 )
-"""Headers of C and of POSIX, which one of the same name in a folder of bundles would hide."""
+"""C and POSIX headers, which a header of the same name in a bundle's folder would hide."""
 
 OURS = "glow"
-"""What the names begin with that all bundles share."""
+"""The prefix of names shared by all bundles."""
 
 
 def identifier(text: str, otherwise: str = "unnamed") -> str:
-    """The text as a name of C: letters, digits and underscores of ASCII; `otherwise` where nothing is left of it."""
+    """The text as a C name: ASCII letters, digits and underscores; `otherwise` if nothing is left."""
     found = _word(text, otherwise)
     return f"{found}_" if _is_taken(found) else found
 
 
 def bundle_identifier(text: str) -> str:
-    """The text as what the names of a bundle, and of its header, begin with."""
+    """The text as the prefix of a bundle's names, and the name of its header."""
     found = _word(text, "bundle")
     return f"{found}_model" if _is_taken(found) or found.lower() in _HEADERS | {OURS} else found
 
@@ -60,12 +60,12 @@ def _word(text: str, otherwise: str) -> str:
 
 
 def _is_taken(name: str) -> bool:
-    """Whether a name means something in C, or in one of its headers."""
+    """Whether a name has a meaning in C, or in one of its headers."""
     return name in _KEYWORDS or any(pattern.fullmatch(name) for pattern in (_MACROS, _TYPES))
 
 
 def distinct(wanted: str, is_taken: Callable[[str], bool]) -> str:
-    """A name that is not taken: the one wanted, or with the first number behind it."""
+    """An unused name: the wanted one, or that with a number appended."""
     found, number = wanted, 1
     while is_taken(found):
         number += 1
@@ -74,7 +74,7 @@ def distinct(wanted: str, is_taken: Callable[[str], bool]) -> str:
 
 
 def identifiers(texts: Iterable[str], reserved: Iterable[str] = ()) -> list[str]:
-    """A name of C for each text; none is reserved, and no two are equal, in capitals either."""
+    """A C name for each text; none is reserved, and all are distinct even in upper case."""
     taken = {name.upper() for name in reserved}
     found: list[str] = []
     for text in texts:
@@ -84,7 +84,7 @@ def identifiers(texts: Iterable[str], reserved: Iterable[str] = ()) -> list[str]
 
 
 def comment(text: str) -> str:
-    """The text as a comment of C may have it: in one line of ASCII, and no end of a comment, nor trigraphs, in it."""
+    """The text for a C comment: one line of ASCII, without end of comment or trigraphs."""
     plain = "".join(letter if " " <= letter <= "~" and letter != "\\" else _escaped(letter) for letter in text)
     return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", plain)
 

@@ -1,4 +1,4 @@
-"""What a form of package is: the files by which a build system finds a bundle."""
+"""Package forms: the files by which a build system finds a bundle."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from glow_mlir.runtime.bundle import OBJECT_SUFFIX
 from glow_mlir.support.dataclass import dataclass
 
 Content = Callable[[Bundle, str], str | bytes | None]
-"""What a file has of a bundle, whose library has that name of a file; none where there is no such file."""
+"""The contents of a file for a bundle with a library file of that name; `None` for no such file."""
 
 
 def archived(bundle: Bundle, _: str) -> bytes:
-    """The object in an archive, which is what build systems call a static library."""
+    """The object in an archive, which build systems call a static library."""
     return archive(f"{bundle.name}{OBJECT_SUFFIX}", bundle.artifact.code[0])
 
 
 def accept(bundle: Bundle) -> None:
-    """Take any bundle."""
+    """Accept any bundle."""
 
 
 @dataclass(frozen=True)
 class PackageForm:
     """
-    A form of package: the paths of its files beside those of the bundle, and what they have.
+    A package form: the paths and contents of its files in addition to those of the bundle.
 
-    In a path, `{name}` stands for that of the bundle, `{cpu}` for that of its processor. Where `has_constants`, the
-    constants are in the object: what is built has no files. `check` raises `OptionError` for a bundle that the build
-    system cannot take.
+    In a path, `{name}` stands for the bundle's name, `{cpu}` for its processor. With `has_constants`, the object
+    contains the constants, because the built program has no files. `check` raises `OptionError` for a bundle that the
+    build system does not support.
     """
 
     files: Mapping[str, Content]
@@ -37,7 +37,7 @@ class PackageForm:
     check: Callable[[Bundle], None] = accept
 
     def contents(self, bundle: Bundle, library: str) -> dict[str, bytes]:
-        """The files of the package by their paths; raises `OptionError` where there is none of the bundle."""
+        """The files of the package by path; raises `OptionError` if the bundle cannot be packaged."""
         self.check(bundle)
         cpu = bundle.layout.target.cpu
         found = {path.format(name=bundle.name, cpu=cpu): make(bundle, library) for path, make in self.files.items()}
@@ -46,9 +46,9 @@ class PackageForm:
 
     @property
     def shared(self) -> set[str]:
-        """The paths that are the same for all bundles, and may be those of others' files."""
+        """The paths that do not depend on the bundle, and may belong to other files."""
         return {path for path in self.files if "{" not in path}
 
     def patterns(self, name: str) -> list[str]:
-        """What the paths of the files match for a bundle of that name, for any processor."""
+        """Patterns of the package's file paths for a bundle of that name, for any processor."""
         return [path.format(name=name, cpu="*") for path in self.files]

@@ -1,4 +1,4 @@
-"""The forms of packages that there are."""
+"""The available package forms."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from glow_mlir.bundle.package_form import PackageForm
 from glow_mlir.bundle.zephyr_module import ZEPHYR
 
 PACKAGES: Mapping[str, PackageForm] = {"cmake": CMAKE, "zephyr": ZEPHYR, "arduino": ARDUINO}
-"""What `--package` says → form."""
+"""Value of `--package` → form."""
 
 DEFAULT = "cmake"

@@ -1,4 +1,4 @@
-"""What a bundle takes of a machine: flash, RAM, stack, and the life of each buffer, as text, JSON and a page."""
+"""The memory use of a bundle: flash, RAM, stack, and the lifetime of each buffer, as text, JSON and a page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.short_names import short_names
 
 WORTH_SAYING = 0.1
-"""The share of flash from which on the text says that it can be saved."""
+"""The share of flash from which on the text suggests savings."""
 
 _MAX_BUFFERS = 12
-"""How many buffers the text has of each entry."""
+"""The number of buffers of each entry in the text."""
 
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """The memory of a bundle in bytes: what is only read, what is written, and the buffers of each entry."""
+    """The memory of a bundle in bytes: read-only, writable, and the buffers of each entry."""
 
     name: str
     target: str
@@ -33,11 +33,11 @@ class MemoryReport:
     stack: int
     entries: Mapping[str, Memory]
     expanded: int = 0
-    """By how much constants are larger than they are in themselves, in forms that save steps."""
+    """The growth of constants by packed forms that save instructions."""
 
     @staticmethod
     def of(layout: BundleLayout, code: int, stack: int, memories: Mapping[str, Memory], expanded: int) -> MemoryReport:
-        """The report on a laid out bundle, whose code takes so many bytes, by what each entry has in its arena."""
+        """The report on a laid-out bundle, from the size of its code and the arena of each entry."""
         target = layout.target
         return MemoryReport(
             layout.name,
@@ -53,16 +53,16 @@ class MemoryReport:
 
     @property
     def flash(self) -> int:
-        """What is only read."""
+        """The read-only memory."""
         return self.code + self.constants
 
     @property
     def ram(self) -> int:
-        """What is written."""
+        """The writable memory."""
         return self.mutables + self.activations + self.stack
 
     def data(self) -> dict[str, Any]:
-        """The report as JSON has it."""
+        """The report as JSON data."""
         entries = {
             name: {
                 "activations": memory.size,
@@ -101,7 +101,7 @@ class MemoryReport:
         return Page(f"{self.name}: flash {self.flash:,}, RAM {self.ram:,} bytes", [Shown(memory=largest)]).html()
 
     def text(self) -> str:
-        """The report for people."""
+        """The report as text."""
         lines = [
             f"{self.name} for {self.target}, in bytes",
             f"flash {self.flash:>12,}   code {self.code:,}, constants {self.constants:,}",
@@ -117,7 +117,7 @@ class MemoryReport:
 
 
 def _buffer_lines(memory: Memory) -> list[str]:
-    """The largest buffers of an entry, with their places and lives."""
+    """The largest buffers of an entry, with their offsets and lifetimes."""
     largest = sorted(memory.buffers, key=lambda buffer: -buffer.size)
     short = short_names(name for buffer in memory.buffers for name in buffer.origins)
     lines = [f"  {'offset':>10} {'bytes':>10}  instructions  buffer"]
@@ -130,13 +130,13 @@ def _buffer_lines(memory: Memory) -> list[str]:
 
 
 def _described(buffer: Buffer, short: Mapping[str, str]) -> str:
-    """What a buffer is: what writes it, its shape, and the nodes it comes from, by their short names."""
+    """A description of a buffer: its writer, its shape, and short names of its nodes."""
     nodes = f" of {', '.join(short[name] for name in buffer.origins)}" if buffer.origins else ""
     return f"{buffer.kind} {buffer.shape}{nodes}"
 
 
 def _buffer_data(buffer: Buffer) -> dict[str, Any]:
-    """A buffer as JSON has it; `begin` and `end` are the first instruction of its life, and the one behind the last."""
+    """A buffer as JSON data; its lifetime is the half-open range of instructions from `begin` to `end`."""
     return {
         "name": buffer.name,
         "kind": buffer.kind,

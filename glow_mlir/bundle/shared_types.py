@@ -1,4 +1,4 @@
-"""The types of C that all bundles share, which the header of each has."""
+"""The C types shared by all bundles, included in each header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much stack code takes: the frame of each function, and the most along any chain of calls."""
+"""The stack usage of code: the frame of each function, and the maximum along any chain of calls."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ALLOCATED = re.compile(r"= alloca .*align (\d+)")
 
 def stack_bound(text: str, target: Target) -> int:
     """
-    The most bytes of stack that a call of any function of a module in LLVM IR takes.
+    The maximum stack usage in bytes of a call of any function in a module of LLVM IR.
 
-    That is the sum of the frames along the deepest chain of calls, where LLVM says how large each is; the address of a
-    return and what aligns a frame come on top. A function that another mentions may be called by it, as parts of
-    instructions are through a parallel-for, whose own frame is not counted.
+    That is the sum of the frames along the deepest chain of calls, with frame sizes from LLVM, plus return addresses
+    and frame alignment. A function that another one mentions is assumed to be called by it, like the tasks of a
+    parallel-for, whose own frame is not counted.
     """
     frames = stack_frames(text, target)
     bodies = {match[1]: match[0] for match in _DEFINED.finditer(text)}
@@ -33,14 +33,14 @@ def stack_bound(text: str, target: Target) -> int:
 
 
 def _further(body: str, target: Target) -> int:
-    """What a call takes beside the frame that LLVM knows: its return address, and what a buffer's alignment skips."""
+    """The stack of a call beyond LLVM's frame: the return address, and padding for the alignment of buffers."""
     address = target.pointer_bits // 8
     widest = max(map(int, _ALLOCATED.findall(body)), default=0)
     return address + (widest if widest > 2 * address else 0)
 
 
 def _deepest(name: str, own: Mapping[str, int], called: Mapping[str, list[str]], known: dict[str, int]) -> int:
-    """The stack of a function and of the deepest that it calls; machine code of ours has no recursion."""
+    """The stack of a function and its deepest callee; our machine code is not recursive."""
     if name not in known:
         known[name] = own[name] + max((_deepest(other, own, called, known) for other in called[name]), default=0)
     return known[name]

@@ -1,8 +1,8 @@
 """
-A bundle as a module of Zephyr.
+A bundle as a Zephyr module.
 
-https://docs.zephyrproject.org/latest/develop/modules.html has the files, and the extensions of CMake have
-`zephyr_library_import`, which links a library that is there already.
+https://docs.zephyrproject.org/latest/develop/modules.html describes the files. Zephyr's CMake extension
+`zephyr_library_import` links an existing library.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ARCHITECTURES = {
     ("riscv", 64): "RISCV && 64BIT",
     ("riscv", 32): "RISCV && !64BIT",
 }
-"""Family of a target, and bits of its pointers → what Kconfig calls boards that run its code."""
+"""Family and pointer bits of a target → Kconfig condition for boards that run its code."""
 
 
 def module(bundle: Bundle, _: str) -> str:
-    """What makes a folder a module, and says where its other files are."""
+    """The file that makes a folder a module, with the paths of its other files."""
     return f"""\
 # west build … -- -DEXTRA_ZEPHYR_MODULES=(this folder, with its whole path)
 name: {_target(bundle)}
@@ -35,7 +35,7 @@ build:
 
 
 def kconfig(bundle: Bundle, _: str) -> str:
-    """The symbol that switches the bundle on, for boards that can run it."""
+    """The Kconfig symbol that enables the bundle, for boards that can run it."""
     report, layout = bundle.report, bundle.layout
     return f"""\
 config {_symbol(bundle)}
@@ -49,7 +49,7 @@ config {_symbol(bundle)}
 
 
 def cmake_lists(bundle: Bundle, _: str) -> str:
-    """What the build does with the module."""
+    """The build rules of the module."""
     name = bundle.name
     return f"""\
 if(CONFIG_{_symbol(bundle)})
@@ -60,9 +60,9 @@ endif()
 
 
 def boards(target: Target) -> str:
-    """The condition of Kconfig under which a board runs code for a target, and links it; empty where none does."""
+    """The Kconfig condition for boards that run and link code for a target; empty if there are none."""
     if target.is_cortex_m:
-        # Objects that pass floats in different registers do not link.
+        # Objects with different float ABIs do not link.
         return f"CPU_CORTEX_M && {'' if target.linking.float_abi == 'hard' else '!'}FP_HARDABI"
     return _ARCHITECTURES.get((target.family, target.pointer_bits), "")
 
@@ -75,7 +75,7 @@ def check(bundle: Bundle) -> None:
 
 
 def _target(bundle: Bundle) -> str:
-    """What CMake and west call it, apart from all that is Zephyr's own."""
+    """The name of the module in CMake and west, distinct from Zephyr's own."""
     return f"glow_bundle_{bundle.name}"
 
 
@@ -93,4 +93,4 @@ ZEPHYR = PackageForm(
     has_constants=True,
     check=check,
 )
-"""What `EXTRA_ZEPHYR_MODULES`, or a manifest of west, leads to."""
+"""The folder for `EXTRA_ZEPHYR_MODULES`, or a west manifest."""

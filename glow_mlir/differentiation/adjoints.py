@@ -1,4 +1,4 @@
-"""Reverse mode on expressions: what each part of one contributes to a cotangent of its operands."""
+"""Reverse mode on expressions: the contribution of each part to the cotangents of its operands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glow_mlir.errors import UnsupportedError
 
 def derivative(root: Tensor, operand: Tensor, names: Mapping[Tensor, Tensor]) -> Value:
     """
-    The derivative of an expression without folds with regard to an operand, element by element (forward mode).
+    The derivative of an expression without folds with respect to an operand, element by element (forward mode).
 
-    What `select` does not choose has no influence on it. `names` has a shorter form of parts that are known otherwise.
+    Arguments not chosen by `select` have no influence. `names` maps parts to shorter equivalent expressions.
     """
     made: dict[Tensor, Value] = {}
     for part in postorder(root):
@@ -27,7 +27,7 @@ def derivative(root: Tensor, operand: Tensor, names: Mapping[Tensor, Tensor]) ->
 
 
 def _tangent(part: Tensor, made: Mapping[Tensor, Value], names: Mapping[Tensor, Tensor]) -> Value:
-    """The derivative of a part, from those of its arguments."""
+    """The derivative of a part, from the derivatives of its arguments."""
     tangents = [made[item] if isinstance(item, Tensor) else 0 for item in part.arguments]
     if part.word == "select":
         condition = part.arguments[0]
@@ -48,12 +48,12 @@ def _is_zero(value: Value) -> bool:
 
 
 def _converted(value: Value, like: Tensor) -> Value:
-    """A derivative as one of another element type."""
+    """A derivative converted to the element type of another expression."""
     return ex.converted(value, like.element) if isinstance(value, Tensor) else value
 
 
 def partials(part: Tensor, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
-    """The derivatives of an operation by its arguments; raises `UnsupportedError` where there are none."""
+    """The derivatives of an operation with respect to its arguments; raises `UnsupportedError` if it has none."""
     rule = PARTIALS.get(part.word)
     if rule is None:
         raise UnsupportedError(f"'{part.word}' has no derivative")
@@ -63,10 +63,10 @@ def partials(part: Tensor, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
 
 def adjoints(root: Tensor, cotangent: Tensor, names: Mapping[Tensor, Tensor]) -> dict[Tensor, Value]:
     """
-    What a cotangent of an expression is for each of its operands (reverse mode).
+    The cotangents of an expression's operands for a given cotangent of the expression (reverse mode).
 
-    A value that lacks a dimension of its operand is the same along it. `names` has a shorter form of parts that are
-    known otherwise.
+    A result that lacks a dimension of its operand is constant along it. `names` maps parts to shorter equivalent
+    expressions.
     """
     totals: dict[Tensor, Value] = {root: cotangent}
     found: dict[Tensor, Value] = {}
@@ -85,7 +85,7 @@ def adjoints(root: Tensor, cotangent: Tensor, names: Mapping[Tensor, Tensor]) ->
 
 
 def _shares(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
-    """The cotangent of each argument of a part, in the dimensions of the part, or of the argument of a fold."""
+    """The cotangent of each argument of a part, over the dimensions of the part, or of a fold's argument."""
     if part.along:
         return (_of_fold(part, total, names),)
     if part.word == "convert":
@@ -101,7 +101,7 @@ def _shares(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> tuple
 
 
 def _of_fold(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> Value:
-    """The cotangent of what is folded; raises `UnsupportedError` where the fold has none."""
+    """The cotangent of a fold's argument; raises `UnsupportedError` if the fold has none."""
     (x,) = (names.get(item, item) for item in part.parts)
     fold, cotangent = FOLDS.get((part.word, False)), tensor_of(total, part)
     if fold is None or fold.kind.adjoint is None or not isinstance(cotangent, Tensor):
@@ -110,7 +110,7 @@ def _of_fold(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> Valu
 
 
 def _gathered(share: Value, part: Tensor, argument: Tensor) -> Value:
-    """A cotangent of an argument, summed along the dimensions of the part that the argument does not have."""
+    """A cotangent of an argument, summed along the dimensions that only the part has."""
     extra = (part.dimensions | part.along) - argument.dimensions
     if not extra or _is_zero(share):
         return share

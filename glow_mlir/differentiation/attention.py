@@ -1,4 +1,4 @@
-"""Gradients of attention: probabilities are computed again, and matrix products hand cotangents on."""
+"""Gradients of attention: probabilities are recomputed, and matrix products propagate cotangents."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from glow_mlir.ir.registry import gradient
 
 @gradient(AttentionOp)
 def attention(op: AttentionOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Those of its two products, its mask and its softmax."""
+    """Propagate through the two products, the mask and the softmax."""
     return by_lowering(op, cotangent, emit)

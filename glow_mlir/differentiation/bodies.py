@@ -1,4 +1,4 @@
-"""Bodies of operators as expressions, from which derivatives follow: scalar ops, and the stages of `generic`."""
+"""Operator bodies (scalar ops, and stages of `generic`) as expressions, which can be differentiated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS: dict[type[Operation], str] = {
     math.FmaOp: "fma",
     **{function.operation: word for word, function in FUNCTIONS.items()},
 }
-"""Op → the word that expressions have for it."""
+"""Op → its word in expressions."""
 
 _CONVERSIONS = (
     arith.ExtFOp,
@@ -49,9 +49,9 @@ _CONVERSIONS = (
 
 def expression_of_scalar(op: Operation, arguments: Sequence[Part]) -> Part:
     """
-    The expression of an op on scalars; a constant is a number.
+    The expression of a scalar op; a constant is a number.
 
-    Raises `UnsupportedError` for one that expressions have no word for.
+    Raises `UnsupportedError` for an op that expressions cannot represent.
     """
     if isinstance(op, arith.ConstantOp):
         assert isinstance(op.value, FloatAttr | IntegerAttr)
@@ -67,7 +67,7 @@ def expression_of_scalar(op: Operation, arguments: Sequence[Part]) -> Part:
 
 
 def _comparison(op: arith.CmpfOp | arith.CmpiOp) -> str:
-    """The word of a comparison, whose predicate says besides how NaN or signs are taken."""
+    """The word of a comparison; its predicate also determines the handling of NaN or signs."""
     names = arith.CMPF_COMPARISON_OPERATIONS if isinstance(op, arith.CmpfOp) else arith.CMPI_COMPARISON_OPERATIONS
     predicate = names[op.predicate.value.data]
     word = predicate if predicate in COMPARISONS else predicate[1:]
@@ -77,7 +77,7 @@ def _comparison(op: arith.CmpfOp | arith.CmpiOp) -> str:
 
 
 def _element(op: Operation, arguments: Sequence[Part]) -> Attribute:
-    """The element type of a result, unsigned as the operands are: ops tell widths alone."""
+    """The element type of a result, unsigned if the operands are, because ops have only widths."""
     computed = op.results[0].type
     if not is_integer(computed):
         return computed
@@ -87,7 +87,7 @@ def _element(op: Operation, arguments: Sequence[Part]) -> Attribute:
 
 
 def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
-    """The expression of each value of a block of scalar ops and stages, from those of what it reads."""
+    """The expression of each value in a block of scalar ops and stages, given those of the values it reads."""
     found = dict(known)
     for op in block.ops:
         if isinstance(op, StageOp):
@@ -102,9 +102,9 @@ def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[S
 
 def accesses_of(form: GenericForm) -> list[Access]:
     """
-    How each operand of a form is read, and then what the result is, by names of dimensions.
+    The access of each operand of a form, then of its result, by dimension names.
 
-    One whose elements are indices alone has dimensions of its own in the place of numbers.
+    An operand used only as index has dimensions of its own in place of numbers.
     """
     indices = [str(Access(operand_name(read.operand), _index_axes(read.affine))) for read in form.reads]
     found = [Access(operand_name(number), _axes(affine, indices)) for number, affine in enumerate(form.maps)]
@@ -117,12 +117,12 @@ def accesses_of(form: GenericForm) -> list[Access]:
 
 
 def operand_name(number: int) -> str:
-    """The name of an operand of a form."""
+    """The name of a form's operand."""
     return f"x{number}"
 
 
 def _axes(affine: AffineMap, indices: Sequence[str]) -> tuple[str, ...]:
-    """The axes of a map, the symbols of which are these elements."""
+    """The axes of a map, with elements in place of its symbols."""
     return tuple(map(partial(_axis, indices=indices), affine.results))
 
 
@@ -133,18 +133,18 @@ def _axis(expression: AffineExpr, indices: Sequence[str]) -> str:
 
 
 def _index_axes(affine: AffineMap) -> tuple[str, ...]:
-    """The axes of the map of an index, with the numbers that it has."""
+    """The axes of the map of an index operand, including its numbers."""
     axes = zip(affine.results, _axes(affine, ()), strict=True)
     return tuple(str(e.value) if isinstance(e, AffineConstantExpr) else axis for e, axis in axes)
 
 
 def dimension_name(number: int) -> str:
-    """The name of a dimension of an index space."""
+    """The name of a dimension of the index space."""
     return f"d{number}"
 
 
 def expression_of_form(form: GenericForm, operands: Sequence[Tensor]) -> Tensor:
-    """What a form computes of its operands, as an expression."""
+    """The result of a form as an expression of its operands."""
     found = expressions_of_block(form.block, dict(zip(form.block.args, operands, strict=True)))
     last = form.block.last_op
     assert last is not None
@@ -154,7 +154,7 @@ def expression_of_form(form: GenericForm, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
-    """The expressions of the results of a stage: folds, and rows that are kept."""
+    """The expressions of the results of a stage: folds and stored rows."""
     block = stage.body.block
     inside = expressions_of_block(block, {**known, **dict(zip(block.args, map(known.__getitem__, stage.inputs)))})
     along = frozenset(map(dimension_name, stage.folded))
@@ -169,7 +169,7 @@ def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dic
 
 
 def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) -> Part:
-    """A value folded along dimensions, of which it may lack some: a sum then is a product with their sizes."""
+    """A value folded along dimensions; if it lacks some, a sum becomes a product with their sizes."""
     if word in RUNNING_FOLDS:
         raise UnsupportedError(f"'{word}' has no derivative")
     own = part.dimensions if isinstance(part, Tensor) else frozenset[str]()
@@ -186,7 +186,7 @@ def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) ->
 
 
 def substituted(root: Tensor, instead: Mapping[Tensor, Tensor]) -> Tensor:
-    """An expression with other parts in the places of some."""
+    """An expression with some parts replaced."""
     made: dict[Tensor, Tensor] = dict(instead)
     for part in postorder(root, made):
         arguments = tuple(made[item] if isinstance(item, Tensor) else item for item in part.arguments)

@@ -1,4 +1,4 @@
-"""What gradient functions give, and what they share."""
+"""The results of gradient functions, and their helpers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.symbols import Sizes
 
 Contribution = Callable[[], SSAValue | None]
-"""Emits the cotangent that an operator hands on to an operand; `None` where that is 0."""
+"""Emits the cotangent contributed to an operand; `None` if it is 0."""
 
 Contributions = Mapping[str, Contribution | Sequence[Contribution]]
 """
-Operand of an operator, by name, to its contribution, that of each value for a variadic one.
+Operand name of an operator → its contribution, or one for each value of a variadic operand.
 
-What is not wanted is not emitted. Operands without an entry have no influence on floats that could be told.
+Contributions that are not requested are not emitted. Operands without an entry have no differentiable influence.
 """
 
 
 def by_operand(op: HighOp, contributions: Sequence[Contribution]) -> Contributions:
-    """Contributions in the order of the operands of an operator, by the names of these."""
+    """Contributions by operand name, given in the order of the operands."""
     grouped = zip(op.operand_groups(), group_like(op, contributions), strict=True)
     return {name: group for (name, _), group in grouped if group is not None}
 
 
 def reduced_to(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
-    """A cotangent summed along the axes to which an operand was broadcast, in the shape of the operand."""
+    """A cotangent summed along the axes to which an operand was broadcast, with the operand's shape."""
     wanted = sizes_of(like)
     own = sizes_of(value)
     if own == wanted:
@@ -44,7 +44,7 @@ def reduced_to(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def expanded_to(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
-    """A value that broadcasts, in the sizes to which it does."""
+    """A value broadcast to the given sizes."""
     if sizes_of(value) == sizes:
         return value
     if rank_of(value) < len(sizes):
@@ -53,23 +53,23 @@ def expanded_to(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
 
 
 def reshaped(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
-    """A value in other sizes, with the same elements."""
+    """A value with other sizes and the same elements."""
     return value if sizes_of(value) == sizes else emit(ReshapeOp, value, shape=sizes)
 
 
 def transposed(value: SSAValue, permutation: Sequence[int], emit: Emitter) -> SSAValue:
-    """A value with its axes in another order."""
+    """A value with permuted axes."""
     if tuple(permutation) == tuple(range(rank_of(value))):
         return value
     return emit(TransposeOp, value, permutation=tuple(permutation))
 
 
 def converted_like(value: SSAValue, other: SSAValue, emit: Emitter) -> SSAValue:
-    """A value in the element type of another one."""
+    """A value converted to the element type of another."""
     element = element_of(other)
     return value if element_of(value) == element else emit(CastOp, value, to=element)
 
 
 def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
-    """Zeros in the sizes and the element type of a value."""
+    """Zeros with the sizes and the element type of a value."""
     return emit.splat(0, value, sizes_of(value))

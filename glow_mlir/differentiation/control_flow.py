@@ -1,4 +1,4 @@
-"""Gradients of branches and loops: their regions are computed again from what they began with, and differentiated."""
+"""Gradients of branches and loops: their regions are recomputed from their inputs, and differentiated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Found = Mapping[SSAValue, SSAValue]
 
 
 def _block(emit: Emitter) -> tuple[Block, Emitter]:
-    """A block that yields nothing yet, and an emitter of its operators."""
+    """A block without results yet, and an emitter of its operators."""
     end = YieldOp.of([], emit.location)
     block = Block()
     block.add_op(end)
@@ -39,7 +39,7 @@ def _block(emit: Emitter) -> tuple[Block, Emitter]:
 def _back_through(
     block: Block, arguments: Values, given: Cotangents, sources: Values, emit: Emitter
 ) -> list[SSAValue | None]:
-    """Compute a block again; the cotangents of sources, from those of what it yields."""
+    """Recompute a block; return the cotangents of sources, given those of its results."""
     since = emit.anchor.prev_op
     copies, yielded = copied(block, arguments)
     for copy in copies:
@@ -68,12 +68,12 @@ def branch(op: IfOp, cotangents: Cotangents, wanted: Values, emit: Emitter) -> F
 @gradient(LoopOp)
 def loop(op: LoopOp, cotangents: Cotangents, wanted: Values, emit: Emitter) -> Found:
     """
-    A loop from the last trip to the first, each of which is computed again from what it began with.
+    A loop from the last iteration to the first; each iteration is recomputed from its initial values.
 
-    Raises `UnsupportedError` where it is not known how many trips there are at most.
+    Raises `UnsupportedError` if the number of iterations is unbounded.
     """
     if op.static_trips is None:
-        hint = "give the loop a largest number of trips"
+        hint = "give the loop a maximum trip count"
         raise UnsupportedError(
             "loop has a gradient where its trips are counted", node=location_name(op.location), hint=hint
         )
@@ -82,7 +82,7 @@ def loop(op: LoopOp, cotangents: Cotangents, wanted: Values, emit: Emitter) -> F
 
 @dataclass(frozen=True)
 class LoopGradient:
-    """The gradient of one loop with a number of trips."""
+    """The gradient of one loop with a bounded trip count."""
 
     op: LoopOp
     trips: int
@@ -91,7 +91,7 @@ class LoopGradient:
     emit: Emitter
 
     def run(self) -> Found:
-        """The cotangents of what is wanted."""
+        """The cotangents of the requested values."""
         op, emit = self._keeping(), self.emit
         kept = op.stacked[len(self.cotangents) - len(op.initial) :]
         carried = [index for index, value in enumerate(op.initial) if is_float(element_of(value))]
@@ -110,7 +110,7 @@ class LoopGradient:
         yields = len(op.yielded(op.body))
 
         def step(emit: Emitter, number: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
-            """One trip back that takes place: cotangents of what it began with, sums, and those of rows."""
+            """The reverse of one executed iteration: cotangents of its initial values, sums, and cotangents of rows."""
             before, taken = own[: len(initial)], own[len(kept) : len(kept) + len(over)]
             last = emit(SubOp, emit.splat(self.trips - 1, number), number)
             by_result: list[SSAValue | None] = [None] * yields
@@ -152,12 +152,12 @@ class LoopGradient:
         return self._gathered(pairs)
 
     def _read_by(self, op: LoopOp) -> list[SSAValue]:
-        """What the body reads of wanted values around it."""
+        """The requested outer values that the body reads."""
         inside = {value for inner in subtree(op) if inner is not op for value in inner.operands}
         return [value for value in self.wanted if value in inside]
 
     def _keeping(self) -> LoopOp:
-        """A loop in the place of this one that stacks what each trip began with, and whether it took place."""
+        """Replace the loop by one that stacks the initial values of each iteration, and whether it was executed."""
         op, count = self.op, len(self.op.initial)
         region = op.body.clone()
         block = region.block
@@ -175,7 +175,7 @@ class LoopGradient:
         return made
 
     def _gathered(self, pairs: Sequence[tuple[SSAValue, SSAValue]]) -> Found:
-        """The sum of the cotangents of each value that is wanted."""
+        """The sum of the cotangents of each requested value."""
         found: dict[SSAValue, SSAValue] = {}
         for value, one in pairs:
             if value in self.wanted:

@@ -23,12 +23,12 @@ from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
 
 MIN_BATCH = 4
-"""Images from which on they make good channels: with fewer, a product for each tap takes less time."""
+"""The least number of images for which they are used as channels; with fewer, a product for each tap is faster."""
 
 
 @gradient(ConvOp)
 def conv(op: ConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """By the input a transposed convolution with the same filter; by the filter see `by_filter`."""
+    """For the input, a transposed convolution with the same filter; for the filter, see `by_filter`."""
     g, window = converted_like(cotangent, op.input, emit), op.window()
     return {
         "input": lambda: transposed_convolution(g, op.filter, window, op.input, integer(op.group), op.layout, emit),
@@ -39,14 +39,14 @@ def conv(op: ConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(ConvTransposeOp)
 def conv_transpose(op: ConvTransposeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """As those of the convolution of which it is the gradient, with input and result in each other's place."""
+    """As for the convolution whose gradient it is, with input and result exchanged."""
     g, window = converted_like(cotangent, op.input, emit), op.window()
 
     def by_input() -> SSAValue:
         properties = {"strides": op.strides, "pads": op.pads, "dilations": op.dilations}
         value = emit(ConvOp, g, op.filter, None, group=op.group, layout=op.layout, **properties)
         wanted = sizes_of(op.input)
-        # An output padding as long as a stride has room for windows that there are not.
+        # An output padding as long as a stride has room for windows that do not exist.
         if sizes_of(value) == wanted:
             return value
         return emit(SliceOp, value, starts=(0,) * len(wanted), ends=wanted)
@@ -61,7 +61,7 @@ def conv_transpose(op: ConvTransposeOp, cotangent: SSAValue, emit: Emitter) -> C
 def transposed_convolution(
     g: SSAValue, filter_: SSAValue, window: Window, like: SSAValue, group: int, layout: StringAttr, emit: Emitter
 ) -> SSAValue:
-    """The transposed convolution whose result has the spatial sizes of `like`, also where no window reaches the end."""
+    """The transposed convolution whose result has the spatial sizes of `like`, even if no window reaches the end."""
     strides, pads, extra = window.strides, list(window.pads), [0] * len(window.kernel)
     if set(strides) != {1} or window.ceil_mode:
         taps = Taps.of(window, like, g, layout)
@@ -86,10 +86,10 @@ def _by_bias(cotangent: SSAValue, bias: SSAValue | None, layout: StringAttr, emi
 
 def by_filter(image: SSAValue, g: SSAValue, window: Window, group: int, layout: StringAttr, emit: Emitter) -> SSAValue:
     """
-    For each tap, the product of what it reads of `image` and of `g`, which has an element for each window.
+    For each tap, the product of the elements it reads in `image` and of `g`, which has an element for each window.
 
-    Where channels do not mix, sums of products; where there are many images, a convolution whose channels they are;
-    else a matrix product for each tap.
+    Without mixing of channels, these are sums of products; for many images, a convolution with images as channels;
+    otherwise a matrix product for each tap.
     """
     batch, _, channels = split_sizes(image, layout)
     outputs = split_sizes(g, layout)[2]
@@ -116,7 +116,7 @@ def _joined(taps: Taps, parts: Sequence[SSAValue], outputs: int, emit: Emitter) 
 
 
 def _sums(taps: Taps, image: SSAValue, g: SSAValue, emit: Emitter) -> SSAValue:
-    """For each tap and channel the sum of products."""
+    """For each tap and channel, the sum of products."""
     rank = rank_of(g)
     channels = channel_axis(rank, taps.layout)
     axes, count = tuple(axis for axis in range(rank) if axis != channels), shape_of(g)[channels]
@@ -125,7 +125,7 @@ def _sums(taps: Taps, image: SSAValue, g: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _products(taps: Taps, image: SSAValue, g: SSAValue, emit: Emitter) -> SSAValue:
-    """For each tap the matrix product over all windows, in `channels_first` the sum of those of all images."""
+    """For each tap, the matrix product over all windows; with `channels_first`, summed over images."""
     sizes, parts = sizes_of(g), taps.read(image, emit)
     if is_channels_last(taps.layout):
 
@@ -145,9 +145,9 @@ def _products(taps: Taps, image: SSAValue, g: SSAValue, emit: Emitter) -> SSAVal
 
 def _convolution(taps: Taps, image: SSAValue, g: SSAValue, group: int, emit: Emitter) -> SSAValue:
     """
-    A convolution of the image, whose channels are then images and whose images are channels, with `g` as the filter.
+    A convolution of the image with `g` as the filter; images and channels are exchanged.
 
-    Strides and dilations are in each other's place. Its channels are, within each group, the images.
+    Strides and dilations are exchanged. Its channels are, within each group, the images.
     """
     window, axes, rank = taps.window, range(len(taps.inputs)), len(taps.inputs) + 2
     behind = [taps.behind(axis) for axis in axes]
@@ -165,14 +165,14 @@ def _convolution(taps: Taps, image: SSAValue, g: SSAValue, group: int, emit: Emi
 
 
 def _swapped(rank: int, layout: StringAttr) -> Shape:
-    """The axes of an image, batch and channels in each other's place."""
+    """The axes of an image, with batch and channels exchanged."""
     order, channels = list(range(rank)), channel_axis(rank, layout)
     order[0], order[channels] = channels, 0
     return tuple(order)
 
 
 def _grouped_by_channel(image: SSAValue, group: int, layout: StringAttr, emit: Emitter) -> SSAValue:
-    """The image [channels of a group, …, groups · images], from that with batch and channels in their places."""
+    """The image as [channels of a group, …, groups · images], from an image with batch and channels exchanged."""
     rank = rank_of(image)
     if group == 1:
         return emit(TransposeOp, image, permutation=_swapped(rank, layout))

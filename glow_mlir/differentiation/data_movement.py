@@ -1,4 +1,4 @@
-"""Gradients of operators that move elements: each element of a cotangent goes back to where it was taken from."""
+"""Gradients of data movement: each element of a cotangent returns to its source."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, Sizes, are_numbers
 
 @gradient(ReshapeOp)
 def reshape(op: ReshapeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent in the sizes of the operand."""
+    """The cotangent with the sizes of the operand."""
     return {"input": lambda: reshaped(cotangent, sizes_of(op.input), emit)}
 
 
 @gradient(TransposeOp)
 def transpose(op: TransposeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent with its axes in the order of the operand."""
+    """The cotangent with the operand's order of axes."""
     permutation = ints(op.permutation)
     return {"input": lambda: transposed(cotangent, [permutation.index(i) for i in range(len(permutation))], emit)}
 
 
 @gradient(ExpandOp)
 def expand(op: ExpandOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The sum along what was repeated."""
+    """The sum along the repeated axes."""
     return {"input": lambda: reduced_to(cotangent, op.input, emit)}
 
 
 @gradient(TileOp)
 def tile(op: TileOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The sum of the repetitions, for which an axis becomes two."""
+    """The sum of the repetitions, after splitting each axis into two."""
 
     def contribution() -> SSAValue:
         split: list[Size] = []
@@ -68,7 +68,7 @@ def tile(op: TileOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(ConcatOp)
 def concat(op: ConcatOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The slice of the cotangent in the place of each operand."""
+    """The slice of the cotangent at the position of each operand."""
     axis = normalize_axis(integer(op.axis), rank_of(op.result))
 
     def contribution(part: SSAValue, start: Size) -> SSAValue:
@@ -84,7 +84,7 @@ def concat(op: ConcatOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(SliceOp)
 def slice_(op: SliceOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent between zeros: around it, and where steps left elements out."""
+    """The cotangent padded with zeros around it, and between elements that steps skipped."""
 
     def contribution() -> SSAValue | None:
         sizes, starts, value = sizes_of(op.input), list[Size](), cotangent
@@ -102,7 +102,7 @@ def slice_(op: SliceOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 
 def _spread(value: SSAValue, axis: int, step: int, emit: Emitter) -> SSAValue:
-    """The elements along an axis with `step` - 1 zeros between two of them."""
+    """The elements along an axis with `step` - 1 zeros between neighbours."""
     sizes = sizes_of(value)
     count = sizes[axis]
     if step == 1 or count == 1:
@@ -119,7 +119,7 @@ def _spread(value: SSAValue, axis: int, step: int, emit: Emitter) -> SSAValue:
 
 
 def placed(value: SSAValue, starts: Sequence[Size], sizes: Sizes, emit: Emitter) -> SSAValue:
-    """Zeros in these sizes, but for a value which begins at `starts`."""
+    """Zeros in these sizes, except for a value that begins at `starts`."""
     own = sizes_of(value)
     ends = [size - start - count for start, count, size in zip(starts, own, sizes, strict=True)]
     pads = [width if isinstance(width, int) else 0 for width in (*starts, *ends)]
@@ -157,7 +157,7 @@ def reversed_along(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
 
 @gradient(PadOp)
 def pad(op: PadOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The part inside of the border, to which elements of the border are added that repeat the operand's."""
+    """The interior, plus the border elements that repeat elements of the operand."""
     if text(op.mode) == "constant":
         return {"input": lambda: _inside(op, cotangent, emit), "value": lambda: _border(op, cotangent, emit)}
 
@@ -174,7 +174,7 @@ def pad(op: PadOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 
 def _inside(op: PadOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
-    """What lies in the border's middle."""
+    """The interior without the border."""
     value = cotangent
     for axis, (before, _) in enumerate(op.widths()):
         value = part_along(value, axis, before, sizes_of(op.input)[axis], emit)
@@ -182,7 +182,7 @@ def _inside(op: PadOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _border(op: PadOp, cotangent: SSAValue, emit: Emitter) -> SSAValue | None:
-    """The sum of the border: along each axis of what is before and behind the part inside of the earlier axes."""
+    """The sum of the border: along each axis, the parts before and after the interior of the earlier axes."""
     total: SSAValue | None = None
     inner = cotangent
     for axis, (before, after) in enumerate(op.widths()):
@@ -198,7 +198,9 @@ def _border(op: PadOp, cotangent: SSAValue, emit: Emitter) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class _Run:
-    """`count` neighbours of a padded axis from `start` on: copies of those from `origin` on, in steps of -1, 0 or 1."""
+    """
+    `count` neighbours of a padded axis from `start` on, which copy those from `origin` on, in steps of -1, 0 or 1.
+    """
 
     start: Size
     count: Size
@@ -207,7 +209,7 @@ class _Run:
 
 
 def _runs(mode: str, before: int, after: int, size: Size) -> Iterator[_Run]:
-    """What the elements of a padded axis are copies of."""
+    """The runs of copied elements along a padded axis."""
     yield _Run(before, size, 0, 1)
     if mode == "edge" or size == 1:
         if before:
@@ -235,7 +237,7 @@ def _distance(position: int, period: Size) -> Size:
 
 
 def _pieces(width: int, period: Size) -> Iterator[tuple[int, int]]:
-    """A width in pieces of at most a period, by number; raises `RunTimeSizeError` where only run time tells them."""
+    """Split a width into pieces of at most a period; raises `RunTimeSizeError` if they are known only at run time."""
     if width <= smallest(period):
         if width:
             yield 0, width
@@ -246,7 +248,7 @@ def _pieces(width: int, period: Size) -> Iterator[tuple[int, int]]:
 
 
 def _folded(value: SSAValue, axis: int, size: Size, runs: Sequence[_Run], emit: Emitter) -> SSAValue:
-    """The sum of runs along an axis, each in its place among `size` elements."""
+    """The sum of runs along an axis, each at its position among `size` elements."""
     total: SSAValue | None = None
     for run in runs:
         part = part_along(value, axis, run.start, run.count, emit)

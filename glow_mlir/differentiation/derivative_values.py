@@ -1,4 +1,4 @@
-"""What derivatives are made of: expressions, numbers, and choices of numbers; and their arithmetic."""
+"""The values of derivatives: expressions, numbers, and choices of numbers; and their arithmetic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One of two numbers, or of two choices, as a condition says: `where` of numbers, which have no element type."""
+    """A choice between two numbers or choices by a condition: like `where`, but without an element type."""
 
     condition: Tensor
     yes: Number | Choice
@@ -17,11 +17,11 @@ class Choice:
 
 
 Value = Tensor | Number | Choice
-"""A derivative, or what it is made of."""
+"""A derivative, or a part of one."""
 
 
 def choice(condition: Tensor, yes: Value, no: Value) -> Value:
-    """`yes` where the condition holds, else `no`."""
+    """`yes` where the condition holds, otherwise `no`."""
     if isinstance(yes, Tensor) or isinstance(no, Tensor):
         like = yes if isinstance(yes, Tensor) else no
         assert isinstance(like, Tensor)
@@ -30,7 +30,7 @@ def choice(condition: Tensor, yes: Value, no: Value) -> Value:
 
 
 def tensor_of(value: Value, like: Tensor) -> Tensor | Number:
-    """A value without choices, as an expression of the element type of another one, or as a number."""
+    """A value without choices: an expression with the element type of another, or a number."""
     if not isinstance(value, Choice):
         return value
     yes, no = tensor_of(value.yes, like), tensor_of(value.no, like)
@@ -41,7 +41,7 @@ def tensor_of(value: Value, like: Tensor) -> Tensor | Number:
 
 
 def times(x: Value, y: Value) -> Value:
-    """The product; that with 0 is 0, whatever the other factor is: what is not chosen has no influence."""
+    """The product; 0 times anything is 0, even infinity: what is not chosen has no influence."""
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Tensor | Choice):
             continue

@@ -13,15 +13,15 @@ from glow_mlir.differentiation.derivative_values import Value, choice, times
 
 Part = Tensor | Number
 Partials = tuple[Value, ...]
-"""The derivative of an operation with regard to each of its arguments."""
+"""The derivative of an operation with respect to each argument."""
 Rule = Callable[..., Partials]
-"""Gives the derivatives of an operation from its result and its arguments."""
+"""Computes the derivatives of an operation from its result and its arguments."""
 
 
 def _extreme(beyond: str) -> Rule:
     """
-    Of the larger or the smaller of two, whose comparison is a word: equal values share it, a number takes what it is
-    equal to, as in `torch.maximum` and `torch.relu`.
+    The rule for the larger or smaller of two values, selected by a comparison. Equal values share the derivative; a
+    value equal to a constant gets all of it, as in `torch.maximum` and `torch.relu`.
     """
 
     def rule(_: Tensor, x: Part, y: Part) -> Partials:
@@ -36,7 +36,7 @@ def _extreme(beyond: str) -> Rule:
 
 
 def _power(result: Tensor, x: Part, y: Part) -> Partials:
-    """Of x to the power y: by y, it is 0 where x is 0 and y is not below it, as in the limit."""
+    """The rule for x to the power y: with respect to y, it is 0 where x is 0 and y is not negative, as in the limit."""
     if not isinstance(y, Tensor):
         assert isinstance(x, Tensor)
         by_base: Value = times(y, x if y == 2 else 1 if y == 1 else ex.power(x, y - 1)) if y else 0
@@ -107,5 +107,6 @@ PARTIALS: Mapping[str, Rule] = {
 """
 Word of an operation on floats → its derivatives.
 
-Those of conversions, of `select` and of folds are no functions of elements alone; other words compute no floats.
+Conversions, `select` and folds are handled elsewhere, because their derivatives depend on more than elements; other
+words do not compute floats.
 """

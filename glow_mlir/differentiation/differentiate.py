@@ -1,4 +1,4 @@
-"""`differentiate`: put operators in the places of gradients."""
+"""`differentiate`: replace gradients by operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glow_mlir.support.dataclass import dataclass
 BEFORE = tuple(
     "canonicalize fold-constants cse recognize-activations recognize-softmax recognize-normalization".split()
 )
-"""Passes that find functions in what exporters wrote of them: their derivatives are simpler than those of the parts."""
+"""Passes that recognize functions decomposed by exporters, because their derivatives are simpler."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _saved(function: FuncOp) -> bool:
 
 
 def _put_saved(function: FuncOp) -> None:
-    """Put values that were saved in the place of what computes them."""
+    """Replace the operators that compute saved values by the saved values."""
     for op in [inner for inner in all_operations(function) if isinstance(inner, SavedOp)]:
         pairs = [*zip(op.computed, op.values, strict=True)]
         replace(op, list(op.values))
@@ -76,12 +76,12 @@ def _gradients(function: FuncOp) -> list[GradientOp]:
 
 
 def _expand(op: GradientOp, storage: Storage) -> None:
-    """Compute a gradient by operators in front of it."""
+    """Emit the operators of a gradient before it."""
     if not isinstance(op.parent_op(), FuncOp):
         hint = "ask for it in the function itself"
         node = location_name(op.location)
         raise UnsupportedError("a gradient inside of a branch or a loop is not supported", node=node, hint=hint)
-    # Most modules ask for no gradient, and need none of it.
+    # Most modules request no gradient, and need none of these imports.
     from glow_mlir.differentiation.differentiator import Differentiator
 
     emit = Emitter(op, storage)
@@ -93,5 +93,5 @@ def _expand(op: GradientOp, storage: Storage) -> None:
 
 
 def _zeros(like: SSAValue, emit: Emitter) -> SSAValue:
-    """Zeros in the sizes of a source that has no influence."""
+    """Zeros with the sizes of a source without influence."""
     return emit.splat(0, like, sizes_of(like))

@@ -1,4 +1,4 @@
-"""Reverse mode on a graph: from the cotangent of a value to those of the values that it is computed from."""
+"""Reverse mode on a graph: from the cotangent of a value to those of the values it depends on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass
 class Differentiator:
     """
-    Computes cotangents of `sources` in front of an operation.
+    Compute cotangents of `sources`, and emit them before an operation.
 
     Values that depend on no source get none.
     """
@@ -47,7 +47,7 @@ class Differentiator:
     """The values that depend on a source."""
 
     def _add(self, value: SSAValue, cotangent: SSAValue, emit: Emitter) -> None:
-        """A contribution to the cotangent of a value."""
+        """Add a contribution to the cotangent of a value."""
         known = self._cotangents.get(value)
         self._cotangents[value] = cotangent if known is None else emit(AddOp, known, cotangent)
 
@@ -58,13 +58,13 @@ class Differentiator:
         until: Operation | None = None,
     ) -> list[SSAValue | None]:
         """
-        The cotangent of each source, from targets with theirs; only operations behind `since` and in front of `until`,
-        or of where cotangents are computed, are passed.
+        The cotangent of each source, given the cotangents of targets. Only operations after `since` and before `until`
+        (by default, the insertion point) are traversed.
 
-        It is `None` for a source that has no influence. Loops on the way are replaced by ones that keep what each trip
-        begins with.
+        The cotangent is `None` for a source without influence. Loops on the way are replaced by loops that store the
+        initial values of each iteration.
 
-        Raises `UnsupportedError` for an operator in between that has no gradient.
+        Raises `UnsupportedError` for an operator on the way that has no gradient.
         """
         ops = list(_backward(until or self.anchor, since))
         for op in ops:
@@ -80,7 +80,7 @@ class Differentiator:
         return [self._cotangents.get(source) for source in self.sources]
 
     def _visit(self, op: Operation) -> None:
-        """Hand the cotangents of the results of an operation on to its operands."""
+        """Propagate the cotangents of an operation's results to its operands."""
         given = [self._cotangents.get(result) for result in op.results]
         wanted = [value for value in _read_by(op) if self._is_wanted(value)]
         if not wanted or all(cotangent is None for cotangent in given):
@@ -108,7 +108,7 @@ class Differentiator:
 
 
 def _backward(anchor: Operation, since: Operation | None) -> Iterator[Operation]:
-    """The operations in front of another one in its block, the last one first, up to one without that."""
+    """The operations before another in its block, in reverse order, back to but excluding `since`."""
     op = anchor.prev_op
     while op is not None and op is not since:
         before = op.prev_op
@@ -117,7 +117,7 @@ def _backward(anchor: Operation, since: Operation | None) -> Iterator[Operation]
 
 
 def _dependent(sources: Iterable[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
-    """The sources, and what operations compute from them, in order."""
+    """The sources, and all values that operations compute from them, in order."""
     found = set(sources)
     for op in ops:
         if not found.isdisjoint(_read_by(op)):
@@ -126,7 +126,7 @@ def _dependent(sources: Iterable[SSAValue], ops: Iterable[Operation]) -> set[SSA
 
 
 def _read_by(op: Operation) -> Sequence[SSAValue]:
-    """The operands of an operation, and what its regions read of values around it."""
+    """The operands of an operation, and the outer values read by its regions."""
     if not isinstance(op, RegionOp):
         return op.operands
     inner = list(subtree(op))
@@ -136,7 +136,7 @@ def _read_by(op: Operation) -> Sequence[SSAValue]:
 
 
 def _read_outside(op: RegionOp, sources: Iterable[SSAValue]) -> None:
-    """Have regions read storage by those sources that are it."""
+    """Make regions read storage through the sources that represent it."""
     by_name = {source.owner.storage_name: source for source in sources if isinstance(source.owner, GetOp)}
     for inner in list(subtree(op)):
         if isinstance(inner, GetOp) and (source := by_name.get(inner.storage_name)) is not None:
@@ -144,14 +144,14 @@ def _read_outside(op: RegionOp, sources: Iterable[SSAValue]) -> None:
 
 
 def _rule(op: HighOp | RegionOp) -> Callable[..., Any]:
-    """The gradient function of an operator; raises `UnsupportedError` where it has none."""
+    """The gradient function of an operator; raises `UnsupportedError` if it has none."""
     if (rule := GRADIENTS.get(type(op))) is not None:
         return rule
     if isinstance(op, Elementwise):
         return elementwise
     if isinstance(op, Expressed | GenericOp):
         return expressed
-    hint = "differentiate with regard to what comes behind it"
+    hint = "differentiate with respect to a value after it"
     raise UnsupportedError(
         f"{op.name.removeprefix('glow_high.')} has no gradient", node=location_name(op.location), hint=hint
     )

@@ -1,4 +1,4 @@
-"""The gradient of Einstein summation, which is one as well."""
+"""The gradient of Einstein summation, itself an Einstein summation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glow_mlir.support.symbols import Size
 
 @dataclass(frozen=True)
 class _Factor:
-    """A value whose axes have labels, each of them its own size."""
+    """A value whose axes have labels; each label has one size."""
 
     labels: Labels
     value: SSAValue
@@ -31,7 +31,7 @@ class _Factor:
 
 @gradient(EinsumOp)
 def einsum(op: EinsumOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Of each operand the sum of products of the cotangent and the other operands."""
+    """For each operand, the sum of products of the cotangent and the other operands."""
     contraction = op.contraction()
     sizes = contraction.sizes([sizes_of(term) for term in op.terms])
 
@@ -48,7 +48,7 @@ def einsum(op: EinsumOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 
 def _without_broadcasts(labels: Labels, value: SSAValue, sizes: Mapping[str, Size], emit: Emitter) -> _Factor:
-    """An operand without the axes of one element along which it is the same for all of a label."""
+    """An operand without the axes of size one that are broadcast along a label."""
     kept = [(label, size) for label, size in zip(labels, sizes_of(value), strict=True) if size == sizes[label]]
     return _Factor(tuple(label for label, _ in kept), reshaped(value, tuple(size for _, size in kept), emit))
 
@@ -63,7 +63,7 @@ def _summed_to(
     whole = {label for label, size in zip(labels, own, strict=True) if size == sizes[label]}
     kept = tuple(label for label in different if label in labels_used and label in whole)
     value = _product(factors, kept, emit)
-    # Along an axis that nothing else has, each element has the same influence.
+    # Along an axis that no other factor has, each element has the same influence.
     present = dict(zip(labels, own, strict=True))
     value = reshaped(value, tuple(present[label] if label in kept else 1 for label in different), emit)
     value = expanded_to(value, tuple(present[label] for label in different), emit)
@@ -85,7 +85,7 @@ def _product(factors: list[_Factor], result: Labels, emit: Emitter) -> SSAValue:
 
 
 def _on_diagonal(value: SSAValue, labels: Labels, emit: Emitter) -> SSAValue:
-    """A value along different labels, where all axes of one label have one index; zeros elsewhere."""
+    """Distinct labels spread to a diagonal over repeated labels; zeros elsewhere."""
     sizes = dict(zip(dict.fromkeys(labels), sizes_of(value), strict=True))
     is_first = [labels.index(label) == axis for axis, label in enumerate(labels)]
     shape = tuple(sizes[label] if first else 1 for label, first in zip(labels, is_first, strict=True))
@@ -100,5 +100,5 @@ def _on_diagonal(value: SSAValue, labels: Labels, emit: Emitter) -> SSAValue:
 
 
 def _along(values: SSAValue, axis: int, rank: int, emit: Emitter) -> SSAValue:
-    """A vector as the only axis with more than one element, of several."""
+    """A vector reshaped to `rank` axes, of which `axis` is the vector's."""
     return reshaped(values, (*(1,) * axis, *sizes_of(values), *(1,) * (rank - axis - 1)), emit)

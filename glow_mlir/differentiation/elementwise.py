@@ -35,7 +35,7 @@ from glow_mlir.ir.registry import gradient
 
 
 def elementwise(op: Elementwise, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent times the derivative of the body by each operand, summed where that was broadcast."""
+    """The cotangent times the derivative of the body for each operand, summed over broadcast axes."""
     operands = [
         Tensor(element_of(value), NOWHERE, f"x{position}", operand=position)
         for position, value in enumerate(op.operands)
@@ -101,9 +101,9 @@ def mish(op: activations.MishOp, cotangent: SSAValue, emit: Emitter) -> Contribu
 @gradient(ClipOp)
 def clip(op: ClipOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    g where the operand is between the limits; where it has reached one, g is the limit's, as at the 0 of a ReLU.
+    g where the operand is strictly between the limits; otherwise g goes to the limit, as at the 0 of a ReLU.
 
-    So does `torch.nn.ReLU6`, which exporters write as Clip.
+    `torch.nn.ReLU6`, which exporters write as Clip, does the same.
     """
     zero = emit.splat(0, cotangent)
 

@@ -26,12 +26,12 @@ from glow_mlir.ir.registry import gradient
 @gradient(SparseLengthsSumOp)
 def sparse_lengths_sum(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    Each row that was taken has the cotangent of its segment, times its weight; that is 0 for rows in no segment.
+    Each row that is read gets the cotangent of its segment times its weight; 0 for rows in no segment.
 
     Raises `UnsupportedError` for weights, scales and offsets of quantized values.
     """
     if not is_float(element_of(op.data)):
-        hint = "differentiate with regard to a table of floats"
+        hint = "differentiate with respect to a table of floats"
         raise UnsupportedError(
             "sparse_lengths_sum of quantized values has no gradient", node=location_name(op.location), hint=hint
         )
@@ -54,17 +54,19 @@ def sparse_lengths_sum(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitte
 
 
 def _of_rows(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
-    """The cotangent of the segment of each index; zeros behind all segments are what those in none take."""
+    """
+    The cotangent of the segment of each index; indices in no segment read the row of zeros appended to all segments.
+    """
     padded = emit(PadOp, cotangent, pads=(0, 0, 1, 0))
     return emit(GatherOp, padded, _segments(op, emit), axis=0)
 
 
 def _segments(op: SparseLengthsSumOp, emit: Emitter) -> SSAValue:
     """
-    The number of the segment of each index, or of a row of zeros.
+    The segment number of each index, or the number of the row of zeros.
 
-    It is one less than how many of the numbers where segments begin are not beyond it: in front of all segments that
-    is -1, the last row, and behind them it is their number, which is the same one.
+    It is the number of segment starts not after the index, minus one: -1 (the last row) before all segments, and the
+    number of segments (the same row) after them.
     """
     edges = _EDGES[text(op.bounds)](op.segments, emit)
     (count,), like = sizes_of(op.indices), element_of(op.segments)
@@ -93,4 +95,4 @@ _EDGES: dict[str, Callable[[SSAValue, Emitter], SSAValue]] = {
     "starts": _as_given,
     "edges": _as_given,
 }
-"""What says where segments are → where they start, and where the last one ends unless with the indices."""
+"""Kind of segment bounds → the starts, and the end of the last segment unless it is the end of the indices."""

@@ -1,4 +1,4 @@
-"""Gradients of what expressions define: `generic`, and operators that are forms of it with a name."""
+"""Gradients of operators defined by expressions: `generic`, and named operators with such a form."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import Sizes
 
 Formula = Callable[[Tensor, Tensor, Tensor, Sequence[str]], Tensor]
-"""A contribution from an operand, a result and its cotangent, along dimensions."""
+"""Computes a contribution from an operand, a result and its cotangent, along dimensions."""
 
 Known = Mapping[Tensor, tuple[SSAValue, Access]]
-"""Operands of an expression → the values that they are, and which dimensions their axes are."""
+"""Operands of an expression → their values, and the dimensions of their axes."""
 
 
 def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """By reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
+    """Reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
     form = op.generic_form()
     if form.is_windowed:
         raise UnsupportedError("windows of a kernel have no derivative", hint="use the operators of pools, or slices")
@@ -77,9 +77,9 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
 
 def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAValue:
     """
-    Emit an expression as `generic`, in the sizes of an operand.
+    Emit an expression as `generic`, with the sizes of an operand.
 
-    Along dimensions that it lacks, it is the same; it has no others than the operand.
+    It is constant along dimensions that it lacks; it has no dimensions other than the operand's.
     """
     origin, access = known[like]
     return computed_over(value, known, like.element, access.axes, sizes_of(origin), emit)
@@ -88,7 +88,7 @@ def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAVal
 def computed_over(
     value: Tensor, known: Known, element: Attribute, axes: Sequence[str], sizes: Sizes, emit: Emitter
 ) -> SSAValue:
-    """Emit an expression as elements of a type over axes of these sizes; along those that it lacks, it is the same."""
+    """Emit an expression with a type and axes of these sizes; it is constant along those that it lacks."""
     root = rounded(value, element) if value.element != element else value
     own = [axis for axis in axes if axis in root.dimensions]
     if root in known and not known[root][1].indices and set(own) == set(known[root][1].axes):
@@ -102,12 +102,12 @@ def computed_over(
 
 
 def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> SSAValue:
-    """Emit an expression as `generic`, whose result has its dimensions in that order."""
+    """Emit an expression as `generic`, whose result has its dimensions in the given order."""
     parts = list(postorder(root))
     used = [part for part in parts if part.operand is not None]
     present = {name for part in used for name in part.dimensions}
     for name in sorted({name for part in parts for name in part.counted} - present):
-        used.append(next(part for part in known if name in part.dimensions))  # It says how long the dimension is.
+        used.append(next(part for part in known if name in part.dimensions))  # It determines the size of the dimension.
     read = {index.name for part in used for index in known[part][1].indices}
     taken = set(used)
     used += [part for part in known if known[part][1].name in read and part not in taken]
@@ -121,10 +121,10 @@ def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> 
 
 def _with_statistics(root: Tensor, known: Known, emit: Emitter) -> tuple[Tensor, Known]:
     """
-    An expression in which folds over other dimensions than those of the result are operands.
+    An expression in which folds over dimensions other than the result's are replaced by operands.
 
-    Of a normalization, those are statistics of rows where the gradient of a vector is summed over all rows: computed
-    in the same `generic`, they would have all rows be one.
+    In a normalization these are row statistics, used when the gradient of a vector is summed over all rows: computed in
+    the same `generic`, they would merge all rows into one.
     """
     with_folds: set[Tensor] = set()
     found: dict[Tensor, None] = {}
@@ -144,7 +144,7 @@ def _with_statistics(root: Tensor, known: Known, emit: Emitter) -> tuple[Tensor,
 
 
 def by_formula(op: AlongAxis | Reduction, cotangent: SSAValue, emit: Emitter, formula: Formula) -> Contributions:
-    """The contribution that a formula gives from operand, result and cotangent, and the dimensions that are folded."""
+    """The contribution of a formula of operand, result, cotangent, and the folded dimensions."""
     signature = op.notation()
     (read,), written = signature.operands, signature.result
     values = (op.input, read), (op.results[0], written), (cotangent, written)
@@ -157,13 +157,13 @@ def by_formula(op: AlongAxis | Reduction, cotangent: SSAValue, emit: Emitter, fo
 
 
 def _wide(part: Tensor) -> Tensor:
-    """An operand, of half floats as f32, which expressions compute in."""
+    """An operand, converted to f32 from half floats, because expressions are computed in f32."""
     return ex.converted(part, f32) if is_half(part.element) else part
 
 
 @gradient(SoftmaxOp)
 def softmax(op: SoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """y·(g - Σ g·y): what is subtracted from the operand so that no exponential overflows has no influence."""
+    """y·(g - Σ g·y); the subtraction from the operand that avoids overflow has no influence."""
     return by_formula(op, cotangent, emit, lambda x, y, g, axis: y * (g - ex.reduce_sum(g * y, axis)))
 
 
@@ -175,7 +175,7 @@ def log_softmax(op: LogSoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contrib
 
 @gradient(ReduceL2Op)
 def norm(op: ReduceL2Op, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """x·g over the norm, 0 where that is 0 (`torch.linalg.vector_norm`)."""
+    """x·g divided by the norm, 0 where the norm is 0 (`torch.linalg.vector_norm`)."""
 
     def formula(x: Tensor, y: Tensor, g: Tensor, axes: Sequence[str]) -> Tensor:
         is_zero = ex.equal(y, 0.0)
@@ -186,5 +186,5 @@ def norm(op: ReduceL2Op, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(ReduceLogSumExpOp)
 def log_sum_exp(op: ReduceLogSumExpOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """g·exp(x - y): what is subtracted from the operand has no influence."""
+    """g·exp(x - y); the subtraction from the operand has no influence."""
     return by_formula(op, cotangent, emit, lambda x, y, g, axes: ex.exp(x - y) * g)

@@ -1,4 +1,4 @@
-"""The gradient of Fourier transforms, which is one in the other direction."""
+"""The gradient of Fourier transforms: a transform in the other direction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from glow_mlir.ir.registry import gradient
 @gradient(DftOp)
 def dft(op: DftOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    The transform with conjugate factors, of as many elements as count; the others have no influence.
+    The transform with conjugate factors, of the elements that were used; others have no influence.
 
-    One half of the frequencies stands for all: each but those that are their own mirror image is there twice.
+    In a half spectrum, each frequency that is not its own mirror image counts twice.
     """
 
     def contribution() -> SSAValue:
@@ -35,7 +35,7 @@ def dft(op: DftOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 
 def _other_way(op: DftOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
-    """The transpose of the linear map from the elements that count, as complex numbers, or real ones of these."""
+    """The transpose of the linear map on the elements that were used, as complex numbers or their real parts."""
     length, axis, is_inverse = integer(op.length), op.along(), flag(op.inverse)
     if not flag(op.onesided):
         value = emit(DftOp, cotangent, axis=axis, length=length, inverse=not is_inverse)
@@ -48,7 +48,7 @@ def _other_way(op: DftOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _weighted(value: SSAValue, axis: int, length: int, alone: float, others: float, emit: Emitter) -> SSAValue:
-    """One half of the frequencies times a factor: that of those without a mirror image, or that of the others."""
+    """Half of the frequencies, those without a mirror image times `alone`, the others times `others`."""
     factors = np.full(length // 2 + 1, others, numpy_dtype(element_of(value)))
     factors[0] = alone
     if length % 2 == 0:
@@ -58,7 +58,7 @@ def _weighted(value: SSAValue, axis: int, length: int, alone: float, others: flo
 
 
 def _resized(value: SSAValue, axis: int, size: int, emit: Emitter) -> SSAValue:
-    """A value cut, or filled with zeros, along an axis."""
+    """A value cropped or zero-padded along an axis."""
     own = size_along(value, axis)
     if own >= size:
         return part_along(value, axis, 0, size, emit)

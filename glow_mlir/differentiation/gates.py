@@ -1,4 +1,4 @@
-"""Gate functions as operators, whose gradients are those of the operators."""
+"""Gate functions as operators, so that their gradients are those of the operators."""
 
 from __future__ import annotations
 

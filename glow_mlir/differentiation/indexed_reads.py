@@ -1,4 +1,4 @@
-"""Adjoints of reads by index: what is added to the elements that were read, of which some may be read several times."""
+"""Adjoints of reads by index: add to the elements that were read, possibly several times."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from glow_mlir.support.symbols import Size, Sizes
 
 @dataclass(frozen=True)
 class IndexedAccess:
-    """How an operand is read of which some axes are read by index."""
+    """The access to an operand with some axes read by index."""
 
     access: Access
     values: Mapping[str, SSAValue]
     """The operands, by name."""
     sizes: Mapping[str, Size]
-    """How long each dimension is."""
+    """Dimension → its size."""
     emit: Emitter
 
     @property
     def of_indices(self) -> list[str]:
-        """The dimensions on which indices depend, in order."""
+        """The dimensions that indices depend on, in order."""
         axes = (axis for index in self.access.indices for axis in index.axes)
         return [axis for axis in dict.fromkeys(axes) if is_dimension(axis)]
 
     @property
     def dimensions(self) -> list[str]:
-        """The dimensions of what is read: those of indices, and then of slices."""
+        """The dimensions of the read values: first those of indices, then those of slices."""
         return list(dict.fromkeys((*self.of_indices, *filter(is_dimension, self.access.axes))))
 
     def scattered(self, updates: SSAValue, like: SSAValue) -> SSAValue:
-        """Values over `dimensions`, each added to the element of an operand that was read there."""
+        """Values over `dimensions`, each added to the operand element that was read there."""
         axes, of_indices = self.access.axes, self.of_indices
         if (found := self._single()) is not None:
             axis, indices = found
@@ -61,7 +61,7 @@ class IndexedAccess:
         return transposed(total, [order.index(place) for place in range(len(axes))], self.emit)
 
     def _single(self) -> tuple[int, SSAValue] | None:
-        """The only axis that is read by index, and the indices, where each element has one of its own."""
+        """The only axis read by index, and its indices, if each element has an index of its own."""
         axes = self.access.axes
         positions = [place for place, axis in enumerate(axes) if not is_dimension(axis)]
         index = index_of(axes[positions[0]]) if len(positions) == 1 else None
@@ -71,12 +71,12 @@ class IndexedAccess:
         return (positions[0], self._indices(index)) if is_own and tuple(self.dimensions) == index.axes else None
 
     def _indices(self, index: Access) -> SSAValue:
-        """The operand of an index, in a type that scatters take."""
+        """The operand of an index, in a type that scatters accept."""
         value = self.values[index.name]
         return value if INDICES.accepts(element_of(value)) else self.emit(CastOp, value, to=i64)
 
     def _rows(self, axes: Sequence[str]) -> SSAValue:
-        """The indices along some axes, as rows, for all indices of the dimensions on which they depend."""
+        """The indices along some axes as rows, for all dimensions that indices depend on."""
         columns = list(self._columns(axes))
         if len(columns) == 1:
             return columns[0]
@@ -85,7 +85,7 @@ class IndexedAccess:
         return self.emit(ConcatOp, same, axis=len(self.of_indices))
 
     def _columns(self, axes: Sequence[str]) -> Iterator[SSAValue]:
-        """One column of the rows after the other, or those together that are an operand of rows."""
+        """Yield the columns of the rows one by one, or several at once if they are an operand of rows."""
         indices = [index for axis in axes if (index := index_of(axis)) is not None]
         like = element_of(self._indices(indices[0]))
         taken = 0
@@ -112,7 +112,7 @@ class IndexedAccess:
             yield self._spread(value, names, 1)
 
     def _spread(self, value: SSAValue, names: Sequence[str], width: Size) -> SSAValue:
-        """Indices over some dimensions as rows of a width for all dimensions of indices."""
+        """Indices over some dimensions as rows of a width, broadcast to all dimensions of indices."""
         order = sorted(range(len(names)), key=lambda place: self.of_indices.index(names[place]))
         sizes: Sizes = (*(self.sizes[name] for name in names), width)
         value = transposed(reshaped(value, sizes, self.emit), [*order, len(names)], self.emit)
@@ -122,5 +122,5 @@ class IndexedAccess:
 
 
 def _known(size: Size) -> int:
-    """A size that is a number; 0 for another."""
+    """A size that is a number; 0 for a symbolic one."""
     return size if isinstance(size, int) else 0

@@ -1,4 +1,4 @@
-"""Gradients of operators that take or replace elements at indices."""
+"""Gradients of operators that read or replace elements at indices."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from glow_mlir.support.symbols import Sizes, product_of
 
 
 def rows_of(indices: SSAValue, emit: Emitter) -> SSAValue:
-    """Indices along one axis as rows of one index each."""
+    """Indices along one axis as rows of one index."""
     return reshaped(indices, (*sizes_of(indices), 1), emit)
 
 
 @dataclass(frozen=True)
 class _ScatterTarget:
-    """Where a scatter puts its updates."""
+    """The destination of a scatter's updates."""
 
     scatter: Callable[[SSAValue, SSAValue, str], SSAValue]
-    """Scatters updates to these places of a value, with a reduction."""
+    """Scatters updates to the destination in a value, with a reduction."""
     gather: Callable[[SSAValue], SSAValue]
-    """Takes what a value has at these places."""
+    """Gathers the elements of a value at the destination."""
     owners: Sizes
-    """The sizes of what indices address."""
+    """The sizes of the tensor that indices address."""
     updates: Sizes
-    """The sizes of the indices, or rows of indices, each of which has one update."""
+    """The sizes of the indices, or rows of indices; each has one update."""
 
     @staticmethod
     def of(op: Scatter, emit: Emitter) -> _ScatterTarget:
-        """The places of an operator."""
+        """The destination of an operator."""
         own, indices = sizes_of(op.input), sizes_of(op.indices)
         if isinstance(op, ScatterElementsOp):
             return _ScatterTarget(
@@ -75,12 +75,12 @@ class _ScatterTarget:
 @gradient(ScatterElementsOp)
 @gradient(ScatterNDOp)
 def scatter(op: Scatter, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """As the reduction says: what updates and elements of the operand have to do with the result."""
+    """Depends on the reduction, which relates updates and operand elements to the result."""
     return _BY_REDUCTION[text(op.reduction)](op, cotangent, _ScatterTarget.of(op, emit), emit)
 
 
 def _overwritten(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
-    """Elements that are replaced have no influence, nor has an update that a later one replaces."""
+    """Replaced elements have no influence, nor do updates replaced by later ones."""
 
     def updates() -> SSAValue:
         order = reshaped(positions(product_of(target.updates), i64, emit), target.updates, emit)
@@ -93,7 +93,7 @@ def _overwritten(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit:
 
 
 def _added(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
-    """Everything has the cotangent of its place."""
+    """Each element and update gets the cotangent at its position."""
     return {"input": lambda: cotangent, "updates": lambda: target.gather(cotangent)}
 
 
@@ -101,8 +101,8 @@ def _multiplied(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: 
     """
     The cotangent times the other factors.
 
-    Of an update these are 0 if another update is, else the product of all that are not 0, over its own (as in
-    `torch.scatter_reduce`).
+    For an update, these are 0 if another update is 0, otherwise the product of all nonzero ones divided by its own (as
+    in `torch.scatter_reduce`).
     """
 
     def updates() -> SSAValue:
@@ -119,7 +119,7 @@ def _multiplied(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: 
 
 
 def _extreme(op: Scatter, cotangent: SSAValue, target: _ScatterTarget, emit: Emitter) -> Contributions:
-    """What is equal to the result, the element or updates, shares its cotangent alike (`torch.scatter_reduce`)."""
+    """Elements and updates that equal the result share its cotangent equally (`torch.scatter_reduce`)."""
 
     def chosen(value: SSAValue, result: SSAValue) -> SSAValue:
         return emit(CastOp, emit(EqualOp, value, result), to=element_of(value))
@@ -150,12 +150,12 @@ _BY_REDUCTION: dict[str, Callable[[Scatter, SSAValue, _ScatterTarget, Emitter], 
     "max": _extreme,
     "min": _extreme,
 }
-"""Reduction → what it hands on."""
+"""Reduction → its gradient function."""
 
 
 @gradient(ReverseSequenceOp)
 def reverse_sequence(op: ReverseSequenceOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent, reversed alike."""
+    """The cotangent, reversed the same way."""
 
     def contribution() -> SSAValue:
         axes = {"batch_axis": op.batch_axis, "time_axis": op.time_axis}

@@ -24,7 +24,7 @@ from glow_mlir.support.symbols import product_of
 
 @gradient(GroupedMatMulOp)
 def grouped_matmul(op: GroupedMatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Those of products with copies of the matrices."""
+    """The gradients of products with copies of the matrices."""
     return by_lowering(op, cotangent, emit)
 
 
@@ -53,7 +53,7 @@ def matmul(op: MatrixProduct, cotangent: SSAValue, emit: Emitter) -> Contributio
 
 
 def _as_matrices(left: SSAValue, g: SSAValue, emit: Emitter) -> tuple[SSAValue, SSAValue]:
-    """Operands whose batches are rows of one matrix: the sum over batches is then part of the product."""
+    """Merge batches into the rows of one matrix, so that the product also sums over batches."""
     if rank_of(left) == 2 or sizes_of(left)[:-2] != sizes_of(g)[:-2]:
         return left, g
     flat = [emit(ReshapeOp, v, shape=(product_of(sizes_of(v)[:-1]), sizes_of(v)[-1])) for v in (left, g)]
@@ -72,7 +72,7 @@ def fully_connected(op: FullyConnectedOp, cotangent: SSAValue, emit: Emitter) ->
 
 
 def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -> SSAValue | None:
-    """The sum of a cotangent along all axes but the last, in the element type of the bias that was added there."""
+    """The sum of a cotangent along all axes but the last, in the element type of the added bias."""
     if bias is None:
         return None
     axes = range(rank_of(cotangent) - 1)
@@ -81,13 +81,13 @@ def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -
 
 
 MAX_ROWS = 16
-"""Rows of matrices whose determinants have gradients, at most: the work grows with their fifth power."""
+"""Maximum number of rows of matrices whose determinants have gradients: the work grows with the fifth power."""
 
 
 @gradient(DetOp)
 def det(op: DetOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    The cotangent times the cofactors, which singular matrices have as well: determinants without a row and a column.
+    The cotangent times the cofactors (determinants without a row and a column), which also exist for singular matrices.
 
     Raises `UnsupportedError` for matrices of more than `MAX_ROWS` rows.
     """
@@ -113,12 +113,12 @@ def _dtype(op: DetOp) -> np.dtype:
 
 
 def _signs(rows: int) -> np.ndarray:
-    """1 and -1 in turn along both axes."""
+    """1 and -1 alternating along both axes."""
     positions = np.arange(rows)
     return 1 - 2 * ((positions[:, None] + positions) % 2)
 
 
 def _minors(rows: int) -> np.ndarray:
-    """For each element of a matrix, by rows, the numbers of those in other rows and columns."""
+    """For each matrix element, row by row, the indices of the elements in other rows and columns."""
     others = np.array([[other for other in range(rows) if other != position] for position in range(rows)])
     return others[:, None, :, None] * rows + others[None, :, None, :]

@@ -1,4 +1,4 @@
-"""Loops that gradients emit, from a function that emits a trip."""
+"""Emit the loops of gradients from a function that emits one iteration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from glow_mlir.ir.emitter import Emitter
 Values = Sequence[SSAValue]
 
 Trip = Callable[[Emitter, SSAValue, Values, Values], tuple[Values, Values]]
-"""Emits a trip from its number, what is carried and its rows; what it carries on, and the rows that are stacked."""
+"""
+Emits an iteration from its number, the carried values and its rows; returns the carried values and the stacked rows.
+"""
 
 
 def emit_loop(
@@ -26,9 +28,9 @@ def emit_loop(
     reverse: Sequence[bool] = (),
 ) -> tuple[list[SSAValue], list[SSAValue]]:
     """
-    Emit a loop; what the last trip carries on, and what is stacked.
+    Emit a loop; return the final carried values, and the stacked rows.
 
-    `reverse` says for each stacked result whether it goes from the last row to the first; a single one, for all.
+    `reverse` tells for each stacked result whether its rows are in reverse order; a single value applies to all.
     """
     taken = [tensor(sizes_of(item.value)[1:], element_of(item.value)) for item in rows]
     block = Block(arg_types=[INDEX, *(value.type for value in initial), *taken])

@@ -1,4 +1,4 @@
-"""Gradients of operators by those of the simpler operators that they are lowered to."""
+"""Gradients of operators by way of the simpler operators that they are lowered to."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 
 Composition = Callable[..., SSAValue | Sequence[SSAValue]]
-"""`(op, emit)`: computes the results of an operator by others."""
+"""`(op, emit)`: computes the results of an operator by other operators."""
 
 Cotangents = SSAValue | tuple[SSAValue | None, ...]
-"""The cotangent of the only result, or that of each of several ones."""
+"""The cotangent of a single result, or those of several."""
 
 
 def by_lowering(op: HighOp, cotangent: Cotangents, emit: Emitter, replaces: bool = False) -> Contributions:
     """
-    The contributions of what the lowering of an operator emits.
+    The contributions of the operators that an operator is lowered to.
 
-    Where that `replaces` the operator, it is there once, and its own gradients may keep more of it; else it is computed
-    again.
+    If that `replaces` the operator, the lowered form is computed once, and its gradients may keep more values;
+    otherwise it is computed a second time.
     """
     lower = LOWERINGS.get(type(op))
     assert lower is not None, f"{op.name} has a lowering"
@@ -54,14 +54,14 @@ def by_composition(
     found: dict[str, list[Contribution]] = {}
     seen: set[SSAValue] = set()
     for name, group in op.operand_groups():
-        # A value that is several operands has one cotangent for all of them.
+        # A value used as several operands has one cotangent for all of them.
         found[name] = [partial(_contribution, cotangents, None if value in seen else value) for value in group]
         seen.update(value for value in group if value is not None)
     return found
 
 
 def supersede(op: HighOp, values: Sequence[SSAValue]) -> None:
-    """Let values take the place of the results of an operator, which is left without a use."""
+    """Replace the results of an operator by values; the operator is left unused."""
     for result, value in zip(op.results, values, strict=True):
         result.replace_all_uses_with(value)
 

@@ -23,7 +23,7 @@ def lrn(op: LrnOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
     With b = bias + alpha·(mean of squares): g·b^-beta - 2·alpha·beta·x·(mean of g·x·b^(-beta - 1)).
 
-    The last mean is over the channels whose windows have the channel.
+    The last mean is over the channels whose windows contain the channel.
     """
     shape = sizes_of(op.input)
     axis = normalize_axis(integer(op.axis), len(shape))

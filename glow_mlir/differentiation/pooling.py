@@ -1,4 +1,4 @@
-"""Gradients of pooling: what each window hands back to the elements that it has read."""
+"""Gradients of pooling: each window passes its cotangent to the elements that it read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
 
 MAX_COMPARED = 9
-"""Elements of a window up to which each of them is compared with the largest one."""
+"""The maximum window size for comparing each element with the maximum."""
 
 
 def _taps(op: Images) -> Taps:
@@ -39,7 +39,7 @@ def _taps(op: Images) -> Taps:
 
 @gradient(AvgPoolOp)
 def avg_pool(op: AvgPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Each window hands an equal share to what it counts."""
+    """Each window passes an equal share to each element that it counts."""
 
     def contribution() -> SSAValue:
         shares = 1 / _counts(op)
@@ -55,7 +55,7 @@ def avg_pool(op: AvgPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions
 
 
 def _counts(op: AvgPoolOp) -> np.ndarray:
-    """How many elements each window counts, by its place; at least one."""
+    """The number of elements that each window counts, by position; at least one."""
     window, taps = op.window(), _taps(op)
     along: list[np.ndarray] = []
     for axis, size in enumerate(taps.inputs):
@@ -68,7 +68,7 @@ def _counts(op: AvgPoolOp) -> np.ndarray:
 
 
 def handed_back(op: Images, value: SSAValue, emit: Emitter) -> SSAValue:
-    """For each element of the input the sum of what is given to the windows that have it: a sum pool, transposed."""
+    """For each input element, the sum over the windows that contain it: a transposed sum pool."""
     taps = _taps(op)
     if taps.are_apart:
         opened = taps.opened(value, emit)
@@ -105,7 +105,7 @@ def lp_pool(op: LpPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(MaxPoolOp)
 def max_pool(op: MaxPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """To the first largest element of each window: by comparison where windows are small, else by its index."""
+    """To the first maximum of each window, found by comparison in small windows, otherwise by index."""
 
     def contribution() -> SSAValue:
         taps = _taps(op)
@@ -137,7 +137,7 @@ def max_pool_with_indices(
 
 
 def _to_first_largest(op: Images, taps: Taps, cotangent: SSAValue, emit: Emitter) -> Iterator[SSAValue]:
-    """For each tap the cotangent of the windows where it is the first one to have the largest element, else 0."""
+    """For each tap, the cotangent of the windows in which it is the first maximum, otherwise 0."""
     zero, left = emit.splat(0, cotangent), cotangent
     lowest = emit.splat(-math.inf, op.input)
     for element in taps.read(op.input, emit, lowest):
@@ -147,7 +147,7 @@ def _to_first_largest(op: Images, taps: Taps, cotangent: SSAValue, emit: Emitter
 
 
 def _scattered(op: Images, indices: SSAValue, cotangent: SSAValue, emit: Emitter) -> SSAValue:
-    """The cotangent added at indices that count the elements of the input in the order [N, C, spatial…]."""
+    """The cotangent added at indices that count the input elements in the order [N, C, spatial…]."""
     batch, spatial, channels = split_sizes(op.input, op.layout)
     shape = (batch, channels, *spatial)
     zeros = emit.splat(0, cotangent, (product_of(shape),))

@@ -1,4 +1,4 @@
-"""Gradients through predicates: what nothing looks at has no influence."""
+"""Gradients through predicates: masked elements have no influence."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from glow_mlir.ir.registry import gradient
 
 
 def _seen(cotangent: SSAValue, mask: SSAValue, emit: Emitter) -> SSAValue:
-    """A cotangent that is 0 where the mask tells that nothing looks."""
+    """A cotangent that is 0 where the mask ignores elements."""
     sizes = (*sizes_of(mask), *(1,) * (rank_of(cotangent) - rank_of(mask)))
     return emit(WhereOp, emit(ReshapeOp, mask, shape=sizes), cotangent, emit.splat(0, cotangent))
 
 
 @gradient(PredicateOp)
 def predicate(op: PredicateOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent of what is looked at."""
+    """The cotangent of the elements that are not masked."""
     return {"value": lambda: _seen(cotangent, op.mask, emit)}
 
 
 @gradient(PredicatedMatMulOp)
 def predicated_matmul(op: PredicatedMatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Those of the product, by the rows that are looked at."""
+    """The gradients of the product, for the rows that are not masked."""
     return matmul(op, _seen(cotangent, op.predicate, emit), emit)

@@ -1,8 +1,8 @@
 """
-Gradients of quantization and its inverse: straight through, as if nothing was rounded (arXiv 1308.3432).
+Gradients of quantization and its inverse: straight-through, as if nothing were rounded (arXiv 1308.3432).
 
-The cotangent of quantized values is that of the numbers that they stand for, and scales of quantized values that the
-graph computes have no part in it.
+The cotangent of quantized values is that of the numbers they represent; scales of quantized values computed by the
+graph get none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def stands_for_numbers(value: SSAValue) -> bool:
 
 @gradient(QuantizeOp)
 def quantize(op: QuantizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent where the code is in range, ends included, as `torch.fake_quantize_per_tensor_affine` has it."""
+    """
+    The cotangent where the quantized value is in range, bounds included, as in `torch.fake_quantize_per_tensor_affine`.
+    """
 
     def contribution() -> SSAValue:
         value, zero = cotangent, emit.splat(0, cotangent)
@@ -48,14 +50,14 @@ def quantize(op: QuantizeOp, cotangent: SSAValue, emit: Emitter) -> Contribution
 
 
 def _bounds(op: QuantizeOp) -> tuple[int, int]:
-    """The least and the largest code."""
+    """The least and the largest quantized value."""
     if isinstance(op.to, UniformQuantizedType):
         return op.to.least.data, op.to.most.data
     return integer_bounds(cast("IntegerType", storage_of(op.to)))
 
 
 def _number_at(op: QuantizeOp, code: float, emit: Emitter) -> SSAValue:
-    """The number that a code, or a place between two, stands for."""
+    """The number that a quantized value represents; `code` may lie between two."""
     if (known := parameters_of(op.to)) is not None:
         return emit.splat((code - known[1]) * known[0], op.input)
     assert op.scale is not None
@@ -67,7 +69,7 @@ def _number_at(op: QuantizeOp, code: float, emit: Emitter) -> SSAValue:
 
 @gradient(DequantizeOp)
 def dequantize(op: DequantizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent; of quantized values that the graph does not compute, the scale has one."""
+    """The cotangent; the scale has a cotangent only for quantized values that the graph does not compute."""
     if not stands_for_numbers(op.input):
         return elementwise(op, cotangent, emit)
     return {"input": lambda: reduced_to(cotangent, op.input, emit)}
@@ -75,5 +77,5 @@ def dequantize(op: DequantizeOp, cotangent: SSAValue, emit: Emitter) -> Contribu
 
 @gradient(StorageCastOp)
 def storage_cast(op: HighOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """The cotangent: quantized values stay what they are."""
+    """The cotangent, because quantized values do not change."""
     return {"input": lambda: cotangent}

@@ -1,8 +1,8 @@
 """
-Gradients of recurrences: a loop from the last step to the first, with nothing but what has to go step by step.
+Gradients of recurrences: a loop from the last step to the first that contains only sequential work.
 
-A recurrence that is differentiated keeps what its gates are functions of. The loop gives the cotangents of that, of all
-steps; those of the weights are one product of them and of the states.
+A differentiated recurrence keeps the pre-activations of its gates. The loop computes their cotangents for all steps;
+one product of them and the states gives those of the weights.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ Values = Sequence[SSAValue]
 
 Step = Callable[[Emitter, Values, Values, Cotangents], tuple[Values, Values]]
 """
-Emits a step back from the cotangents of the states behind it, from rows, and from those cotangents of what is kept of
-the step that there are: the cotangents of the states in front of it, and what is wanted of all steps.
+Emits one reverse step. Its inputs are the cotangents of the states after the step, rows, and the existing cotangents of
+the step's kept values; its results are the cotangents of the states before the step, and further results for each step.
 """
 
 
@@ -58,7 +58,7 @@ the step that there are: the cotangents of the states in front of it, and what i
 @gradient(GruOp)
 @gradient(RnnOp)
 def recurrent(op: Recurrent, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """Those of one product for the inputs of all steps, and of a recurrence a direction."""
+    """The gradients of one product for the inputs of all steps, and of a recurrence for each direction."""
     return by_lowering(op, cotangents, emit, replaces=True)
 
 
@@ -67,14 +67,14 @@ KEEPING: Mapping[type[Recurrence], type[Recurrence]] = {
     GruRecurrenceOp: GruRecurrenceWithSumsOp,
     RnnRecurrenceOp: RnnRecurrenceWithSumsOp,
 }
-"""Recurrence → the form of it that keeps what its gradient needs."""
+"""Recurrence → its form that keeps the values for its gradient."""
 
 
 @gradient(LstmRecurrenceOp)
 @gradient(GruRecurrenceOp)
 @gradient(RnnRecurrenceOp)
 def recurrence(op: Recurrence, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """Those of the form that keeps more, in the place of this one."""
+    """The gradients of the form that keeps more, which replaces this one."""
     wanted = KEEPING[type(op)]
     keeping = wanted.inferred(op.operands, op.properties, op.location)
     Emitter(op, emit.storage).insert(keeping)
@@ -87,19 +87,19 @@ def recurrence(op: Recurrence, cotangents: Cotangents, emit: Emitter) -> Contrib
 
 @dataclass(frozen=True)
 class Sweep:
-    """The way back through the steps of a recurrence, whose states are computed in f32 where they are half floats."""
+    """The reverse pass through the steps of a recurrence; half-float states are computed in f32."""
 
     op: Recurrence
     cotangents: Cotangents
     emit: Emitter
 
     def wide(self, value: SSAValue) -> SSAValue:
-        """A value in the element type that is computed with."""
+        """A value in the element type of the computation."""
         return self.emit(CastOp, value, to=f32) if is_half(element_of(value)) else value
 
     @cached_property
     def inputs(self) -> SSAValue:
-        """What the gates of all steps are given by the layer's input."""
+        """The contribution of the layer's input to the gates, for all steps."""
         return self.wide(self.op.inputs()[0])
 
     @cached_property
@@ -109,12 +109,12 @@ class Sweep:
 
     @cached_property
     def initial(self) -> SSAValue:
-        """The state in front of the first step."""
+        """The state before the first step."""
         return self.wide(self.op.inputs()[2])
 
     @cached_property
     def steps(self) -> int:
-        """How many steps there are; raises `UnsupportedError` where that is known at run time only."""
+        """The number of steps; raises `UnsupportedError` if it is known only at run time."""
         try:
             return static(sizes_of(self.op.inputs()[0])[:1])[0]
         except RunTimeSizeError as error:
@@ -124,7 +124,7 @@ class Sweep:
 
     @cached_property
     def active(self) -> SSAValue | None:
-        """[steps, batch, 1]: whether the sequence has the step, or `None` where it has all."""
+        """[steps, batch, 1]: whether the sequence has the step; `None` if all sequences have all steps."""
         lengths = next((value for name, (value,) in self.op.operand_groups() if name == "sequence_lens"), None)
         if lengths is None:
             return None
@@ -134,11 +134,11 @@ class Sweep:
 
     @cached_property
     def kept(self) -> Values:
-        """The sums of the gates of all steps, and of an LSTM the cells in front of them."""
+        """The gate pre-activations of all steps; for an LSTM also the cells before them."""
         return self.op.results[1 + self.op.STATES :]
 
     def before(self, values: SSAValue, initial: SSAValue) -> SSAValue:
-        """[steps, batch, hidden]: what there is in front of each step, from what there is behind it."""
+        """[steps, batch, hidden]: the values before each step, from the values after each."""
         emit, steps, row = self.emit, self.steps, sizes_of(values)[1:]
         reverse = flag(self.op.reverse)
         first, last = (1, steps) if reverse else (0, steps - 1)
@@ -146,7 +146,7 @@ class Sweep:
         zero = (0,) * len(row)
         rest = [emit(SliceOp, values, starts=(first, *zero), ends=(last, *row))] if steps > 1 else []
         if rest and reverse and self.active is not None:
-            # The first step of a short sequence is not that of the loop.
+            # The first step of a short sequence is not the loop's first.
             later = emit(SliceOp, self.active, starts=(1, 0, 0), ends=(steps, row[0], 1))
             rest = [emit(WhereOp, later, rest[0], begin)]
         parts = [*rest, begin] if reverse else [begin, *rest]
@@ -154,11 +154,11 @@ class Sweep:
 
     @cached_property
     def states(self) -> SSAValue:
-        """[steps, batch, hidden]: the state in front of each step."""
+        """[steps, batch, hidden]: the state before each step."""
         return self.before(self.wide(self.op.results[0]), self.initial)
 
     def by_weights(self, rows: SSAValue, cotangents: SSAValue) -> SSAValue:
-        """The cotangent of weights that rows of all steps are multiplied with."""
+        """The cotangent of weights that multiply rows of all steps."""
         return self.emit(MatMulOp, self._flat(rows), self._flat(cotangents), transpose_left=True)
 
     def _flat(self, rows: SSAValue) -> SSAValue:
@@ -166,15 +166,15 @@ class Sweep:
         return self.emit(ReshapeOp, rows, shape=(steps * batch, width))
 
     def final(self, position: int) -> SSAValue:
-        """The cotangent of a last state."""
+        """The cotangent of a final state."""
         given = self.cotangents[1 + position]
         return zeros_like(self.initial, self.emit) if given is None else self.wide(given)
 
     def run(self, rows: Values, carried: int, step: Step) -> tuple[list[SSAValue], list[SSAValue]]:
         """
-        Go back through the steps; the cotangents of the initial states, and what the steps give, of all of them.
+        Go back through the steps; return the cotangents of the initial states, and the results of all steps.
 
-        Steps that a sequence does not have leave the cotangents of states, and give 0.
+        Steps that a sequence does not have leave the cotangents of states unchanged, and yield 0.
         """
         first, *further = (self.cotangents[0], *self.cotangents[1 + self.op.STATES :])
         given = [] if first is None else [self.wide(first)]
@@ -197,7 +197,7 @@ class Sweep:
         return emit_loop(Trips(self.steps), initial, taken, trip, self.emit, (backwards,))
 
     def contributions(self, found: Mapping[str, SSAValue | None]) -> Contributions:
-        """Cotangents of operands, in the element types of these."""
+        """Cotangents of operands, in their element types."""
         operands = {name: value for name, (value,) in self.op.operand_groups()}
 
         def contribution(name: str) -> SSAValue | None:
@@ -229,13 +229,13 @@ def _plus(value: SSAValue, other: SSAValue | None, emit: Emitter) -> SSAValue:
 def _cotangents(
     targets: Mapping[SSAValue, SSAValue], sources: Values, since: Operation | None, emit: Emitter
 ) -> Values:
-    """The cotangents of sources by the operators that have been emitted since an operation; 0 without influence."""
+    """The cotangents of sources through the operators emitted since an operation; 0 without influence."""
     found = Differentiator(emit.anchor, emit.storage, sources).run(targets.items(), since)
     return [zeros_like(source, emit) if one is None else one for source, one in zip(sources, found, strict=True)]
 
 
 def _back_by(cotangents: SSAValue, weights: SSAValue, emit: Emitter) -> SSAValue:
-    """The cotangent of a state that weights multiply."""
+    """The cotangent of a state that is multiplied by weights."""
     return emit(MatMulOp, cotangents, weights, transpose_right=True)
 
 
@@ -255,7 +255,7 @@ def _lstm_cell(op: LstmRecurrenceWithSumsOp, gates: Values, c: SSAValue, peephol
 
 @gradient(LstmRecurrenceWithSumsOp)
 def lstm_recurrence(op: LstmRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """Each step hands the cotangents of its sums on by the weights, and that of its cell."""
+    """Each step propagates the cotangents of its pre-activations through the weights, and that of its cell."""
     sweep = Sweep(op, cotangents, emit)
     peepholes = [] if op.peepholes is None else _parts(sweep.wide(op.peepholes), 3, emit)
 
@@ -264,7 +264,7 @@ def lstm_recurrence(op: LstmRecurrenceWithSumsOp, cotangents: Cotangents, emit: 
         gates, c = _parts(rows[0], 4, emit), rows[1]
         h, new = _lstm_cell(op, gates, c, peepholes, emit)
         *by_gates, by_cell = _cotangents({h: states[0], new: states[1]}, [*gates, c], since, emit)
-        by_arguments = _joined(by_gates, emit)  # Of the gates, which have peepholes besides the sums.
+        by_arguments = _joined(by_gates, emit)  # Cotangents of the gate arguments, which include peepholes.
         by_sums = _plus(by_arguments, by_kept[0], emit)
         before = [_back_by(by_sums, sweep.weights, emit), _plus(by_cell, by_kept[1], emit)]
         return before, [by_sums, *([by_arguments] if peepholes and by_sums is not by_arguments else [])]
@@ -282,7 +282,7 @@ def lstm_recurrence(op: LstmRecurrenceWithSumsOp, cotangents: Cotangents, emit: 
 
 
 def _by_peepholes(op: LstmRecurrenceWithSumsOp, sweep: Sweep, by_arguments: SSAValue) -> SSAValue | None:
-    """The cotangents of gates times the cells that they look at: the output gate at the new one."""
+    """The cotangents of gates times the cells that their peepholes read; the output gate reads the new cell."""
     emit, (sums, cells) = sweep.emit, sweep.kept
     assert op.peepholes is not None
     peepholes = sweep.wide(op.peepholes)
@@ -301,7 +301,7 @@ def _blend(op: GruRecurrenceWithSumsOp, update: SSAValue, total: SSAValue, h: SS
 
 @gradient(GruRecurrenceWithSumsOp)
 def gru_recurrence(op: GruRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """The reset gate multiplies the product where there is a bias, else the state."""
+    """The reset gate multiplies the product if there is a bias, otherwise the state."""
     sweep = Sweep(op, cotangents, emit)
     return _gru_with_reset_product(op, sweep) if op.bias is not None else _gru_with_reset_state(op, sweep)
 
@@ -368,7 +368,7 @@ def _gru_with_reset_state(op: GruRecurrenceWithSumsOp, sweep: Sweep) -> Contribu
 
 @gradient(RnnRecurrenceWithSumsOp)
 def rnn_recurrence(op: RnnRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """The cotangent of the state goes through its gate function, then back by the weights."""
+    """The cotangent of the state is propagated through its gate function, then back through the weights."""
     sweep = Sweep(op, cotangents, emit)
 
     def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:

@@ -1,4 +1,4 @@
-"""Gradients of products, of running sums and products, and of the k largest; edge cases are PyTorch's."""
+"""Gradients of products, of running sums and products, and of the k largest; edge cases follow PyTorch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.ir.registry import gradient
 
 @gradient(ops.ReduceProdOp)
 def product(op: ops.ReduceProdOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """g times the other factors: no quotient, for some may be 0."""
+    """g times the other factors; no quotient, because factors may be 0."""
 
     def contribution() -> SSAValue:
         sizes, axes = sizes_of(op.input), op.reduced_axes()
@@ -31,7 +31,7 @@ def product(op: ops.ReduceProdOp, cotangent: SSAValue, emit: Emitter) -> Contrib
 
 
 def _others(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
-    """The product of all factors along axes but each one."""
+    """For each factor, the product of all others along axes."""
     *rest, axis = axes
     sides = (emit(ops.CumProdOp, x, axis=axis, exclusive=True, reverse=reverse) for reverse in (False, True))
     products = emit(MulOp, *sides)
@@ -39,7 +39,7 @@ def _others(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
 
 
 def _running_sum(value: SSAValue, op: ops.CumSumOp | ops.CumProdOp, emit: Emitter) -> SSAValue:
-    """The sum of all elements whose running total has each one among its parts."""
+    """For each element, the sum over all running totals that include it."""
     return emit(ops.CumSumOp, value, axis=op.axis, exclusive=op.exclusive, reverse=not flag(op.reverse))
 
 
@@ -52,10 +52,10 @@ def cum_sum(op: ops.CumSumOp, cotangent: SSAValue, emit: Emitter) -> Contributio
 @gradient(ops.CumProdOp)
 def cum_prod(op: ops.CumProdOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    The running sum of g·y in the other direction, over x; so up to the first 0 of a line.
+    The running sum of g·y in the other direction, divided by x, up to the first 0 of a line.
 
-    For that one it is the running sum of g times the products without it, and what comes behind it has no influence
-    (as in `torch.cumprod`).
+    For that 0, it is the running sum of g times the products without it; later elements have no influence (as in
+    `torch.cumprod`).
     """
 
     def contribution() -> SSAValue:
@@ -82,7 +82,7 @@ def cum_prod(op: ops.CumProdOp, cotangent: SSAValue, emit: Emitter) -> Contribut
 
 @gradient(ops.TopKOp)
 def top_k(op: ops.TopKOp, cotangents: Sequence[SSAValue | None], emit: Emitter) -> Contributions:
-    """The cotangent of each value at its place, 0 elsewhere; places have no derivatives."""
+    """The cotangent of each value at its position, 0 elsewhere; positions have no derivatives."""
     values, _ = cotangents
 
     def contribution() -> SSAValue | None:

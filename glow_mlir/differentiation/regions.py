@@ -1,4 +1,4 @@
-"""The gradient of regions of images: matrices of weights hand the cotangents of cells back to rows and columns."""
+"""The gradient of regions of images: weight matrices propagate the cotangents of cells to rows and columns."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from glow_mlir.ir.registry import gradient
 @gradient(RoiAlignOp)
 def roi_align(op: RoiAlignOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
-    By the image alone: as in PyTorch, regions are where to look, not what is learned.
+    With respect to the image only: as in PyTorch, regions are not learned.
 
-    Raises `UnsupportedError` for the mode `max`, and where each region has a number of samples of its own.
+    Raises `UnsupportedError` for the mode `max`, and if each region has its own number of samples.
     """
     if text(op.mode) != "avg" or not integer(op.sampling_ratio):
         hint = "take the mode 'avg' and a sampling_ratio above 0"
@@ -48,7 +48,7 @@ def roi_align(op: RoiAlignOp, cotangent: SSAValue, emit: Emitter) -> Contributio
 
 
 def _by_image(op: RoiAlignOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
-    """First along rows, region by region, then along columns, where regions of an image are added."""
+    """First along rows for each region, then along columns, summing the regions of an image."""
     batch, height, width, channels = shape_of(op.input)
     regions, (rows, columns) = shape_of(op.rois)[0], ints(op.output_shape)
     cells = emit(ReshapeOp, cotangent, shape=(regions, rows, columns * channels))
@@ -64,7 +64,7 @@ def _by_image(op: RoiAlignOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _images(op: RoiAlignOp, batch: int, emit: Emitter) -> SSAValue:
-    """[regions, 1, images, 1]: 1 for the image of each region, else 0."""
+    """[regions, 1, images, 1]: 1 for the image of each region, otherwise 0."""
     indices = emit(ReshapeOp, op.batch_indices, shape=(*shape_of(op.batch_indices), 1, 1, 1))
     if element_of(indices) != i64:
         indices = emit(CastOp, indices, to=i64)
@@ -74,10 +74,10 @@ def _images(op: RoiAlignOp, batch: int, emit: Emitter) -> SSAValue:
 
 def _weights(op: RoiAlignOp, first: int, cells: int, size: int, emit: Emitter) -> SSAValue:
     """
-    [regions, cells, elements]: how much each element along an axis counts for a cell.
+    [regions, cells, elements]: the weight of each element along an axis for a cell.
 
-    `first` is which number of a region is its first place along the axis; that of the last one is two behind. A sample
-    between two elements counts for both, by 1 less its distance.
+    `first` is the index, in a region, of its start along the axis; its end is two later. A sample between two elements
+    counts for both, by 1 minus its distance.
     """
     dtype, samples = numpy_dtype(element_of(op.rois)), integer(op.sampling_ratio)
     half = flag(op.half_pixel)

@@ -1,4 +1,4 @@
-"""The gradient of resizing: each element gets what the places that it is seen from have, by their weights."""
+"""The gradient of resizing: each element gets the cotangents of the positions it contributes to, by weight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glow_mlir.support.symbols import Size, product_of
 
 @gradient(ResizeOp)
 def resize(op: ResizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Sums where elements are repeated, else a product with the weights along each axis."""
+    """Sums if elements are repeated, otherwise a product with the weights along each axis."""
 
     def contribution() -> SSAValue:
         value, repeated, given = cotangent, dict[int, int](), sizes_of(op.input)
@@ -40,7 +40,7 @@ def resize(op: ResizeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 
 def _is_repeated(sampling: AxisSampling, size: int) -> bool:
-    """Whether each element stands for as many places as the others, in order."""
+    """Whether all elements are repeated equally often, in order."""
     positions = len(sampling.indices)
     if positions % size or sampling.outside.any():
         return False
@@ -48,7 +48,7 @@ def _is_repeated(sampling: AxisSampling, size: int) -> bool:
 
 
 def _summed(value: SSAValue, repeated: dict[int, int], emit: Emitter) -> SSAValue:
-    """The sums of so many neighbours along each of some axes."""
+    """The sums of neighbours along axes; `repeated` maps axes to the number of neighbours."""
     split: list[Size] = []
     axes: list[int] = []
     shape = sizes_of(value)
@@ -62,7 +62,7 @@ def _summed(value: SSAValue, repeated: dict[int, int], emit: Emitter) -> SSAValu
 
 
 def _weights(sampling: AxisSampling, size: int, like: SSAValue) -> np.ndarray:
-    """[elements, places]: how much each element counts at each place; what lies outside is no element."""
+    """[elements, positions]: the weight of each element at each position; outside elements are left out."""
     matrix = np.zeros((size, len(sampling.indices)))
     positions = np.broadcast_to(np.arange(len(sampling.indices))[:, None], sampling.indices.shape)
     np.add.at(matrix, (sampling.indices, positions), np.where(sampling.outside[:, None], 0.0, sampling.weights))
@@ -84,5 +84,5 @@ def _along_axis(value: SSAValue, weights: np.ndarray, axis: int, emit: Emitter) 
 
 
 def _batches(shape: Sequence[Size], axis: int) -> tuple[Size, Size, Size]:
-    """The axes in front of one, that axis, and those behind it."""
+    """The total sizes of the axes before one, of that axis, and of those after it."""
     return product_of(shape[:axis]), shape[axis], product_of(shape[axis + 1 :])

@@ -1,4 +1,4 @@
-"""Elements of an image that count at places between them: which, by which weights, and what they get back."""
+"""Sampling between image elements: the contributing elements, their weights, and their cotangents."""
 
 from __future__ import annotations
 
@@ -34,39 +34,41 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import product_of
 
 BEYOND = 8
-"""How far places may lie outside, in elements; all that is further is as far."""
+"""The limit for positions outside, in elements; positions further outside have the same result."""
 
 
 @dataclass(frozen=True)
 class AxisTap:
-    """One element along an axis for each of many places: its index, in range, and its weight, 0 where there is none."""
+    """
+    For each of many positions, one element along an axis: its index, in range, and its weight, 0 if it is outside.
+    """
 
     index: SSAValue
     weight: SSAValue
 
 
 AxisTaps = Callable[[SSAValue, int, Emitter], Sequence[AxisTap]]
-"""The elements along an axis of that size that count at places, which are numbers of what the operator is given."""
+"""The contributing elements along an axis of a size, for positions computed from the operator's numbers."""
 
 
 def element_before(position: SSAValue, size: int, emit: Emitter) -> SSAValue:
-    """The element in front of each place as i64, which may lie outside."""
+    """The element before each position as i64; it may be outside."""
     limits = (emit.splat(-BEYOND, position), emit.splat(size + BEYOND, position))
     return emit(CastOp, emit(ClipOp, emit(FloorOp, position), *limits), to=i64)
 
 
 def clipped(index: SSAValue, size: int, emit: Emitter) -> SSAValue:
-    """An index, or that of the element at the border where it lies outside."""
+    """An index clamped to the border."""
     return emit(MinOp, emit(MaxOp, index, emit.splat(0, index)), emit.splat(size - 1, index))
 
 
 def moved(index: SSAValue, distance: int, emit: Emitter) -> SSAValue:
-    """An index some elements further on."""
+    """An index moved by a distance."""
     return emit(AddOp, index, emit.splat(distance, index)) if distance else index
 
 
 def within(index: SSAValue, weight: SSAValue, size: int, emit: Emitter) -> AxisTap:
-    """The tap whose weight is 0 where its index lies outside."""
+    """The tap, with weight 0 if its index is outside."""
     is_inside = emit(
         AndOp, emit(GreaterOrEqualOp, index, emit.splat(0, index)), emit(LessOp, index, emit.splat(size, index))
     )
@@ -76,9 +78,9 @@ def within(index: SSAValue, weight: SSAValue, size: int, emit: Emitter) -> AxisT
 @dataclass(frozen=True)
 class SampledImage:
     """
-    An image [N, spatial…, C] at places [N, …, 1], of which `numbers` has what tells them along each spatial axis.
+    An image [N, spatial…, C] sampled at positions [N, …, 1]; `numbers` determines them along each spatial axis.
 
-    What is sampled is [N, …, C].
+    Samples are [N, …, C].
     """
 
     image: SSAValue
@@ -92,12 +94,12 @@ class SampledImage:
         return static(sizes_of(self.image)[1:-1])
 
     def _combinations(self) -> Iterator[tuple[AxisTap, ...]]:
-        """Each combination of taps along the axes, as operators that are emitted here."""
+        """Yield each combination of taps along the axes, emitting their operators."""
         along = zip(self.numbers, self.spatial, strict=True)
         return product(*[self.taps(numbers, size, self.emit) for numbers, size in along])
 
     def _rows(self, taps: Sequence[AxisTap]) -> SSAValue:
-        """Which row of the image, as [N · spatial, C], each place has of a combination of taps: [N, …]."""
+        """The row of the image, viewed as [N · spatial, C], of each position for a combination of taps: [N, …]."""
         emit, spatial = self.emit, self.spatial
         batch, *_ = static(sizes_of(self.image)[:1])
         positions = np.arange(batch, dtype=np.int64) * int(np.prod(spatial))
@@ -112,7 +114,7 @@ class SampledImage:
         return reduce(lambda x, y: self.emit(MulOp, x, y), [tap.weight for tap in taps])
 
     def by_image(self, g: SSAValue) -> SSAValue:
-        """Each element gets the cotangents of the places where it counts, by its weight there."""
+        """Each element gets the cotangents of the positions it contributes to, by weight."""
         emit, sizes = self.emit, sizes_of(self.image)
         rows: list[SSAValue] = []
         updates: list[SSAValue] = []
@@ -126,14 +128,14 @@ class SampledImage:
         return emit(ReshapeOp, emit(ScatterNDOp, zeros, *listed, reduction="add"), shape=sizes)
 
     def by_numbers(self, g: SSAValue) -> list[SSAValue]:
-        """The cotangents of `numbers`: the weights are functions of these, element by element."""
+        """The cotangents of `numbers`, of which weights are elementwise functions."""
         emit, sizes = self.emit, sizes_of(self.image)
         flat = emit(ReshapeOp, self.image, shape=(product_of(sizes[:-1]), sizes[-1]))
         given = [
             emit(ReduceSumOp, emit(MulOp, g, emit(GatherOp, flat, self._rows(taps), axis=0)), axes=(rank_of(g) - 1,))
             for taps in self._combinations()
         ]
-        # Weights once more: behind this operation nothing is computed from places but weights.
+        # Emit the weights again: after this operation, only weights are computed from positions.
         since = emit.anchor.prev_op
         products = [
             emit(MulOp, weight, converted_like(factor, weight, emit))
@@ -148,7 +150,7 @@ class SampledImage:
         ]
 
     def samples(self) -> SSAValue:
-        """What is sampled."""
+        """The samples."""
         emit, sizes = self.emit, sizes_of(self.image)
         flat = emit(ReshapeOp, self.image, shape=(product_of(sizes[:-1]), sizes[-1]))
         terms: list[SSAValue] = []

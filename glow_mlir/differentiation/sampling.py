@@ -44,11 +44,11 @@ CUBIC_COEFFICIENT = -0.75
 
 @gradient(GridSampleOp)
 def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """By the image its elements' weights; by the grid the differences of neighbours, none in mode `nearest`."""
+    """For the image, the weights of its elements; for the grid, differences of neighbours, none in mode `nearest`."""
     axes = range(len(sizes_of(op.input)) - 2)
 
     def sampled() -> SampledImage:
-        # The last axis comes first in the rows of the grid.
+        # The rows of the grid start with the last axis.
         numbers = [_wide(_part(op.grid, -1, len(axes) - 1 - axis, 1, emit), emit) for axis in axes]
         return SampledImage(op.input, numbers, partial(_taps, op), emit)
 
@@ -63,7 +63,7 @@ def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contrib
 
 
 def _part(value: SSAValue, axis: int, start: int, count: int, emit: Emitter) -> SSAValue:
-    """So many elements along an axis, counted from the back; the value itself where it has no others."""
+    """`count` elements along an axis, counted from the back; the value itself if these are all."""
     starts, ends = [0] * rank_of(value), list(sizes_of(value))
     if start == 0 and ends[axis] == count:
         return value
@@ -72,19 +72,19 @@ def _part(value: SSAValue, axis: int, start: int, count: int, emit: Emitter) -> 
 
 
 def _wide(value: SSAValue, emit: Emitter) -> SSAValue:
-    """Numbers in the type that places are computed in."""
+    """Numbers in the type that positions are computed in."""
     return emit(CastOp, value, to=f32) if byte_width(element_of(value)) < 4 else value
 
 
 @gradient(DeformConvOp)
 def deform_conv(op: DeformConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """Those of the product of its filter with the sampled elements, and of these."""
+    """The gradients of the product of its filter with the sampled elements, and of the samples."""
     return by_lowering(op, cotangent, emit)
 
 
 @gradient(DeformColumnsOp)
 def deform_columns(op: DeformColumnsOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """By image and offsets as a sample by a grid, for each group of offsets; by a mask the elements themselves."""
+    """For image and offsets as grid sampling, for each offset group; for the mask, the elements themselves."""
     of = _DeformedColumns(op, emit)
 
     def masked(group: int) -> SSAValue:
@@ -113,18 +113,18 @@ def deform_columns(op: DeformColumnsOp, cotangent: SSAValue, emit: Emitter) -> C
 
 @dataclass(frozen=True)
 class _DeformedColumns:
-    """The parts of an operator that each group of offsets has."""
+    """The parts of an operator for each offset group."""
 
     op: DeformColumnsOp
     emit: Emitter
 
     @property
     def groups(self) -> range:
-        """All groups."""
+        """The numbers of the groups."""
         return range(integer(self.op.offset_group))
 
     def joined(self, parts: Sequence[SSAValue], axis: int) -> SSAValue:
-        """The parts of all groups, one after the other."""
+        """The parts of all groups, concatenated."""
         return parts[0] if len(parts) == 1 else self.emit(ConcatOp, parts, axis=axis)
 
     def channels(self, value: SSAValue, group: int) -> SSAValue:
@@ -139,7 +139,7 @@ class _DeformedColumns:
         return self.emit(ReshapeOp, part, shape=(*sizes_of(part), 1))
 
     def sampled(self, group: int) -> SampledImage:
-        """The image of a group at the places of its windows' elements."""
+        """The image of a group, at the sampling positions of its windows."""
         window, emit = self.op.window(), self.emit
         elements, axes = self.op.elements(window), len(window.kernel)
         part = _part(self.op.offset, -1, group * elements * axes, elements * axes, emit)
@@ -156,7 +156,7 @@ class _DeformedColumns:
 
 
 def _linear_taps(position: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
-    """The two elements around each place; what lies outside is zero."""
+    """The two elements around each position; outside elements are zero."""
     before, fraction = element_before(position, size, emit), emit(SubOp, position, emit(FloorOp, position))
     _, weights = _weights("linear", fraction, emit)
     return [within(moved(before, number, emit), weight, size, emit) for number, weight in enumerate(weights)]
@@ -166,7 +166,7 @@ def _linear_taps(position: SSAValue, size: int, emit: Emitter) -> Sequence[AxisT
 
 
 def _taps(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
-    """The elements along an axis that count for each number of the grid."""
+    """The contributing elements along an axis for each number of the grid."""
     position, mode, padding = _positions(op, numbers, size, emit), text(op.mode), text(op.padding)
     before = element_before(position, size, emit)
     fraction = emit(SubOp, position, emit(FloorOp, position))
@@ -184,7 +184,7 @@ def _taps(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> Sequ
 
 
 def _positions(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> SSAValue:
-    """Where along an axis each number of the grid lies, in elements; within reach of the padding."""
+    """The position along an axis for each number of the grid, in elements, within reach of the padding."""
     aligned = flag(op.align_corners)
     length, low, high = (size - 1, 0.0, size - 1.0) if aligned else (size, -0.5, size - 0.5)
     scaled = emit(MulOp, emit(AddOp, numbers, emit.splat(1, numbers)), emit.splat(length / 2, numbers))
@@ -205,7 +205,7 @@ def _positions(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) ->
 
 
 def _mirrored(position: SSAValue, below: SSAValue, low: float, high: float, emit: Emitter) -> SSAValue:
-    """Places beyond a border mirrored there, as often as it takes to come between both."""
+    """Reflect positions at both borders, as often as necessary."""
     first, last = emit.splat(low, position), emit.splat(high, position)
     if low == high:
         return first
@@ -218,7 +218,7 @@ def _mirrored(position: SSAValue, below: SSAValue, low: float, high: float, emit
 
 
 def _reflected_index(index: SSAValue, size: int, aligned: bool, emit: Emitter) -> SSAValue:
-    """An index outside as that of the element that is mirrored there."""
+    """An outside index reflected to the inside."""
     period = max(2 * (size - 1) if aligned else 2 * size, 1)
     turned = emit(ModOp, index, emit.splat(period, index))
     back = emit(SubOp, emit.splat(period if aligned else period - 1, index), turned)
@@ -226,7 +226,7 @@ def _reflected_index(index: SSAValue, size: int, aligned: bool, emit: Emitter) -
 
 
 def _weights(mode: str, fraction: SSAValue, emit: Emitter) -> tuple[int, Sequence[SSAValue]]:
-    """The first element that counts, from the one in front of a place, and the weights of all."""
+    """The first contributing element, relative to the one before a position, and the weights of all."""
     one = emit.splat(1, fraction)
     if mode == "nearest":
         return 0, [one]
@@ -240,7 +240,7 @@ def _weights(mode: str, fraction: SSAValue, emit: Emitter) -> tuple[int, Sequenc
 
 
 def _polynomial(x: SSAValue, coefficients: Sequence[float], emit: Emitter) -> SSAValue:
-    """The polynomial of those coefficients, that of the highest power first."""
+    """The polynomial with these coefficients, the highest power first."""
     value = emit.splat(coefficients[0], x)
     for coefficient in coefficients[1:]:
         value = emit(AddOp, emit(MulOp, value, x), emit.splat(coefficient, x))

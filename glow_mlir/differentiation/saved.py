@@ -1,4 +1,4 @@
-"""Gradients through values that were saved: back through what computes them, which is then not computed again."""
+"""Gradients through saved values: propagate to their computation, which is not repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.ir.registry import gradient
 
 @gradient(SavedOp)
 def saved(op: SavedOp, cotangents: SSAValue | Sequence[SSAValue | None], emit: Emitter) -> Contributions:
-    """The cotangents are those of what is computed."""
+    """The cotangents of the computed values."""
     listed = [cotangents] if isinstance(cotangents, SSAValue) else cotangents
     known = [None] * len(listed)
     return {"operands_": [partial(_same, cotangent) for cotangent in (*listed, *known)]}

@@ -1,4 +1,4 @@
-"""Windows over images, tap by tap: what an element of the kernel reads for each window, and where it writes."""
+"""Windows over images, tap by tap: the elements that a kernel element reads or writes for each window."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from glow_mlir.support.symbols import Size
 @dataclass(frozen=True)
 class Taps:
     """
-    The taps of windows over an image in a layout: the elements of the kernel, in row-major order.
+    The taps of windows over an image in a layout: the kernel elements, in row-major order.
 
-    `inputs` are the spatial sizes of the image, `outputs` how many windows there are along each spatial axis.
+    `inputs` are the spatial sizes of the image, `outputs` the number of windows along each spatial axis.
     """
 
     window: Window
@@ -34,9 +34,9 @@ class Taps:
     @staticmethod
     def of(window: Window, image: SSAValue, windows: SSAValue, layout: StringAttr) -> Taps:
         """
-        The taps of windows over an image, from which `windows` has an element each.
+        The taps of windows over an image; `windows` has an element for each window.
 
-        Raises `RunTimeSizeError` for a spatial size that is known at run time only.
+        Raises `RunTimeSizeError` for a spatial size that is known only at run time.
         """
         inputs, outputs = (static(split_sizes(value, layout)[1]) for value in (image, windows))
         return Taps(window, layout, inputs, outputs)
@@ -49,22 +49,22 @@ class Taps:
 
     @property
     def are_apart(self) -> bool:
-        """Whether no element of the image is in two windows."""
+        """Whether windows do not overlap."""
         sizes = zip(self.window.kernel, self.window.strides, self.window.dilations, self.outputs, strict=True)
         return all(dilation == 1 and (stride >= kernel or count == 1) for kernel, stride, dilation, count in sizes)
 
     def reach(self, axis: int) -> int:
-        """Where the last window ends along a spatial axis, counted from the first element of the first window."""
+        """The end of the last window along a spatial axis, relative to the first element of the first window."""
         return (self.outputs[axis] - 1) * self.window.strides[axis] + self.window.extent(axis)
 
     def behind(self, axis: int) -> int:
-        """How far the last window reaches behind the image along a spatial axis, negative where that is longer."""
+        """How far the last window extends beyond the image along a spatial axis; negative if the image is longer."""
         return self.reach(axis) - self.window.padding(axis)[0] - self.inputs[axis]
 
     # What taps read
 
     def read(self, image: SSAValue, emit: Emitter, fill: SSAValue | None = None) -> Iterator[SSAValue]:
-        """For each tap what it reads for each window: images of the size of `outputs`. Padding is `fill`, or 0."""
+        """For each tap, the elements it reads, as images of the size of `outputs`. Padding is `fill`, or 0."""
         widths = [[0] * rank_of(image), [0] * rank_of(image)]
         for number, axis in enumerate(self.axes):
             widths[0][axis], widths[1][axis] = self.window.padding(number)[0], max(0, self.behind(number))
@@ -73,7 +73,7 @@ class Taps:
         return (self._slice(padded, tap_index, emit) for tap_index in self.taps())
 
     def taps(self) -> Iterator[Shape]:
-        """The place of each tap in the kernel."""
+        """The position of each tap in the kernel."""
         return product(*map(range, self.window.kernel))
 
     def _slice(self, padded: SSAValue, tap_index: Shape, emit: Emitter) -> SSAValue:
@@ -90,21 +90,21 @@ class Taps:
     # Where taps write
 
     def opened(self, value: SSAValue, emit: Emitter) -> SSAValue:
-        """An image with an element for each window, with an axis of size one behind each spatial axis."""
+        """An image with an element for each window, and an axis of size one after each spatial axis."""
         shape: list[Size] = []
         for axis, size in enumerate(sizes_of(value)):
             shape.extend((size, 1) if axis in self.axes else (size,))
         return emit(ReshapeOp, value, shape=shape)
 
     def kernel_axis(self, number: int) -> int:
-        """Which axis of `opened` images is that of the kernel along a spatial axis."""
+        """The kernel axis of `opened` images along a spatial axis."""
         return self.axes[number] + number + 1
 
     def written(self, parts: Sequence[SSAValue], emit: Emitter) -> SSAValue:
         """
         The image to which each tap adds its part for each window: the transpose of `read`.
 
-        Taps whose places leave the same rest by the strides write to the same elements, so they are added first.
+        Taps whose positions are congruent modulo the strides write to the same elements, so they are added first.
         """
         shifts = [[divmod(tap * d, apart) for tap in range(k)] for k, d, apart in self._along()]
         counts = [size + max(shift for shift, _ in along) for size, along in zip(self.outputs, shifts, strict=True)]
@@ -129,7 +129,7 @@ class Taps:
         return self.closed(found[()], emit)
 
     def _along(self) -> list[tuple[int, int, int]]:
-        """Taps, dilation and how far windows are apart along each axis."""
+        """Taps, dilation and stride along each axis."""
         window = self.window
         apart = [
             stride if count > 1 else window.extent(axis)
@@ -138,7 +138,7 @@ class Taps:
         return list(zip(window.kernel, window.dilations, apart, strict=True))
 
     def _shifted(self, part: SSAValue, shifts: Sequence[int], counts: Sequence[int], emit: Emitter) -> SSAValue:
-        """A part with zeros in front of so many windows, and behind, so that there are `counts` of them."""
+        """A part shifted by zeros to `counts` windows along each axis."""
         rank = rank_of(part)
         pads = [0] * (2 * rank)
         for axis, shift, count, outputs in zip(self.axes, shifts, counts, self.outputs, strict=True):
@@ -146,7 +146,7 @@ class Taps:
         return emit(PadOp, part, pads=pads) if any(pads) else part
 
     def closed(self, blocks: SSAValue, emit: Emitter) -> SSAValue:
-        """The image that blocks make up, the axes of which lie behind those of windows; zeros lie between."""
+        """The image assembled from blocks, whose axes follow those of windows; gaps are zeros."""
         rank = rank_of(blocks)
         after = [0] * (2 * rank)
         shape = list(sizes_of(blocks))
@@ -162,7 +162,7 @@ class Taps:
         return self._cut(emit(ReshapeOp, spread, shape=shape), emit)
 
     def _cut(self, value: SSAValue, emit: Emitter) -> SSAValue:
-        """What lies in the image, of what starts where its padding does; with zeros behind the last window."""
+        """Crop a padded image to the image; append zeros after the last window."""
         rank = rank_of(value)
         starts, ends, after = [0] * rank, list(sizes_of(value)), [0] * (2 * rank)
         for number, axis in enumerate(self.axes):

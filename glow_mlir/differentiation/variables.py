@@ -1,4 +1,4 @@
-"""The gradient of variables: as seen from outside, they are their operands."""
+"""The gradient of variables, which are equal to their operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.ir.registry import gradient
 
 @gradient(VariablesOp)
 def variables(op: VariablesOp, cotangents: SSAValue | tuple[SSAValue | None, ...], emit: Emitter) -> Contributions:
-    """The cotangent of each variable, for derivatives by what the operands are computed of."""
+    """The cotangent of each variable, for derivatives with respect to values behind the operands."""
     given = (cotangents,) if isinstance(cotangents, SSAValue) else cotangents
     return {"values": [partial(_same, cotangent) for cotangent in given]}
 

@@ -14,14 +14,14 @@ from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.runtime.signature import Argument
 
 WORD = re.compile(r"[^\W\d][\w.]*")
-"""A dimension in what a size is of others."""
+"""A dimension in the expression of a size."""
 
 
 def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
     """
-    The dimension that all inputs have first, and that is free; raises `UnsupportedError` where there is none.
+    The free dimension that is the first axis of all inputs; raises `UnsupportedError` if there is none.
 
-    An input that the model gives no name of its own for that is named by itself, as `x.0`, and no other input has that.
+    An unnamed dimension is labelled by its input, such as `x.0`, so it cannot be shared with other inputs.
     """
     found = {argument.shape[0] if argument.shape else None for argument in inputs}
     if len(found) == 1 and isinstance(label := found.pop(), str):
@@ -32,7 +32,7 @@ def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
 
 
 def _check_output(argument: Argument, dimension: str, inputs: Sequence[Argument]) -> None:
-    """Raise `UnsupportedError` for an output of which it is not known what part is whose."""
+    """Raise `UnsupportedError` for an output that cannot be split by request."""
     first, *others = argument.shape or ("",)
     known = {label for item in inputs for label in item.free if label != dimension}
     words = {word for size in others if isinstance(size, str) for word in WORD.findall(size)}
@@ -42,19 +42,21 @@ def _check_output(argument: Argument, dimension: str, inputs: Sequence[Argument]
 
 
 class Batches:
-    """How samples lie in the inputs and outputs of a network whose requests are computed together."""
+    """The layout of samples in the inputs and outputs of a network whose requests are batched."""
 
     def __init__(self, dimension: str, inputs: Sequence[Argument], outputs: Sequence[Argument], size: int) -> None:
-        """Raises `UnsupportedError` for outputs in which samples do not lie behind one another."""
+        """Raises `UnsupportedError` for outputs in which samples are not along the first axis."""
         for argument in outputs:
             _check_output(argument, dimension, inputs)
         self._size = size
         self._names = tuple(argument.name for argument in inputs)
         self._free = tuple(argument.name for argument in inputs if len(argument.free) > 1 or argument.shape is None)
-        """Inputs with other free sizes, which have to be equal in a call."""
+        """Inputs with other free sizes, which have to be equal within a call."""
 
     def rows(self, inputs: Mapping[str, Tensor]) -> int:
-        """How many samples a request has; raises `InputError` where inputs do not agree, for none, and too many."""
+        """
+        The number of samples of a request; raises `InputError` for inputs that disagree, for none, and for too many.
+        """
         counts = {name: inputs[name].shape[0] for name in self._names}
         rows = counts[self._names[0]]
         if any(count != rows for count in counts.values()):
@@ -68,7 +70,7 @@ class Batches:
         return rows
 
     def key(self, inputs: Mapping[str, Tensor]) -> object:
-        """The batching key of a request: the sizes of a sample. Requests with equal keys are computed together."""
+        """The batching key of a request: the sizes of a sample. Only requests with equal keys are batched."""
         return tuple(inputs[name].shape[1:] for name in self._free)
 
     def joined(self, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -76,7 +78,7 @@ class Batches:
         return {name: np.concatenate([on_host(own[name]) for own in inputs]) for name in self._names}
 
     def parts(self, rows: Sequence[int], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:
-        """All outputs of each request, of so many samples, in parts of the arrays of the call."""
+        """The outputs of each request, as views of the outputs of the call; `rows` are the samples of each request."""
         found: list[Outputs] = []
         begin = 0
         for count in rows:
@@ -86,10 +88,10 @@ class Batches:
 
 
 class NoBatches(Batches):
-    """Each request is a call."""
+    """Requests are not batched: each is a call of its own."""
 
     def __init__(self) -> None:
-        """Nothing is asked of the inputs."""
+        """Inputs need no batch dimension."""
 
     def rows(self, inputs: Mapping[str, Tensor]) -> int:
         return 1
@@ -102,5 +104,5 @@ class NoBatches(Batches):
 
 
 def wanted_of(outputs: Mapping[str, Any], wanted: Sequence[str] | None) -> Outputs:
-    """The outputs that a request wants."""
+    """The outputs that a request asks for."""
     return dict(outputs) if wanted is None else {name: outputs[name] for name in wanted}

@@ -1,4 +1,4 @@
-"""`Host`: networks behind queues, which are added and removed while others are served."""
+"""`Host`: networks behind queues; networks can be added and removed while others are serving."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glow_mlir.support.keywords import with_known_keywords
 Asked = TypeVar("Asked")
 
 Key = tuple[str, str]
-"""Name and version of a network."""
+"""The name and version of a network."""
 
 
 class Host:
@@ -42,23 +42,23 @@ class Host:
     @with_known_keywords
     def __init__(self, *, memory_bytes: int = 0) -> None:
         """
-        Networks may take so many bytes, 0 for any: those that nobody has asked for longest are then unloaded, and are
-        loaded again by who asks for them next. Loops that nothing bounds take no more than that either.
+        `memory_bytes` limits the memory of networks, 0 for no limit: the least recently used networks beyond it are
+        unloaded, and loaded again at the next request. Unbounded loops are limited to the same amount.
         """
         self._memory_bytes = memory_bytes
         self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
-        """The networks that are loaded."""
+        """The loaded networks."""
         self._timetable = Timetable("glow-host-timetable")
         self._is_closed = False
         self.reset_after_fork()
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Replace the locks in a child of `os.fork`, where nobody can release those of the parent."""
+        """Replace the locks in a child of `os.fork`, because those of the parent may be held forever."""
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        """Of who loads what was unloaded."""
+        """A lock for reloading unloaded networks."""
 
     def __enter__(self) -> Self:
         return self
@@ -102,9 +102,9 @@ class Host:
 
     def _load(self, plan: NetworkPlan, *, is_again: bool = False) -> Network | None:
         """
-        Serve what a plan says, and unload others where there is too little memory.
+        Serve the network of a plan, and unload others if memory is short.
 
-        `None` where it is to be loaded again, and is another one by then, or none.
+        Returns `None` for a reload of a network that was replaced or removed meanwhile.
         """
         key, network = (plan.name, plan.version), plan.network(self._timetable)
         with self._lock:
@@ -124,7 +124,7 @@ class Host:
         return network
 
     def _unloaded(self, kept: Network) -> list[Network]:
-        """The networks that nobody has asked for longest, so that the others have memory enough."""
+        """The least recently used networks to unload so that the rest fits into memory."""
         gone: list[Network] = []
         if not self._memory_bytes:
             return gone
@@ -139,7 +139,7 @@ class Host:
 
     def remove(self, name: str, version: str | None = None, *, wait: float = 0.0) -> None:
         """
-        Serve a network no more, or all versions of it: those that wait are computed for so many seconds, others end.
+        Remove a network, or all its versions: waiting requests are computed for `wait` seconds, then cancelled.
 
         Raises `UnknownNetworkError`.
         """
@@ -155,7 +155,7 @@ class Host:
 
     def network(self, name: str, version: str | None = None) -> Network:
         """
-        The network of that name, of the latest version where none is said, which is loaded where it is not.
+        The network of a name, by default its latest version; it is loaded if necessary.
 
         Raises `UnknownNetworkError`.
         """
@@ -172,13 +172,13 @@ class Host:
                 return found
 
     def key_of(self, name: str, version: str | None = None) -> Key | None:
-        """Name and version of a network, the latest where none is said; `None` where there is none."""
+        """Name and version of a network, by default the latest; `None` if there is none."""
         if version is not None:
             return (name, version) if (name, version) in self._plans else None
         return max((key for key in list(self._plans) if key[0] == name), key=_order, default=None)
 
     def loaded(self, key: Key) -> Network | None:
-        """The network of that name and version, if it is loaded."""
+        """The network of a name and version, if it is loaded."""
         return self._networks.get(key)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
@@ -192,26 +192,26 @@ class Host:
 
     @property
     def networks(self) -> list[Network]:
-        """The networks that are loaded."""
+        """The loaded networks."""
         return list(self._networks.values())
 
     # ---- requests ----
 
     def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
-        """The outputs of a network, as `Network.run` gives them."""
+        """The outputs of a network, as from `Network.run`."""
         return self._asked(name, version, given, lambda network: network.run(inputs, **given))
 
     def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Answer:
-        """A future with the outputs of a network, as `Network.submit` gives it."""
+        """A future for the outputs of a network, as from `Network.submit`."""
         return self._asked(name, version, given, lambda network: network.submit(inputs, **given))
 
     async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **given: Any) -> Outputs:
-        """The outputs of a network, as `Network.infer` gives them."""
+        """The outputs of a network, as from `Network.infer`."""
         return await asyncio.wrap_future(self.submit(name, inputs, version=version, **given))
 
     def _asked(self, name: str, version: str | None, given: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """The result of a network; if it was unloaded or replaced meanwhile, the request is submitted again."""
-        # Who is asked again reads it again.
+        # A retry reads iterators again.
         if isinstance(outputs := given.get("outputs"), Iterator):
             given["outputs"] = tuple(cast("Iterator[object]", outputs))
         while True:
@@ -224,7 +224,10 @@ class Host:
 
     @contextmanager
     def tracing(self, path: str | os.PathLike[str]) -> Generator[None]:
-        """Write what all requests, calls and queues of devices do meanwhile to a file, in Chrome's JSON format."""
+        """
+        Write a trace of all requests, calls and device queues inside the `with` statement to a file, in Chrome's JSON
+        format.
+        """
         trace = QueueTrace()
         try:
             with tracing(trace):
@@ -239,7 +242,7 @@ class Host:
         return [network.data() for network in self.networks]
 
     def close(self, *, wait: float = 0.0) -> None:
-        """Remove all networks, as `remove` does each, and take no others."""
+        """Remove all networks, as by `remove`, and accept no others."""
         with self._lock:
             self._is_closed = True
             gone = list(self._networks.values())
@@ -251,7 +254,7 @@ class Host:
 
 
 def known_keys(name: str, keys: Collection[Key]) -> str:
-    """A hint for who asks for a network of that name in vain: its versions, or the names of all where it has none."""
+    """A hint for an unknown network: its versions, or the names of all networks if it has none."""
     versions = [version for _, version in sorted((key for key in keys if key[0] == name and key[1]), key=_order)]
     if versions:
         return f"'{name}' has version{'s' * (len(versions) > 1)} {', '.join(versions)}"
@@ -259,5 +262,5 @@ def known_keys(name: str, keys: Collection[Key]) -> str:
 
 
 def _order(key: Key) -> tuple[int, int | str]:
-    """Versions that are numbers in their order, behind others by their letters."""
+    """A sort key of versions: numbers numerically, after others alphabetically."""
     return (1, int(key[1])) if key[1].isdecimal() else (0, key[1])

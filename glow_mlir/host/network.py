@@ -40,10 +40,12 @@ from glow_mlir.support.cancellation import Cancellation, cancelled_by
 from glow_mlir.support.forks import reset_in_forks
 
 ENDING = 5.0
-"""How many seconds the threads of a network that is removed have to end."""
+"""Seconds that the threads of a removed network have to end."""
 
 MAX_LOST = 2
-"""So many times as many calls as a network computes at once may hang before it takes no more."""
+"""
+The factor for the number of hanging calls, relative to concurrent calls, at which a network stops accepting requests.
+"""
 
 
 def _timeout(seconds: object) -> float | None:
@@ -56,16 +58,16 @@ def _timeout(seconds: object) -> float | None:
 
 
 def _is_of_replica(error: BaseException) -> bool:
-    """Whether a call has failed because of its worker, and not because of its inputs."""
+    """Whether a call failed because of its worker, not because of its inputs."""
     return isinstance(error, OutOfMemoryError) or not isinstance(error, GlowError)
 
 
 class Network:
     """
-    A model of a host, ready for requests from any thread.
+    A model of a host, which accepts requests from any thread.
 
-    Requests wait in a queue in the order of their priority, and are computed by replicas of the model, several together
-    where the network has a batch. Each gets an answer or an error, once.
+    Requests wait in a queue by priority, and are computed by replicas of the model, in batches if the network batches.
+    Each gets exactly one answer or error.
     """
 
     def __init__(
@@ -81,8 +83,8 @@ class Network:
         stored_bytes: Callable[[], int] = int,
     ) -> None:
         """
-        `entry` says what inputs have to be; each of the replicas computes so many calls at once. `kept` has the state
-        of sequences. `stored_bytes` tells what the model takes before anything of it is compiled.
+        `entry` checks inputs; each replica computes a number of calls at once. `kept` stores the state of sequences.
+        `stored_bytes` is the memory of the model before it is compiled.
         """
         self.name = name
         self.version = version
@@ -90,24 +92,24 @@ class Network:
         self.statistics = Statistics()
         self.replicas = [replica for replica, _ in replicas]
         self.used = time.perf_counter()
-        """When the last request came."""
+        """The time of the last request."""
         self._entry = entry
         self._batches = batches
         self._timetable = timetable
         self._kept = kept
         self._stored_bytes = stored_bytes
         self._is_direct = kept is None and not options.call_limit
-        """Whether callers compute by themselves: nobody has to look after their calls."""
+        """Whether callers may compute themselves, because no call limit has to be watched."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
         self._sequences = Sequences(name, options.sequences, options.queue, self._queue.put)
         self._calls = sum(calls for _, calls in replicas)
-        """How many calls are computed at once."""
+        """The maximum number of concurrent calls."""
         self._lost = 0
-        """How many hang."""
+        """The number of hanging calls."""
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._slots: list[Slot] = []
-        # Those of all replicas in turn, so that the first calls are on different ones.
+        # Interleave the replicas, so that the first calls use different ones.
         for number in range(max(calls for _, calls in replicas)):
             for replica, calls in replicas:
                 if number < calls:
@@ -122,34 +124,34 @@ class Network:
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """The inputs that requests have, in order."""
+        """The inputs of requests, in order."""
         hidden = () if self._kept is None else self._kept.inputs
         return tuple(argument for argument in self._entry.inputs if argument.name not in hidden)
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """The outputs that requests get, in order."""
+        """The outputs of requests, in order."""
         hidden = () if self._kept is None else self._kept.outputs
         return tuple(argument for argument in self._entry.outputs if argument.name not in hidden)
 
     @property
     def max_batch(self) -> int:
-        """How many samples a call may have; 0 where requests are no batches."""
+        """The maximum number of samples per call; 0 if requests are not batched."""
         return self.options.batch if self.options.batch > 1 else 0
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return self._queue.waiting
 
     @property
     def is_ready(self) -> bool:
-        """Whether it takes requests, and somebody computes them."""
+        """Whether it accepts requests, and has workers."""
         return not self._queue.is_closed and self._lost < MAX_LOST * self._calls
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of code, constants and activations of all replicas; of the model alone as long as none is compiled."""
+        """Bytes of code, constants and activations of all replicas; only of the model until one is compiled."""
         return sum(replica.runner.memory_bytes for replica in self.replicas) or self._stored_bytes()
 
     def data(self) -> dict[str, object]:
@@ -168,9 +170,9 @@ class Network:
         sequence: SequenceStep | None = None,
     ) -> Outputs:
         """
-        The outputs of those names, or all; by the caller's thread where nobody waits, else by who waits for it.
+        Compute the named outputs, or all; in the caller's thread if nothing is queued, otherwise in a worker.
 
-        Raises what `submit` and its answer raise.
+        Raises the errors of `submit` and its answer.
         """
         if timeout is not None or sequence is not None or not self._is_direct:
             return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout, sequence=sequence).result()
@@ -205,7 +207,9 @@ class Network:
         wanted: Sequence[str] | None,
         priority: int,
     ) -> Outputs:
-        """The result of another replica after a failure; raises if there is none, or if the request is at fault."""
+        """
+        Retry on another replica after a failure; raises the error if there is none, or if the request is at fault.
+        """
         if not _is_of_replica(error) or not self._has_others(replica):
             self.statistics.count("failed")
             failure = self._failure(replica, error)
@@ -224,22 +228,22 @@ class Network:
         sequence: SequenceStep | None = None,
     ) -> Answer:
         """
-        Let a request wait for its turn: a future with the outputs of those names, or all.
+        Queue a request; return a future for the named outputs, or all.
 
-        Inputs are left alone until then. Of those with a lower `priority` number all come first. After `timeout`
-        seconds it ends with `TimeLimitError`. Steps of a `sequence` are computed one after the other, each on the state
-        that the one before it left. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
+        Inputs must not change until then. Requests with lower `priority` numbers come first. After `timeout` seconds,
+        it ends with `TimeLimitError`. Steps of a `sequence` are computed in order, each from the state that the
+        previous one left. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
         """
         wanted = self._wanted(outputs)
         checked = self._checked(inputs, sequence)
         return self._put(self._request(checked, wanted, priority, timeout), sequence)
 
     async def infer(self, inputs: Mapping[str, Any], **keywords: Any) -> Outputs:
-        """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
+        """As `submit`, in an asyncio loop; cancelling the task cancels the request."""
         return await asyncio.wrap_future(self.submit(inputs, **keywords))
 
     def _wanted(self, outputs: Iterable[str] | None) -> Sequence[str] | None:
-        """The outputs that a request is to have, listed once: whoever gives an iterator can be asked no more."""
+        """The outputs of a request as a list, because an iterator can be read only once."""
         if outputs is None:
             return None
         found = self._entry.listed_outputs(outputs)
@@ -268,7 +272,7 @@ class Network:
         return request
 
     def _put(self, request: Request, sequence: SequenceStep | None) -> Answer:
-        """Let a request wait for its turn."""
+        """Queue a request."""
         answer = request.answer
         if not self._queue.is_closed and not self.is_ready:
             reason = f"'{self.name}' accepts no requests: {self._lost} of its calls hang"
@@ -298,8 +302,8 @@ class Network:
             self._over(request, went_well=False)
 
     def _over(self, request: Request, *, went_well: bool) -> None:
-        """Nobody computes a request any more: another step of its sequence may be."""
-        with self._lock:  # A call that hangs may end after all.
+        """A request is finished or abandoned: the next step of its sequence may run."""
+        with self._lock:  # A hanging call may still end.
             sequence, request.sequence = request.sequence, None
         if sequence is not None:
             self._sequences.left(sequence, is_over=request.is_end or not went_well, went_well=went_well)
@@ -307,7 +311,7 @@ class Network:
     # ---- calls ----
 
     def _start(self) -> None:
-        """Start one more thread, if there are fewer than calls at once."""
+        """Start another thread, if there are fewer than the maximum number of calls."""
         with self._lock:
             if len(self._threads) < self._calls and not self._queue.is_closed:
                 thread = threading.Thread(target=self._serve, name=f"glow-host-{self.name}", daemon=True)
@@ -322,16 +326,16 @@ class Network:
             if limit := self.options.call_limit:
                 self._timetable.at(time.perf_counter() + limit, slot, partial(self._hangs, requests=requests))
             self._compute(slot.replica, requests)
-            del taken, requests  # Nobody keeps inputs while there is nothing to do.
+            del taken, requests  # Do not keep inputs while idle.
             with self._lock:
                 slot.requests = ()
-                if slot.is_lost:  # What hung has ended after all.
+                if slot.is_lost:  # The hanging call has ended.
                     self._lost -= not slot.replica.runner.is_replaced
                     return
             self._give_back(slot)
 
     def _give_back(self, slot: Slot) -> None:
-        """Have a slot free again; where others compute, and its replica has just failed, later."""
+        """Free a slot; if its replica has just failed and others are available, after a delay."""
         if slot.replica.rest and not all(replica.rest for replica in self.replicas):
             self._queue.drop_slot()
             self._timetable.at(slot.replica.rests_until, slot, self._queue.add_slot)
@@ -339,7 +343,7 @@ class Network:
             self._queue.give_back(slot)
 
     def _hangs(self, slot: Slot, requests: Sequence[Request]) -> None:
-        """A call takes longer than it may: its requests end, and another slot takes its place, unless many have."""
+        """A call exceeds its time limit: fail its requests, and replace its slot, unless too many calls hang."""
         with self._lock:
             if slot.requests is not requests or slot.is_lost:
                 return
@@ -363,7 +367,7 @@ class Network:
             request.fail(NetworkHangsError(f"'{self.name}' has no worker left: {self._lost} of its calls hang"))
 
     def _compute(self, replica: Replica, requests: Sequence[Request]) -> None:
-        """Compute requests in a call, and each in one of its own where that fails by the fault of some."""
+        """Compute requests in one call; if a request may be at fault, compute each in a call of its own."""
         waiting: list[Request] = []
         for request in requests:
             if request.is_done:
@@ -386,9 +390,9 @@ class Network:
                     self._compute(replica, [request])
 
     def _call(self, replica: Replica, requests: Sequence[Request]) -> None:
-        """Answer requests by one call; raises what that does."""
+        """Answer requests with one call; raises its errors."""
         begin = time.perf_counter()
-        # Who is done in between keeps its inputs no more.
+        # Do not keep the inputs of requests that are done meanwhile.
         given = [request.inputs for request in requests]
         if self._kept is not None:
             pairs = zip(requests, given, strict=True)
@@ -410,7 +414,7 @@ class Network:
         rows = sum(request.rows for request in requests)
         self.statistics.called(rows, [begin - request.arrived for request, _ in answered], end - begin)
         well = {request for request, _ in answered}
-        for request in requests:  # Before its answer is there: who has that may end the sequence, or count them.
+        for request in requests:  # Before it is answered: the caller may then end the sequence, or read counts.
             self._over(request, went_well=request in well)
         for request, part in answered:
             if is_traced():
@@ -418,7 +422,7 @@ class Network:
             request.succeed(part)
 
     def _failed(self, replica: Replica, requests: Sequence[Request], error: BaseException) -> None:
-        """A replica has failed: another one computes the requests, once."""
+        """A replica has failed: queue the requests once more, for another one."""
         replica.fared(well=False)
         for request in requests:
             request.attempts += 1
@@ -429,18 +433,18 @@ class Network:
                 self._over(request, went_well=False)
 
     def _has_others(self, replica: Replica) -> bool:
-        """Whether another replica may retry a call that has failed."""
+        """Whether another replica can retry a failed call."""
         return len(self.replicas) > 1 or replica.runner.is_replaced
 
     def _failure(self, replica: Replica, error: BaseException) -> GlowError:
-        """The failure of a replica, as who wanted something is told of it."""
+        """The failure of a replica as an error for callers."""
         if isinstance(error, GlowError):
             return error
         reason = f"'{self.name}' failed on {replica.name}: {type(error).__name__}: {error}"
         return ExecutionError(" ".join(reason.split()))
 
     def _note(self, arrived: float, begin: float, end: float) -> None:
-        """Tell traces when a request waited and was computed."""
+        """Record in traces when a request waited and was computed."""
         arrived_ns, begin_ns, end_ns = (int(moment * 1e9) for moment in (arrived, begin, end))
         note(f"{self.name}: queue", "waits", arrived_ns, begin_ns)
         note(self.name, "computes", begin_ns, end_ns)
@@ -448,7 +452,7 @@ class Network:
     # ---- its end ----
 
     def close(self, wait: float = 0.0) -> None:
-        """Take no requests any more, compute those that wait for so many seconds, and end the others."""
+        """Accept no more requests, compute waiting ones for a number of seconds, and cancel the rest."""
         self._queue.close()
         if not self._queue.wait_until_idle(wait):
             waiting = self._queue.all_waiting()
@@ -466,7 +470,7 @@ class Network:
             replica.runner.close()
 
     def reset_after_fork(self) -> None:
-        """Begin with no threads in a child of `os.fork`, and all slots free."""
+        """Start without threads in a child of `os.fork`, with all slots free."""
         self._lock = threading.Lock()
         self._threads.clear()
         self._lost = 0

@@ -25,12 +25,12 @@ from glow_mlir.runtime.signature import check_tensors
 from glow_mlir.support.dataclass import dataclass
 
 DEPTH = 3
-"""The default number of calls in the queues of devices at once: two stages and a transfer."""
+"""The default number of concurrent calls on devices: two stages and a transfer."""
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """The plan of a network: a model, the devices of each replica, and options of host and sessions."""
+    """The plan of a network: a model, the devices of each replica, and options of hosting and sessions."""
 
     name: str
     version: str
@@ -40,7 +40,7 @@ class NetworkPlan:
     keywords: Mapping[str, Any]
 
     def network(self, timetable: Timetable) -> Network:
-        """The network, compiled and loaded; raises `GlowError`, and then leaves nothing behind."""
+        """The network, compiled and loaded; on errors, which are `GlowError`, everything is released."""
         if self.options.stages > 1:
             return self._pipelines(timetable)
         batches, sizes = self._batches()
@@ -57,7 +57,7 @@ class NetworkPlan:
         return Network(self.name, self.version, first, replicas, batches, self.options, timetable, kept, stored)
 
     def _pipelines(self, timetable: Timetable) -> Network:
-        """The network whose replicas are pipelines; raises `GlowError`, and then leaves nothing behind."""
+        """The network with pipelines as replicas; on errors, which are `GlowError`, everything is released."""
         options = self.options
         if any(self.assignments):
             raise OptionError("stages run on workers, not on devices", hint="leave out devices, or stages=1")
@@ -78,7 +78,7 @@ class NetworkPlan:
         return Network(self.name, self.version, entry, replicas, NoBatches(), options, timetable, kept, stored)
 
     def _stage(self, path: Path, keywords: Mapping[str, Any], stack: ExitStack) -> Stage:
-        """A stage with its worker; `stack` ends it if others cannot start."""
+        """A stage with its worker; `stack` closes it if others fail to start."""
         session = ModelSession.of(path, **keywords)
         model = PackedModel.of(path) if self.options.workers == RAY else path
         runner = self._runner(session, WorkerTask(model, keywords))
@@ -86,7 +86,7 @@ class NetworkPlan:
         return Stage(session.first.inputs, session.first.outputs, runner)
 
     def _batches(self) -> tuple[Batches, Mapping[str, Any]]:
-        """How samples lie, and what sessions are told of their number."""
+        """The layout of samples, and the session keywords for their number."""
         if self.options.batch == 1:
             return NoBatches(), {}
         first = self._session(self.keywords, self.assignments[0]).first
@@ -96,7 +96,7 @@ class NetworkPlan:
         return Batches(dimension, first.inputs, first.outputs, self.options.batch), {"dimensions": sizes}
 
     def _sessions(self, session_keywords: Mapping[str, Any]) -> list[ModelSession]:
-        """The session of each replica, the same for all of the same devices: it may be called by several at once."""
+        """The session of each replica; replicas on the same devices share one, because it supports concurrent calls."""
         found: dict[str, ModelSession] = {}
         for devices in self.assignments:
             if devices not in found:
@@ -112,7 +112,7 @@ class NetworkPlan:
     def _replica(
         self, number: int, session: ModelSession, session_keywords: Mapping[str, Any], stack: ExitStack
     ) -> tuple[Replica, int]:
-        """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
+        """A replica, and its number of concurrent calls; `stack` closes it if others fail to start."""
         devices = self.assignments[number]
         runner = self._runner(session, WorkerTask(self.model, self._keywords(session_keywords, devices)))
         stack.callback(runner.close)
@@ -129,7 +129,7 @@ class NetworkPlan:
         return RayRunner(task)
 
     def _calls(self, session: ModelSession) -> int:
-        """How many calls a replica computes at once."""
+        """The number of concurrent calls of a replica."""
         if self.options.workers != THREADS or session.loaded.state.names:
             return 1
         threads = int(session.options.fields.get("threads") or 1)

@@ -1,7 +1,8 @@
 """
-Pipelines: the stages of a model, each computed by a worker of its own, for several requests at once.
+Pipelines: stages of a model, each computed by a worker of its own, for several requests at once.
 
-Each worker computes one call at a time: while it has the second stage of a request, another has the first of the next.
+Each worker computes one call at a time: while one worker computes the second stage of a request, another computes the
+first stage of the next.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from glow_mlir.support.forks import reset_in_forks
 
 
 class StageFolder:
-    """A folder with the models of stages, removed with the last worker that may read it again."""
+    """A folder with the models of stages, removed with the last worker that may read it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="glow-stages-"))
@@ -37,7 +38,7 @@ class StageFolder:
 
 
 def _removed(path: Path, owner: int) -> None:
-    """Remove a folder, by the process that made it."""
+    """Remove a folder, in the process that created it."""
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -51,17 +52,17 @@ class Stage:
         self.runner = runner
         self._names = tuple(argument.name for argument in inputs)
         self.begun = 0.0
-        """When the call that is computed began; 0 where there is none."""
+        """The start time of the running call; 0 if there is none."""
         self.reset_after_fork()
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Compute nothing, as in a child of `os.fork`."""
+        """No call is running, in a child of `os.fork`."""
         self._turn = Lock()
         self.begun = 0.0
 
     def run(self, known: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """The outputs of the stage for the known values, after the calls in front."""
+        """The outputs of the stage for known values, after earlier calls."""
         with held(self._turn):
             self.begun = time.perf_counter()
             try:
@@ -71,10 +72,10 @@ class Stage:
 
 
 class PipelineRunner:
-    """Computes calls stage by stage; several at once are in different ones."""
+    """Run calls stage by stage; concurrent calls are in different stages."""
 
     def __init__(self, stages: Sequence[Stage], outputs: Mapping[str, str], folder: StageFolder) -> None:
-        """`outputs` says of each output what it is called that a stage gives, or that is an input."""
+        """`outputs` maps each output to its name as an output of a stage, or as an input."""
         self.stages = tuple(stages)
         self._outputs = outputs
         self._folder = folder
@@ -93,19 +94,21 @@ class PipelineRunner:
         return sum(stage.runner.memory_bytes for stage in self.stages)
 
     def interrupt(self) -> None:
-        """End the call that has been in its stage longest."""
+        """Cancel the call that has been in its stage longest."""
         busy = [stage for stage in self.stages if stage.begun]
         if busy:
             min(busy, key=lambda stage: stage.begun).runner.interrupt()
 
     def close(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
         for stage in self.stages:
             stage.runner.close()
 
 
 class _PipelinePoint(EntryPoint):
-    """A pipeline as an entry: the inputs of stages that no other stage gives, and the outputs of the whole."""
+    """
+    A pipeline as an entry: its inputs are those of stages not produced by other stages, its outputs those of the whole.
+    """
 
     def __init__(self, stages: Sequence[Stage], outputs: Mapping[str, str], runner: PipelineRunner) -> None:
         super().__init__("main", [], State([]))
@@ -131,6 +134,6 @@ class _PipelinePoint(EntryPoint):
 def pipeline(
     stages: Sequence[Stage], outputs: Mapping[str, str], folder: StageFolder
 ) -> tuple[PipelineRunner, SessionEntry]:
-    """The worker of a pipeline, and its checked inputs and outputs."""
+    """The runner of a pipeline, and its entry with checked inputs and outputs."""
     runner = PipelineRunner(stages, outputs, folder)
     return runner, SessionEntry(_PipelinePoint(stages, outputs, runner))

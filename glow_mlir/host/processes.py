@@ -1,7 +1,7 @@
 """
-Workers: processes that compute calls of a network, with tensors in memory that both sides see.
+Workers: processes that compute calls of a network, with tensors in shared memory.
 
-Constants are mapped from the file that the cache keeps, once for all processes of the host.
+Constants are mapped from the cache file, once for all processes of the host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from glow_mlir.support.portable_errors import portable
 SERVER = f"{__name__}:serve"
 
 PATIENCE = 1.0
-"""How many seconds a worker has to end that nobody asks any more."""
+"""Seconds that an idle worker has to end."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,27 @@ class WorkerTask:
 
 @dataclass(frozen=True)
 class _Call:
-    """Inputs in a region, by its number, of a size where the worker does not know it yet."""
+    """Inputs in a region, by number; with the region's size if it is new to the worker."""
 
     region: int
     size: int
     inputs: Layout
     gone: list[int]
-    """Regions that nobody writes to any more."""
+    """Regions that are no longer used."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """Outputs in the region of the call; if its capacity is too small, the required size instead."""
+    """Outputs in the call's region; if it is too small, the required size instead."""
 
     outputs: Layout
     capacity: int = 0
     memory: int = 0
-    """How many bytes the session takes by now."""
+    """The present memory of the session in bytes."""
 
 
 def pickled_task(task: WorkerTask) -> bytes:
-    """A task as another process gets it; raises `OptionError` for a model that cannot be sent."""
+    """A task in pickled form; raises `OptionError` for a model that cannot be pickled."""
     try:
         return pickle.dumps(WorkerTask(kept_model(task.model), task.keywords), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
@@ -86,12 +86,12 @@ class WorkerEndedError(Exception):
 
 
 class ProcessRunner:
-    """A worker process, which computes one call at a time and is replaced when it has ended."""
+    """A worker process, which computes one call at a time and is restarted after it has ended."""
 
     is_replaced = True
 
     def __init__(self, task: WorkerTask) -> None:
-        """Raises the error of a worker that cannot start, and `ExecutionError` if the system starts none."""
+        """Raises the error of a worker that cannot start, and `ExecutionError` if the system cannot start processes."""
         self._task = pickled_task(task)
         self._child: ChildProcess | None = None
         self._is_closed = False
@@ -99,17 +99,17 @@ class ProcessRunner:
         reset_in_forks(self)
         self.memory_bytes = 0
         self._capacity = 0
-        """How many bytes the outputs of calls took, beside their inputs."""
+        """The size of the outputs of calls, in addition to their inputs."""
         self._begin()
 
     def reset_after_fork(self) -> None:
-        """Forget the worker in a child of `os.fork`: the parent goes on using it."""
+        """Drop the worker in a child of `os.fork`, because the parent keeps using it."""
         self._regions = Regions()
         self._numbers: dict[Region, int] = {}
         """Region → its number in the worker."""
         self._next = 0
         self._late: list[Region] = []
-        """The region of a call that was cancelled, while the worker computes it."""
+        """The region of a cancelled call that the worker still computes."""
         self._beginning = Lock()
         child, self._child = self._child, None
         if child is not None:
@@ -147,9 +147,9 @@ class ProcessRunner:
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         """
-        The outputs for inputs, in memory that the worker has written.
+        The outputs for inputs, in memory written by the worker.
 
-        Raises what the worker raises, and `WorkerEndedError`. A call that is cancelled goes on there; the next one
+        Raises the errors of the worker, and `WorkerEndedError`. A cancelled call continues in the worker; the next call
         waits for its end.
         """
         child = self._alive()
@@ -159,18 +159,18 @@ class ProcessRunner:
                 _received(child)
                 self._regions.give_back(self._late.pop())
             return self._asked(child, arrays)
-        except (WorkerEndedError, OSError) as error:  # Its end, or `interrupt` by another thread.
+        except (WorkerEndedError, OSError) as error:  # The worker ended, or was interrupted by another thread.
             if self._child is child:
                 self._child = None
             raise WorkerEndedError(f"the worker ended with {child.close(PATIENCE)}") from error
         except GlowError:
             raise
-        except BaseException:  # Nobody knows how far the call is.
+        except BaseException:  # The state of the call is unknown.
             self.interrupt()
             raise
 
     def _alive(self) -> ChildProcess:
-        """A worker that can be asked: another one where it has ended since the last call."""
+        """A live worker, restarted if it has ended since the last call."""
         child = self._child
         if child is not None and child.lives:
             return child
@@ -213,20 +213,20 @@ class ProcessRunner:
             raise OutOfMemoryError(f"cannot allocate {size:,} bytes of memory shared with a worker: {error}") from error
 
     def interrupt(self) -> None:
-        """End a call that hangs, and the worker with it."""
+        """End a hanging call, together with its worker."""
         child, self._child = self._child, None
         if child is not None:
             child.close()
 
     def close(self) -> None:
-        """End the worker, and begin none any more."""
+        """End the worker, and start no more."""
         with self._beginning:
             self._is_closed = True
         self.interrupt()
 
 
 def _received(child: ChildProcess) -> Any:
-    """The answer of a worker, which may be an error; raises `WorkerEndedError`."""
+    """The answer of a worker, possibly an error; raises `WorkerEndedError`."""
     parts = child.receive(1)
     if not parts:
         raise WorkerEndedError
@@ -234,7 +234,7 @@ def _received(child: ChildProcess) -> Any:
 
 
 def serve(channel: socket.socket) -> None:
-    """The loop of a worker: compute calls until the channel closes."""
+    """The main loop of a worker: compute calls until the channel closes."""
     try:
         runner = runner_of(read_parts(channel, 1)[0])
         _say(channel, runner.memory_bytes)
@@ -257,7 +257,7 @@ def serve(channel: socket.socket) -> None:
 
 
 def _computed(runner: SessionRunner, region: Region, inputs: Layout) -> _Done:
-    """Compute a call whose inputs are in a region, and write the outputs there."""
+    """Compute a call with inputs in a region, and write its outputs there."""
     given = arrays_in(region.memory, inputs)
     outputs = runner.run(given)
     _, end = layout_of(kinds_of(given.items()))

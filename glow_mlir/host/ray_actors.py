@@ -1,4 +1,4 @@
-"""Replicas as actors of Ray, on any machine of a cluster: Ray starts them, sends tensors, and tells of their end."""
+"""Replicas as Ray actors on any machine of a cluster: Ray starts them, transfers tensors, and reports their end."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from glow_mlir.support.optional_packages import imported
 from glow_mlir.support.portable_errors import portable
 
 LOOK = 0.05
-"""How many seconds who waits for an answer lets pass before it looks whether it is to end."""
+"""Seconds between checks for cancellation while waiting for an answer."""
 
 
 def ray() -> Any:
-    """The module `ray`, with a cluster; raises `OptionError` where it is not installed."""
+    """The module `ray`, connected to a cluster; raises `OptionError` if it is not installed."""
     found = imported("ray", "distributed", "replicas on a cluster need Ray")
     if not found.is_initialized():
-        # That of RAY_ADDRESS, or one of this machine alone.
+        # The cluster of RAY_ADDRESS, or a new one on this machine.
         found.init(log_to_driver=False, include_dashboard=False, logging_level="error")
     return found
 
 
 class SessionActor:
-    """A session in a process of Ray: errors are returned as results, since Ray would wrap them."""
+    """A session in a Ray process: errors are returned as results, because Ray would wrap exceptions."""
 
     def __init__(self, task: bytes) -> None:
         self._task = task
         self._runner: SessionRunner | None = None
 
     def begin(self) -> int | Exception:
-        """Open the session: how many bytes it takes, or why it cannot be."""
+        """Open the session; return its memory in bytes, or the error."""
         try:
             self._runner = runner_of(self._task)
             return self._runner.memory_bytes
@@ -52,12 +52,12 @@ class SessionActor:
 
 
 class RayRunner:
-    """A Ray actor that computes calls, and is replaced when it has ended."""
+    """A Ray actor that computes calls, and is restarted after it has ended."""
 
     is_replaced = True
 
     def __init__(self, task: WorkerTask) -> None:
-        """The model is read where the actor is: a file has to be there by the same path."""
+        """The actor reads the model: a file must exist there under the same path."""
         self._task = pickled_task(task)
         self._ray = ray()
         self._actor: Any = None
@@ -65,7 +65,7 @@ class RayRunner:
         self._begin()
 
     def _begin(self) -> Any:
-        """Start an actor; raises what opening the session raises."""
+        """Start an actor; raises the errors of opening the session."""
         actor = self._ray.remote(num_cpus=1)(SessionActor).remote(self._task)
         self.memory_bytes = self._answer(actor.begin.remote())
         self._actor = actor
@@ -82,7 +82,7 @@ class RayRunner:
             if self._actor is actor:
                 self._actor = None
             raise
-        # What Ray gives lies in memory that is only read, and that others use.
+        # Arrays from Ray are in read-only shared memory.
         return {name: value.copy() for name, value in found.items()}
 
     def _answer(self, reference: Any) -> Any:
@@ -99,7 +99,7 @@ class RayRunner:
         return answer
 
     def interrupt(self) -> None:
-        """End a call that hangs, and the actor with it."""
+        """End a hanging call, together with the actor."""
         self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Replicas: what computes the calls of a network, and whether it does."""
+"""Replicas: the workers of a network's calls, and their health."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.watchdog import time_limited
 
 RESTS = (0.1, 1.0, 10.0)
-"""How many seconds a replica has no calls after it has failed once more than the last time."""
+"""The pauses of a replica in seconds after consecutive failures."""
 
 
 class Runner(Protocol):
-    """A worker: a session of this process, or of another."""
+    """A worker: a session in this process, or in another."""
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """The outputs for inputs that are checked."""
+        """The outputs for checked inputs."""
         ...
 
     @property
@@ -33,25 +33,25 @@ class Runner(Protocol):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether it begins anew by itself behind a failure that is its own."""
+        """Whether it restarts by itself after a failure of its own."""
         ...
 
     def interrupt(self) -> None:
-        """End a call that hangs, if that can be done."""
+        """End a hanging call, if possible."""
         ...
 
     def close(self) -> None:
-        """Free the worker; nobody calls it any more."""
+        """Release the worker, which is not called any more."""
         ...
 
 
 class SessionRunner:
-    """A session of this process, of whose entries the first is called."""
+    """A session in this process; its first entry is called."""
 
     is_replaced = False
 
     def __init__(self, session: Session, files: object = None) -> None:
-        """`files` holds the files that the session may read again, and is removed with it."""
+        """`files` keeps the files alive that the session may read again."""
         self.session = session
         self._files = files
         self.run = session.first.run_checked if not session.time_limit else self._run_limited
@@ -67,24 +67,24 @@ class SessionRunner:
         return sum(self.session.loaded.memory.values())
 
     def interrupt(self) -> None:
-        """A thread cannot be ended."""
+        """Do nothing: a thread cannot be killed."""
 
     def close(self) -> None:
-        """The session goes with whoever has it last."""
+        """Do nothing: the session is freed with its last reference."""
 
 
 class Replica:
-    """A runner, and how it fares: after a failure that is its own it rests, longer each time, until a call succeeds."""
+    """A runner with its health: after failures of its own it pauses, longer each time, until a call succeeds."""
 
     def __init__(self, name: str, runner: Runner) -> None:
         self.name = name
         self.runner = runner
         self.failures = 0
-        """How many calls have failed one after the other that somebody else might have computed."""
+        """The number of consecutive failures not caused by inputs."""
         self.rests_until = 0.0
 
     def fared(self, *, well: bool) -> None:
-        """Note how a call went."""
+        """Record the result of a call."""
         if well:
             self.failures = 0
             return
@@ -93,20 +93,20 @@ class Replica:
 
     @property
     def rest(self) -> float:
-        """How many seconds it still has no calls; 0 where it has."""
+        """Seconds that the pause still lasts; 0 if there is none."""
         return max(0.0, self.rests_until - time.perf_counter()) if self.failures else 0.0
 
 
 class Slot:
-    """A place for one call of a replica at a time."""
+    """A slot for one call of a replica at a time."""
 
     __slots__ = ("__weakref__", "is_lost", "replica", "requests", "thread")
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.requests: Sequence[Request] = ()
-        """The requests that the thread computes."""
+        """The requests being computed by the thread."""
         self.thread: Thread | None = None
         """The thread that computes them."""
         self.is_lost = False
-        """Whether a call hangs, and another slot has taken its place."""
+        """Whether a call hangs, and another slot has replaced this one."""

@@ -1,4 +1,4 @@
-"""The queue of a network: who comes next, for whom there is room, and which requests are computed together."""
+"""The queue of a network: the order, limit and batching of requests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Slot = TypeVar("Slot")
 @dataclass(frozen=True)
 class Batching:
     """
-    How requests become one call: up to `size` samples along the first axis, of which the first has waited `delay`
-    seconds at most; a delay of 0 takes those that are there when there is somebody free to compute them.
+    How requests are batched: up to `size` samples along the first axis, where the first waits at most `delay` seconds;
+    a delay of 0 batches the requests present when a slot becomes free.
     """
 
     size: int = 1
@@ -28,9 +28,9 @@ class Batching:
 
 class RequestQueue(Generic[Slot]):
     """
-    Requests that wait, `bound` at most, and the slots in which they are computed.
+    A queue of at most `bound` waiting requests, and the slots that compute them.
 
-    A slot is taken with the requests for it, and given back. A request that is done while it waits leaves the queue.
+    A slot is taken together with its requests, and given back. A request that ends while waiting leaves the queue.
     """
 
     def __init__(self, name: str, bound: int, batching: Batching) -> None:
@@ -38,25 +38,25 @@ class RequestQueue(Generic[Slot]):
         self.bound = bound
         self.batching = batching
         self.waiting = 0
-        """How many requests wait."""
+        """The number of waiting requests."""
         self.is_closed = False
         self._changed = Condition()
         self._heap: list[Request] = []
         self._next = 0
         self._rows: Counter[object] = Counter()
-        """Key of requests → how many samples wait."""
+        """Batching key → number of waiting samples."""
         self._free: deque[Slot] = deque()
         self._busy = 0
 
     def add_slot(self, slot: Slot) -> None:
-        """Have a slot that is free."""
+        """Add a free slot."""
         with self._changed:
             self._free.append(slot)
             if self.waiting:
                 self._changed.notify()
 
     def drop_slot(self) -> None:
-        """A slot that was taken does not come back, or later."""
+        """A taken slot will not be given back, or only later."""
         with self._changed:
             self._busy -= 1
             if self.is_closed:
@@ -64,9 +64,9 @@ class RequestQueue(Generic[Slot]):
 
     def put(self, request: Request, *, again: bool = False) -> None:
         """
-        Let a request wait, one that was computed already before others.
+        Queue a request; with `again`, a retry goes before others.
 
-        Raises `QueueFullError` where as many wait as may.
+        Raises `QueueFullError` if the queue is full.
         """
         with self._changed:
             if again:
@@ -88,14 +88,14 @@ class RequestQueue(Generic[Slot]):
                 self._changed.notify()
 
     def left(self, request: Request) -> bool:
-        """A request is done; whether it was waiting."""
+        """A request has ended; return whether it was waiting."""
         with self._changed:
             if not request.is_queued:
                 return False
             self._forget(request)
             if self.is_closed:
                 self._changed.notify_all()
-            # What is done stays in the heap until it comes to the front; not for long where that is most.
+            # Ended requests stay in the heap until they reach the front, or until they are the majority.
             if len(self._heap) > 2 * self.waiting + 64:
                 self._heap = [item for item in self._heap if item.is_queued]
                 heapq.heapify(self._heap)
@@ -109,7 +109,9 @@ class RequestQueue(Generic[Slot]):
             del self._rows[request.key]
 
     def enter(self) -> Slot | None:
-        """A slot for who computes at once, by itself; `None` where nobody is free, others wait, or requests gather."""
+        """
+        A slot for an immediate call by the caller; `None` if none is free, others wait, or requests are being gathered.
+        """
         with self._changed:
             if self.waiting or not self._free or self.batching.delay or self.is_closed:
                 return None
@@ -117,7 +119,7 @@ class RequestQueue(Generic[Slot]):
             return self._free.popleft()
 
     def give_back(self, slot: Slot) -> None:
-        """Free a slot whose requests are done."""
+        """Give back a slot whose requests are done."""
         with self._changed:
             self._busy -= 1
             self._free.append(slot)
@@ -127,7 +129,7 @@ class RequestQueue(Generic[Slot]):
                 self._changed.notify()
 
     def take(self) -> tuple[Slot, list[Request]] | None:
-        """The requests that are to be computed next in one call, and a slot; `None` when there are no more."""
+        """The requests of the next call, and a slot; `None` when there are no more."""
         with self._changed:
             while True:
                 wait = None
@@ -146,14 +148,14 @@ class RequestQueue(Generic[Slot]):
         return self._heap[0]
 
     def _time_to_gather(self) -> float:
-        """How many seconds others may still come for the call of the first request."""
+        """Seconds that the first request's call may still wait for others."""
         first, batching = self._front(), self.batching
         if not batching.delay or self._rows[first.key] >= batching.size or self.is_closed:
             return 0.0
         return first.arrived + batching.delay - time.perf_counter()
 
     def _gathered(self) -> list[Request]:
-        """The first request, and those that are computed with it, in their order."""
+        """The first request, and those batched with it, in order."""
         first = self._front()
         found, others, rows = [heapq.heappop(self._heap)], list[Request](), first.rows
         size = self.batching.size
@@ -166,7 +168,7 @@ class RequestQueue(Generic[Slot]):
                 found.append(item)
             else:
                 others.append(item)
-                if item.key == first.key:  # It does not fit any more, and nobody overtakes it.
+                if item.key == first.key:  # It does not fit, and must not be overtaken.
                     break
         for item in others:
             heapq.heappush(self._heap, item)
@@ -180,19 +182,19 @@ class RequestQueue(Generic[Slot]):
             return [item for item in self._heap if item.is_queued]
 
     def close(self) -> None:
-        """Take no requests any more; those that wait are still computed, unless somebody ends them."""
+        """Accept no more requests; waiting ones are still computed, unless they are cancelled."""
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()
 
     def reset_after_fork(self) -> None:
-        """Begin anew in a child of `os.fork`: who waited, and who computed, is in the parent."""
+        """Start over in a child of `os.fork`, because waiting and running requests belong to the parent."""
         self._changed = Condition()
         self._heap, self.waiting, self._busy = [], 0, 0
         self._rows.clear()
         self._free.clear()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait, when it is closed, until nobody waits and nothing is computed; false where that takes longer."""
+        """After closing, wait until nothing waits or runs; false on timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: not self.waiting and not self._busy, min(timeout, TIMEOUT_MAX))

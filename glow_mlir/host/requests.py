@@ -1,4 +1,4 @@
-"""Requests: what somebody wants to have computed, when it is there at the latest, and who waits for it."""
+"""Requests: inputs, wanted outputs, deadline, and the future of the caller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Outputs = dict[str, np.ndarray]
 
 @contextmanager
 def reporting_callback_failures() -> Generator[None]:
-    """Log errors of callbacks, so that they do not end the thread, which has other answers to deliver."""
+    """Log errors of callbacks, so that they do not end a thread with other answers to deliver."""
     try:
         yield
     except BaseException:
@@ -32,7 +32,7 @@ def reporting_callback_failures() -> Generator[None]:
 
 
 class Answer(Future[Outputs]):
-    """The outputs of a request, when they are there; `cancel` takes effect in the queue and while it is computed."""
+    """The future outputs of a request; `cancel` works both in the queue and during computation."""
 
     def __init__(self, request: Request) -> None:
         super().__init__()
@@ -40,17 +40,17 @@ class Answer(Future[Outputs]):
         """The request, until it is answered."""
 
     def cancel(self) -> bool:
-        """End the request, unless it is done; its result then raises `CancelledError` of this package."""
+        """Cancel the request, unless it is done; its result then raises this package's `CancelledError`."""
         request = self.request
         return request is not None and request.cancel()
 
 
 class Request:
     """
-    A call that somebody waits for: its checked inputs, and the outputs that are wanted, all where it says none.
+    A call that a caller waits for: its checked inputs, and the wanted outputs, by default all.
 
-    Of those with lower `priority` numbers all come first, of equal ones who came first. It has one outcome, whoever
-    comes first with it: the answer, an error, its deadline, or who cancels it.
+    Requests with lower `priority` numbers come first, then earlier ones. A request has exactly one outcome, whichever
+    comes first: the answer, an error, its deadline, or cancellation.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Request:
         timeout: float | None,
         settled: Callable[[Request, str], None],
     ) -> None:
-        """`settled` is told when it ends without an answer, and how; it is called once, by whoever ends it."""
+        """`settled` is called once, with the outcome, when the request ends without an answer."""
         self.name = name
         self.inputs: Mapping[str, Tensor] = inputs
         self.wanted = wanted
@@ -91,16 +91,16 @@ class Request:
         self.number = 0
         self.arrived = time.perf_counter()
         self.is_queued = False
-        """Whether it is in the queue."""
+        """Whether the request is in the queue."""
         self.deadline = None if timeout is None else self.arrived + timeout
         self.rows = 1
         self.key: object = None
         """Only requests with equal keys are computed in one call."""
         self.attempts = 0
         self.sequence: RunningSequence | None = None
-        """The sequence of which the request is a step."""
+        """The sequence that the request is a step of."""
         self.is_end = False
-        """Whether it is the last step of that."""
+        """Whether it is the last step of the sequence."""
         self.cancellation: Cancellation | None = None
         self.settled = settled
         self._open = [True]
@@ -111,25 +111,25 @@ class Request:
 
     @property
     def is_done(self) -> bool:
-        """Whether somebody has brought its outcome, or is about to."""
+        """Whether the outcome is decided, or about to be."""
         return not self._open
 
     def claim(self) -> bool:
-        """Be the one who brings its outcome; false where another one does."""
+        """Claim the right to decide the outcome; false if it is already claimed."""
         try:
-            self._open.pop()  # Which one thread can do.
+            self._open.pop()  # Only one thread succeeds.
         except IndexError:
             return False
         return True
 
     def succeed(self, outputs: Outputs) -> None:
-        """Answer it, by who has claimed it."""
+        """Answer the request, after claiming it."""
         self._release()
         with reporting_callback_failures():
             self.answer.set_result(outputs)
 
     def fail(self, error: Exception, outcome: str = "failed") -> bool:
-        """Let it end with an error; false where it has another outcome already."""
+        """End the request with an error; false if it has another outcome."""
         if not self.claim():
             return False
         if self.cancellation is not None and isinstance(error, CancelledError):
@@ -141,16 +141,16 @@ class Request:
         return True
 
     def cancel(self) -> bool:
-        """End it on behalf of who wanted it; false where it is done."""
+        """Cancel the request for the caller; false if it is done."""
         return self.fail(CancelledError(f"a request of '{self.name}' was cancelled"), "cancelled")
 
     def expire(self) -> bool:
-        """End it, since its time is up; false where it is done."""
+        """End the request at its deadline; false if it is done."""
         seconds = 0.0 if self.deadline is None else self.deadline - self.arrived
         reason = f"a request of '{self.name}' timed out after {seconds:g} seconds"
         return self.fail(TimeLimitError(reason, hint="raise the timeout, or reduce the load"), "expired")
 
     def _release(self) -> None:
-        """Keep nothing that only an answer needs: whoever has that keeps the request no more."""
+        """Drop everything not needed for an answer, because the answer refers to the request."""
         self.answer.request = None
         self.inputs = {}

@@ -1,8 +1,8 @@
 """
-Sequences: requests that follow one another, each on the state that the one before it left.
+Sequences: ordered requests, each computed from the state that the previous one left.
 
-The state is that of the session, which is exchanged when another sequence has its turn; or outputs of the model that
-are inputs of the next step, and then steps of several sequences are computed in one call.
+The state is either that of the session, which is swapped when another sequence runs; or it consists of model outputs
+that are inputs of the next step, in which case steps of several sequences can be batched.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import reset_in_forks
 
 IDLE = 60.0
-"""After how many seconds without a step a sequence is given up, where there is no room for another."""
+"""Seconds without a step after which a sequence is dropped if others need its place."""
 
 
 @dataclass(frozen=True)
 class SequenceStep:
-    """A request of the sequence `id`: whether it begins that, anew where it is known, and whether it ends it."""
+    """A request of the sequence `id`: whether it starts the sequence (or restarts it), and whether it ends it."""
 
     id: int | str
     is_start: bool = False
@@ -39,12 +39,12 @@ class SequenceStep:
 
 
 class RunningSequence:
-    """A sequence that has begun: its state, and the steps that wait for the one that is computed."""
+    """A running sequence: its state, and the steps waiting for the current one."""
 
     def __init__(self, name: int | str) -> None:
         self.name = name
         self.state: dict[str, np.ndarray] | None = None
-        """The location of the state after the last step; `None` before the first."""
+        """The state after the last step; `None` before the first."""
         self.waiting: deque[Request] = deque()
         self.is_busy = False
         self.is_over = False
@@ -54,33 +54,33 @@ class RunningSequence:
 
 
 class KeptState(ABC):
-    """The storage of the state of sequences, and how calls find it."""
+    """The storage of the state of sequences, and its exchange with calls."""
 
     inputs: Collection[str] = ()
-    """Inputs that requests do not have, since they are state."""
+    """Inputs that requests must omit, because they are state."""
     outputs: Collection[str] = ()
-    """Outputs that requests do not get, for the same reason."""
+    """Outputs that requests do not get, because they are state."""
 
     @abstractmethod
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The inputs of a step, with those that are state."""
+        """The inputs of a step, including those that are state."""
 
     @abstractmethod
     def enter(self, sequence: RunningSequence | None, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The inputs of a call that sees the state of a sequence; raises `InputError` where that does not fit it."""
+        """The inputs of a call with the state of a sequence; raises `InputError` if they do not fit the state."""
 
     @abstractmethod
     def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
-        """Keep the state behind a call; the outputs that are none."""
+        """Store the state after a call; return the outputs that are not state."""
 
 
 class SessionState(KeptState):
-    """The state of a session, which one sequence uses at a time."""
+    """The state of a session, used by one sequence at a time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._own = self._here = RunningSequence("")
-        """The sequence of requests without one."""
+        """The sequence of requests that belong to none."""
 
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return inputs
@@ -103,10 +103,10 @@ class SessionState(KeptState):
 
 
 class StateOutputs(KeptState):
-    """Outputs that are inputs of the next step, by their names; zeros for the first."""
+    """Outputs that are inputs of the next step, by name; zeros for the first step."""
 
     def __init__(self, pairs: Mapping[str, str], entry: SessionEntry) -> None:
-        """Raises `OptionError` for names that there are not, outputs that do not fit, and sizes that nobody knows."""
+        """Raises `OptionError` for unknown names, outputs that do not fit, and unknown sizes."""
         inputs = {argument.name: argument for argument in entry.inputs}
         outputs = {argument.name: argument for argument in entry.outputs}
         for source, target in pairs.items():
@@ -141,7 +141,7 @@ class StateOutputs(KeptState):
 
     def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
         if sequence is not None:
-            # Of their own: those of a call are parts of what all of its requests have.
+            # Copy the state: outputs are views of arrays shared by all requests of the call.
             sequence.state = {target: outputs[source].copy() for source, target in self._pairs.items()}
         return {name: value for name, value in outputs.items() if name not in self._pairs}
 
@@ -152,10 +152,10 @@ def _zeros(argument: Argument, rows: int) -> np.ndarray:
 
 
 class Sequences:
-    """The sequences of a network, `most` at once."""
+    """The sequences of a network, at most `most` at once."""
 
     def __init__(self, name: str, most: int, bound: int, put: Callable[[Request], None]) -> None:
-        """`put` lets a request be computed; of each sequence `bound` steps may wait for another."""
+        """`put` queues a request; `bound` is the maximum number of waiting steps of a sequence."""
         self._bound = bound
         self._name = name
         self._most = most
@@ -164,15 +164,15 @@ class Sequences:
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Forget all sequences in a child of `os.fork`: the parent goes on with them."""
+        """Drop all sequences in a child of `os.fork`, because the parent continues them."""
         self._lock = Lock()
         self._known: dict[int | str, RunningSequence] = {}
 
     def add(self, request: Request, step: SequenceStep) -> None:
         """
-        Let a step be computed when it has its turn.
+        Compute a step in its turn.
 
-        Raises `InputError` for a sequence that has not begun, and `QueueFullError` where there are too many.
+        Raises `InputError` for a sequence that has not begun, and `QueueFullError` for too many.
         """
         with self._lock:
             found = self._known.get(step.id)
@@ -203,7 +203,7 @@ class Sequences:
                 raise
 
     def _check_capacity(self, found: RunningSequence) -> None:
-        """Raise `QueueFullError` where as many steps of a sequence wait as may."""
+        """Raise `QueueFullError` if a sequence has too many waiting steps."""
         if len(found.waiting) >= self._bound:
             steps = len(found.waiting)
             raise QueueFullError(f"the sequence {found.name!r} of '{self._name}' already has {steps} waiting steps")
@@ -224,7 +224,7 @@ class Sequences:
         return found
 
     def left(self, found: RunningSequence, *, is_over: bool, went_well: bool = True) -> None:
-        """A step has had its turn: the next one has it, unless the sequence is over."""
+        """A step is finished: run the next one, unless the sequence is over."""
         with self._lock:
             following = found.waiting.popleft() if found.waiting and not is_over else None
             found.is_busy = following is not None
@@ -242,7 +242,7 @@ class Sequences:
             self._fail(other, found.name, why)
 
     def _next(self, request: Request, found: RunningSequence) -> None:
-        """Let a step be computed that has waited for another; one that is done by now ends the sequence."""
+        """Compute a step that waited for another; a step that has ended meanwhile ends the sequence."""
         try:
             if not request.is_done:
                 self._put(request)

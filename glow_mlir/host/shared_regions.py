@@ -1,4 +1,4 @@
-"""Memory that two processes see, in which tensors go from one to the other."""
+"""Memory shared by two processes, to exchange tensors."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from glow_mlir.support.dtypes import named_dtype
 
 
 class Region:
-    """Bytes that two processes see."""
+    """Bytes shared by two processes."""
 
     def __init__(self, memory: np.ndarray, descriptor: int = -1) -> None:
         self.memory = memory
         self.descriptor = descriptor
-        """The descriptor of the file that another process maps; -1 if this process does not own it."""
+        """The file descriptor that another process maps; -1 if this process does not own it."""
         if descriptor >= 0:
             weakref.finalize(self, os.close, descriptor).atexit = False
 
     @staticmethod
     def made(size: int) -> Region:
-        """A new one of so many bytes; raises `OSError` where there is no room."""
+        """A new region of this size; raises `OSError` if there is no room."""
         with MemoryFile() as file:
             memory = file.reserve(max(size, ALIGNMENT))
             return Region(memory, os.dup(file.holding(memory)))
 
     @staticmethod
     def mapped(descriptor: int, size: int) -> Region:
-        """The region of another process, which has sent its file descriptor."""
+        """The region of another process, from the file descriptor it sent."""
         try:
             return Region(bytes_of(mmap.mmap(descriptor, size)))
         finally:
@@ -43,18 +43,18 @@ class Region:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The size in bytes."""
         return self.memory.nbytes
 
 
 class Regions:
-    """Regions for calls, each of which is used again when nobody has an array in it any more."""
+    """Regions for calls, reused when no array in them is referenced any more."""
 
     def __init__(self) -> None:
         self._free: list[Region] = []
 
     def taken(self, size: int) -> tuple[Region, list[Region]]:
-        """A region of so many bytes at least, and those that are given up as too small; raises `OSError`."""
+        """A region of at least this size, and discarded smaller regions; raises `OSError`."""
         small: list[Region] = []
         while self._free:
             region = self._free.pop()
@@ -68,7 +68,7 @@ class Regions:
         self._free.append(region)
 
     def arrays(self, region: Region, layout: Layout) -> dict[str, np.ndarray]:
-        """The arrays that lie in a region, as long as somebody has one of which it is not used again."""
+        """The arrays in a region, which is not reused while any of them is referenced."""
         use = _Use(region)
         weakref.finalize(use, self._free.append, region).atexit = False
         start: Any = region.memory.ctypes.data
@@ -76,7 +76,7 @@ class Regions:
 
 
 class _Use:
-    """Somebody has arrays in a region."""
+    """Keeps a region in use while its arrays are referenced."""
 
     def __init__(self, region: Region) -> None:
         self.region = region

@@ -1,4 +1,4 @@
-"""How many requests there were, what became of them, and how long they took."""
+"""The counts, outcomes and durations of requests."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from threading import Lock
 from glow_mlir.support.forks import reset_in_forks
 
 STEPS = 16
-"""How many bins of a histogram double a duration: each is 4 percent wide."""
+"""The number of histogram bins per doubling of a duration: each is 4 percent wide."""
 
 LEAST = 1e-7
-"""Shorter durations, in seconds, are of the first bin."""
+"""Shorter durations, in seconds, are counted in the first bin."""
 
 BINS = 36 * STEPS
-"""Up to 1.9 hours."""
+"""Enough bins for 1.9 hours."""
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 class Histogram:
-    """Durations in bins whose bounds grow by a constant factor, so that percentiles are right within 4 percent."""
+    """Durations in bins that grow by a constant factor, so that percentiles are accurate to 4 percent."""
 
     __slots__ = ("bins", "count", "largest", "total")
 
@@ -32,7 +32,7 @@ class Histogram:
         self.largest = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count a duration; by one thread at a time."""
+        """Count a duration; one thread at a time."""
         bin_index = 0 if seconds <= LEAST else min(BINS - 1, int(math.log2(seconds / LEAST) * STEPS))
         self.bins[bin_index] += 1
         self.count += 1
@@ -41,7 +41,7 @@ class Histogram:
             self.largest = seconds
 
     def percentile(self, percent: float) -> float:
-        """Of so many percent of the durations the longest, in seconds, as its bin says it; 0 where there are none."""
+        """The percentile of the durations in seconds, at bin resolution; 0 without durations."""
         wanted, found = self.count * percent / 100, 0
         for bin_index, number in enumerate(self.bins):
             found += number
@@ -66,14 +66,14 @@ class Statistics:
         reset_in_forks(self)
         self.counts = dict.fromkeys(self.OUTCOMES, 0)
         self.waited, self.computed, self.whole = Histogram(), Histogram(), Histogram()
-        """Seconds in the queue, in calls, and from arrival to answer, of requests that succeeded."""
+        """Seconds in the queue, in calls, and from arrival to answer, of successful requests."""
         self.calls = 0
-        """How many calls there were for them."""
+        """The number of their calls."""
         self.rows = 0
-        """How many samples these had; as many as requests where requests are no batches."""
+        """The number of samples in these calls; equal to requests if these are not batched."""
 
     def reset_after_fork(self) -> None:
-        """Go on counting, in a child of `os.fork`."""
+        """Keep counting in a child of `os.fork`, with a new lock."""
         self._lock = Lock()
 
     def count(self, outcome: str) -> None:
@@ -82,7 +82,7 @@ class Statistics:
             self.counts[outcome] += 1
 
     def called(self, rows: int, waited: Sequence[float], computed: float) -> None:
-        """Count a call for so many samples, the seconds that its requests had waited, and those that it took."""
+        """Count a call: its samples, the waiting times of its requests, and its duration."""
         with self._lock:
             self.calls += 1
             self.rows += rows
@@ -93,7 +93,7 @@ class Statistics:
                 self.whole.add(seconds + computed)
 
     def data(self) -> dict[str, object]:
-        """All of it, as JSON has it; durations in seconds."""
+        """All statistics as JSON data; durations in seconds."""
         with self._lock:
             return {
                 **self.counts,

@@ -14,7 +14,7 @@ from glow_mlir.host.requests import reporting_callback_failures
 from glow_mlir.support.forks import reset_in_forks
 
 _FEW = 256
-"""So many entries are kept without looking whether anybody needs them."""
+"""The number of entries that are kept without removing obsolete ones."""
 
 
 class Timetable:
@@ -32,11 +32,11 @@ class Timetable:
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, weakref.ref[Any], Callable[[Any], object]]] = []
         self._most = _FEW
-        """With more entries than that it is looked for those that nobody needs."""
+        """The number of entries above which obsolete ones are removed."""
         self._thread: threading.Thread | None = None
 
     def at(self, moment: float, owner: object, call: Callable[[Any], object]) -> None:
-        """Make a call with an object at a time, where it is past at once, if somebody has the object then."""
+        """Call a function with an object at a time, or at once if it is past, provided that the object still exists."""
         entry = moment, next(self._order), weakref.ref(owner), call
         with self._changed:
             if self._is_closed:
@@ -68,7 +68,7 @@ class Timetable:
             del found
 
     def close(self) -> None:
-        """Make no more calls, and wait for the one that is being made."""
+        """Make no more calls, and wait for the current one."""
         with self._changed:
             self._is_closed = True
             self._due.clear()

@@ -1,1 +1,1 @@
-"""Pictures of what a compilation made: graphs for graphviz, and a page with the arena and the graphs."""
+"""Pictures of compilations: graphs for graphviz, and a page with the arena and the graphs."""

@@ -1,4 +1,4 @@
-"""Charts and tables as HTML and SVG that load nothing and need no script."""
+"""Self-contained charts and tables in HTML and SVG, without scripts."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ text { font: 11px system-ui, sans-serif; fill: #444; }
 """
 
 CURVE_COLOURS = ("#4a90d9", "#d9822b", "#3aa876", "#a86bc7")
-"""Of curves, in order: on a light page and on a dark one."""
+"""Colours of curves, in order: for a light page and a dark one."""
 
 MAX_CORNERS = 1000
-"""Of a curve; one of more points has the means of neighbours."""
+"""The maximum number of points of a curve; longer curves show means of neighbours."""
 
 MAX_MARKS = 100
-"""Points of a curve that are drawn one by one."""
+"""The maximum number of points that are marked individually."""
 
 NAME_WIDTH, LINE_HEIGHT = 100, 15
-"""Pixels of the name of a curve."""
+"""The width of a curve's name in pixels."""
 
 WIDTH, HEIGHT, EDGE = 640, 320, 48
-"""Pixels of a chart, and of the border with its labels."""
+"""The size of a chart in pixels, and the border for its labels."""
 
 LANE_HEIGHT, LANE_NAME = 32, 120
-"""Pixels of a lane, and of its name."""
+"""The height of a lane in pixels, and the width of its name."""
 
 TICKS = 5
-"""Labels of an axis, about."""
+"""The approximate number of labels of an axis."""
 
 BAR_WIDTH, BAR_HEIGHT, BARS = 192, 28, 64
-"""Pixels of a histogram, and how many bars it has at most."""
+"""The size of a histogram in pixels, and its maximum number of bars."""
 
 
 def document(title: str, parts: Sequence[str]) -> str:
-    """A page with that title and those parts, which are HTML."""
+    """A page with a title and parts, which are HTML."""
     body = "\n".join(parts)
     name = escape(title)
     head = f'<meta charset="utf-8"/><title>{name}</title><style>{STYLE}</style>'
@@ -67,13 +67,13 @@ def paragraph(text: str) -> str:
 
 @dataclass(frozen=True)
 class Html:
-    """A cell that is HTML already, as a chart is."""
+    """A cell that is already HTML, such as a chart."""
 
     text: str
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str | Html]], marked: Sequence[int] = ()) -> str:
-    """A table; the rows with a number in `marked` stand out."""
+    """A table; rows with a number in `marked` are highlighted."""
     lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in columns)}</tr>"]
     for number, row in enumerate(rows):
         cells = "".join(f"<td>{cell.text if isinstance(cell, Html) else escape(cell)}</td>" for cell in row)
@@ -83,7 +83,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str | Html]], marked: 
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a chart, and what is said of it where the mouse is over it."""
+    """A point of a chart, with its tooltip."""
 
     x: float
     y: float
@@ -92,7 +92,7 @@ class Dot:
 
 
 def scatter(dots: Sequence[Dot], x_title: str, y_title: str, line: Sequence[Dot] = ()) -> str:
-    """Points in a plane, some of which, from left to right, are joined by a line of steps."""
+    """Points in a plane; `line` connects some of them, from left to right, by steps."""
     across, up = _Axis.of([dot.x for dot in dots]), _Axis.of([dot.y for dot in dots])
     parts = _grid(across, up, x_title, y_title)
     if line:
@@ -107,12 +107,12 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, line: Sequence[Dot]
 
 
 def _pixel(across: _Axis, up: _Axis, x: float, y: float) -> tuple[float, float]:
-    """Where a point is drawn."""
+    """The pixel position of a point."""
     return EDGE + across.share(x) * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up.share(y) * (HEIGHT - 2 * EDGE)
 
 
 def _grid(across: _Axis, up: _Axis, x_title: str, y_title: str) -> list[str]:
-    """The lines behind a chart, and what is written at its axes."""
+    """The grid lines of a chart, and its axis labels."""
     parts: list[str] = []
     for tick in across.ticks():
         x, _ = _pixel(across, up, tick, up.low)
@@ -129,14 +129,14 @@ def _grid(across: _Axis, up: _Axis, x_title: str, y_title: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A name, and points from left to right, which a line joins."""
+    """A named line through points, from left to right."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 def curves(lines: Sequence[Curve], x_title: str, y_title: str) -> str:
-    """Curves in a plane, each with its colour and name; empty where no curve has points."""
+    """Curves in a plane, each with a colour and name; empty if no curve has points."""
     drawn = [Curve(line.name, _thinned(line.points)) for line in lines if line.points]
     if not drawn:
         return ""
@@ -160,13 +160,13 @@ def curves(lines: Sequence[Curve], x_title: str, y_title: str) -> str:
 
 
 def _mark(position: tuple[float, float], point: tuple[float, float], name: str, colour: str) -> str:
-    """A point of a curve, which says what it is where the mouse is over it."""
+    """A marked point of a curve, with a tooltip."""
     title = f"<title>{escape(name)} {point[1]:.6g} at {point[0]:.6g}</title>"
     return f'<circle cx="{position[0]:.1f}" cy="{position[1]:.1f}" r="3" fill="{colour}">{title}</circle>'
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """Points, of many neighbours their means."""
+    """Points, reduced to means of neighbours if there are many."""
     if len(points) <= MAX_CORNERS:
         return points
     parts = np.array_split(np.array(points, np.float64), MAX_CORNERS)
@@ -174,7 +174,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, flo
 
 
 def _steps(line: Sequence[Dot]) -> list[tuple[float, float]]:
-    """The corners of a line that goes across before it goes up or down."""
+    """The corners of a step line, horizontal before vertical."""
     corners = [(line[0].x, line[0].y)]
     for before, behind in pairwise(line):
         corners += [(before.x, behind.y), (behind.x, behind.y)]
@@ -183,9 +183,9 @@ def _steps(line: Sequence[Dot]) -> list[tuple[float, float]]:
 
 def histogram(centers: np.ndarray, counts: np.ndarray, cuts: Sequence[float] = ()) -> str:
     """
-    How often which number occurred, as bars whose heights are logarithms; lines at the ends of a range.
+    The frequencies of numbers as bars of logarithmic height, with lines at the ends of a range.
 
-    `centers` and `counts` are those of bins of one width.
+    `centers` and `counts` describe bins of equal width.
     """
     low, high = (min(float(centers[0]), *cuts), max(float(centers[-1]), *cuts)) if cuts else (centers[0], centers[-1])
     width = max(float(high - low), 1e-30)
@@ -205,7 +205,7 @@ def histogram(centers: np.ndarray, counts: np.ndarray, cuts: Sequence[float] = (
 
 @dataclass(frozen=True)
 class Bar:
-    """Something in a lane, from one place along the chart to another, and what is said of it under the mouse."""
+    """A bar in a lane, with its begin, end and tooltip."""
 
     lane: str
     begin: float
@@ -215,7 +215,7 @@ class Bar:
 
 
 def lanes(bars: Sequence[Bar], x_title: str) -> str:
-    """Bars in a lane for each name, in the order in which these come first, along one axis that begins at 0."""
+    """Bars in a lane per name, in order of first occurrence, along one axis from 0."""
     names = list(dict.fromkeys(bar.lane for bar in bars))
     across = _Axis.of([0.0, *(bar.end for bar in bars)])
     height = LANE_HEIGHT * len(names) + EDGE
@@ -246,7 +246,7 @@ def _svg(width: int, height: int, parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Axis:
-    """From which number to which an axis goes, and how far apart its labels are."""
+    """The range of an axis, and the distance of its labels."""
 
     low: float
     high: float
@@ -254,7 +254,7 @@ class _Axis:
 
     @staticmethod
     def of(numbers: Sequence[float]) -> _Axis:
-        """An axis for some numbers, with labels at round ones."""
+        """An axis for numbers, with labels at round numbers."""
         low, high = min(numbers), max(numbers)
         rough = max((high - low) / TICKS, abs(high) * 1e-6, 1e-12)
         power = 10.0 ** np.floor(np.log10(rough))
@@ -264,9 +264,9 @@ class _Axis:
         )
 
     def share(self, number: float) -> float:
-        """Where a number is, from 0 to 1."""
+        """The position of a number, from 0 to 1."""
         return (number - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        """The numbers that have labels."""
+        """The labelled numbers."""
         return [self.low + self.step * number for number in range(round((self.high - self.low) / self.step) + 1)]

@@ -1,4 +1,4 @@
-"""What a colour means in all pictures: operators of one meaning have one colour, whatever the model."""
+"""The meanings of colours in all pictures: operators with the same meaning have the same colour."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "control flow": ("body", "call", "control_flow", "early_return", "loop", "sizes"),
     "scratch": ("scratch",),
 }
-"""Meaning → the families of nodes that have it: modules that define operators, and what is no operator."""
+"""Meaning → families of nodes: modules that define operators, and kinds of other nodes."""
 
 _MEANINGS = {family: meaning for meaning, families in FAMILIES.items() for family in families}
 
 
 def meaning_of(family: str) -> str:
-    """What nodes of a family are; operators of other packages have their module's family, and are `other`."""
+    """The meaning of a node's family; `other` for modules of other packages."""
     return _MEANINGS.get(family, OTHER)

@@ -1,4 +1,4 @@
-"""One HTML page about a model on several devices: what each has, what their queues do when, and what they refuse."""
+"""An HTML page about a model on several devices: their parts, queue timelines and refused operators."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def device_page(
     title: str, shares: Sequence[DeviceShare], plan: Sequence[PlannedStep], trace: QueueTrace | None
 ) -> str:
     """
-    The page as a file that loads nothing. With a `trace` of several inferences the chart is the last of them, in
-    microseconds, else it is the order in which queues are given their work.
+    The page as a self-contained file. With a `trace` of inferences, the chart shows the last of them in microseconds,
+    otherwise the order in which work is queued.
     """
     parts = [f"<h2>devices</h2>{_devices(shares)}", f"<h2>queues</h2>{_queues(plan, trace)}"]
     if trace is not None:
@@ -69,7 +69,7 @@ def _queues(plan: Sequence[PlannedStep], trace: QueueTrace | None) -> str:
 
 
 def _last_run(spans: Sequence[Span], steps: int) -> list[Span]:
-    """What queues did in the last of several inferences, each of which gave them so much."""
+    """The queue operations of the last of several inferences with `steps` operations each."""
     return sorted(spans, key=lambda span: span.begin)[-steps:] if steps else []
 
 

@@ -15,8 +15,7 @@ def dot(graph: Graph, title: str) -> str:
     """
     The text of a graph for `dot -Tsvg`.
 
-    Functions, the regions of branches and loops inside them, and what one ONNX node became inside of these, are drawn
-    in frames with their names.
+    Functions, regions of branches and loops, and the operators of each ONNX node are drawn in labelled frames.
     """
     lines = [
         f"digraph {quoted(title)} {{",
@@ -30,7 +29,7 @@ def dot(graph: Graph, title: str) -> str:
 
 
 def frame_lines(graph: Graph, frame: int | None, indent: str) -> Iterator[str]:
-    """The statements of what is in a frame, other frames included."""
+    """The statements of a frame, including nested frames."""
     for origin, members in grouped(graph, frame).items():
         nodes = [node_text(number, graph.nodes[number]) for number in members]
         if len(members) > 1 and origin:
@@ -49,7 +48,7 @@ def frame_lines(graph: Graph, frame: int | None, indent: str) -> Iterator[str]:
 
 
 def grouped(graph: Graph, frame: int | None) -> dict[str, list[int]]:
-    """The nodes of a frame by the ONNX nodes they come from; inputs, outputs and buffers stand for themselves."""
+    """The nodes of a frame by the ONNX nodes they come from; inputs, outputs and buffers are not grouped."""
     groups: dict[str, list[int]] = {}
     for number, node in enumerate(graph.nodes):
         if node.frame == frame:
@@ -68,14 +67,14 @@ def node_text(number: int, node: Node) -> str:
 
 
 def label_lines(node: Node) -> Iterator[str]:
-    """What stands in a node."""
+    """The label lines of a node."""
     yield f"{node.kind} {node.name}".strip()
     yield node.shape
     yield bytes_text(node.size)
 
 
 def bytes_text(number: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes as text."""
     if number < 1 << 10:
         return f"{number} B"
     return f"{number / (1 << 10):.1f} KiB" if number < 1 << 20 else f"{number / (1 << 20):.1f} MiB"

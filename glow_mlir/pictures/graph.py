@@ -1,4 +1,4 @@
-"""Functions as a graph of operators, or of instructions and buffers: what all pictures are drawn from."""
+"""Functions as graphs of operators, or of instructions and buffers, from which all pictures are drawn."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from glow_mlir.support.dataclass import dataclass
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 PASSIVE = (BUFFER, INPUT, OUTPUT)
-"""Families of nodes that are no operators."""
+"""Families of nodes other than operators."""
 
 ENTRY = "main"
-"""The function that is run unless said otherwise."""
+"""The default entry function."""
 
 HIDDEN = ("operandSegmentSizes",)
-"""Properties that tell a reader nothing."""
+"""Properties that are not informative."""
 
 LONGEST = 80
-"""Characters of a property that is shown."""
+"""The maximum length of a displayed property."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Node:
     kind: str
     """The name of the operator without its dialect; for other nodes, their family."""
     family: str
-    """Operators that belong together, by the module that defines them; nodes of one are coloured alike."""
+    """The module that defines the operator; nodes of one family have the same colour."""
     name: str
-    """What the text of the module calls it; may be empty."""
+    """The name in the text of the module; may be empty."""
     origins: tuple[str, ...]
     """The ONNX nodes it comes from."""
     shape: str
-    """The types of its results, and what its weights are kept in where these are in blocks."""
+    """The types of its results, and the storage type of block-quantized weights."""
     size: int
-    """Bytes of its results, or of all that it reads and writes if it is an instruction."""
+    """Bytes of its results, or for an instruction of everything it reads and writes."""
     details: tuple[str, ...] = ()
     frame: int | None = None
     """The frame that it is in, by number."""
@@ -68,19 +68,20 @@ class Node:
 
 @dataclass(frozen=True)
 class Frame:
-    """What is drawn around nodes: a function, or a region of a branch or loop."""
+    """A frame around nodes: a function, or a region of a branch or loop."""
 
     label: str
     around: int | None = None
-    """The frame that it is in itself, by number; functions are in none."""
+    """The number of the enclosing frame; `None` for functions."""
 
 
 @dataclass(frozen=True)
 class Edge:
     """
-    From a node to one that uses it, both by number.
+    An edge from a node to one that uses it, both by number.
 
-    The label is the shape that flows, and what it decides; from a branch or loop into a region, the region's.
+    The label is the shape of the data, and its role in decisions; for an edge from a branch or loop into a region, the
+    region's label.
     """
 
     source: int
@@ -90,15 +91,15 @@ class Edge:
 
 @dataclass
 class Graph:
-    """Nodes in the order of the program, and edges without cycles."""
+    """Nodes in program order, and edges without cycles."""
 
     nodes: list[Node] = field(default_factory=list[Node])
     edges: list[Edge] = field(default_factory=list[Edge])
     frames: list[Frame] = field(default_factory=list[Frame])
-    """Each behind the one that it is in."""
+    """Each after the frame that contains it."""
 
     def path(self, number: int | None) -> list[str]:
-        """The labels of a frame and all those around it, the outermost first."""
+        """The labels of a frame and its enclosing frames, the outermost first."""
         labels: list[str] = []
         while number is not None:
             labels.append(self.frames[number].label)
@@ -106,7 +107,7 @@ class Graph:
         return labels[::-1]
 
     def add(self, node: Node, sources: Iterable[tuple[int, str]] = ()) -> int:
-        """Append a node behind those it uses; its number."""
+        """Append a node after those it uses; return its number."""
         number = len(self.nodes)
         self.nodes.append(node)
         self.edges += [Edge(source, number, label) for source, label in dict.fromkeys(sources)]
@@ -123,13 +124,13 @@ def shape_text(value: SSAValue) -> str:
 
 
 def stored(element: UniformQuantizedType) -> str:
-    """The type of integers that quantized values are, as `i8` or `u8`."""
+    """The integer type of quantized values, such as `i8` or `u8`."""
     is_unsigned = element.storage.signedness.data == Signedness.UNSIGNED
     return f"{'u' if is_unsigned else 'i'}{element.storage.width.data}"
 
 
 def quantization_text(value: SSAValue) -> str:
-    """The quantization parameters of a tensor or buffer: `scale 0.02, zero point 3`; empty where there are none."""
+    """The quantization parameters of a tensor or buffer: `scale 0.02, zero point 3`; empty if there are none."""
     element = element_of(value)
     if not isinstance(element, UniformQuantizedType):
         return ""
@@ -161,7 +162,7 @@ def family_of(op: Operation) -> str:
 
 
 def weights_text(op: IRDLOperation) -> str:
-    """What an operator's weights in blocks are kept in: `int4 weights`; empty where it has none."""
+    """The storage type of an operator's block-quantized weights: `int4 weights`; empty if it has none."""
     if not issubclass(definition_of(op), Blockwise):
         return ""
     element = op.properties.get("element")
@@ -177,7 +178,7 @@ def graph_of(functions: Iterable[FunctionOp], storage: Storage) -> Graph:
 
 
 def function_label(function: FunctionOp) -> str:
-    """The name of a function, and its device, or the backend and processor that it is for, once these are known."""
+    """The name of a function with its device, or its backend and processor, once these are known."""
     name = f"@{function.sym_name.data}"
     if function.assigned is None:
         return name
@@ -187,7 +188,7 @@ def function_label(function: FunctionOp) -> str:
 
 
 def region_labels(op: Operation) -> list[str]:
-    """What each region of a branch or loop is called: `if then`, `loop body, 3 trips`."""
+    """The label of each region of a branch or loop: `if then`, `loop body, 3 trips`."""
     if not isinstance(op, IRDLOperation):
         return []
     trips = op.properties.get("trips")
@@ -201,12 +202,12 @@ Content = dict[SSAValue, dict[Region, frozenset[int]]]
 
 
 def copied(content: Content) -> Content:
-    """The same content, to which other can be added."""
+    """A copy of contents that can be extended."""
     return {root: dict(parts) for root, parts in content.items()}
 
 
 def joined(contents: Iterable[Content]) -> Content:
-    """What is in one of several contents."""
+    """The union of several contents."""
     found: Content = {}
     for content in contents:
         for root, parts in content.items():
@@ -217,20 +218,20 @@ def joined(contents: Iterable[Content]) -> Content:
 
 @dataclass
 class GraphBuilder:
-    """Builds a graph op by op; constants, and what is computed from them alone, are details of what reads them."""
+    """Build a graph op by op; constants, and values computed only from them, become details of their readers."""
 
     storage: Storage
     graph: Graph = field(default_factory=Graph)
     made: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Tensor, or allocation or weight → the node with its present content."""
+    """Tensor, allocation or weight → the node with its present content."""
     frames: dict[Block, int] = field(default_factory=dict[Block, int])
     """Block of a function or region → its frame."""
     unread: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Buffers that nothing has read since they were written: further parts go into the same node."""
+    """Buffers not read since they were written: further parts go into the same node."""
     content: Content = field(default_factory=dict[SSAValue, dict[Region, frozenset[int]]])
 
     def take_block(self, block: Block, label: str, around: int | None) -> None:
-        """Add what the operations of a block give, those in regions in frames of their own."""
+        """Add the operations of a block; regions get frames of their own."""
         frame = self.frames[block] = len(self.graph.frames)
         self.graph.frames.append(Frame(label, around))
         for op in own_operations(block):
@@ -241,7 +242,7 @@ class GraphBuilder:
                 self._yielded(op)
 
     def _take_regions(self, op: Operation, blocks: Sequence[Block], frame: int) -> None:
-        """Add what the blocks in a branch or loop give, which begin alike."""
+        """Add the blocks of a branch or loop, which start from the same state."""
         head, before = len(self.graph.nodes) - 1, self.content
         is_skipped = len(blocks) == 1 and "trips" not in op.properties  # A loop may have no trip at all.
         ends: list[Content] = [before] if is_skipped else []
@@ -255,7 +256,7 @@ class GraphBuilder:
         self.content = joined(ends)
 
     def take(self, op: Operation) -> None:
-        """Add what one op of the function gives."""
+        """Add an operation of the function."""
         if isinstance(op, GetOp):
             self._get(op)
         elif isinstance(op, SaveOp):
@@ -274,26 +275,26 @@ class GraphBuilder:
             self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
 
     def _operator(self, op: HighOp | BindSymbolOp | CallOp) -> None:
-        """Add an operator, unless it computes with constants alone."""
+        """Add an operator, unless it computes only with constants."""
         sources = self._sources(op.operands)
         if sources or isinstance(op, CallOp) or (not op.operands and not isinstance(op, SplatOp)):
             number = self.graph.add(self._operator_node(op, sum(map(bytes_of, op.results)), op.results), sources)
             self.made.update(dict.fromkeys(op.results, number))
 
     def _region(self, op: RegionOp) -> None:
-        """Add a branch or loop: what decides and what is carried in flows to it, and from it into its regions."""
+        """Add a branch or loop: conditions and carried values flow to it, and from it into its regions."""
         number = self.graph.add(self._operator_node(op, 0, op.results), self._deciding(op))
         self.made.update((argument, number) for block in inner_blocks(op) for argument in block.args)
 
     def _yielded(self, op: RegionOp) -> None:
-        """Add the end of a branch or loop, behind its regions: what all of them yield flows to it."""
+        """Add the end of a branch or loop after its regions, whose yielded values flow to it."""
         values = [value for region in op.regions for value in op.yielded(region)]
         node = self._operator_node(op, sum(map(bytes_of, op.results)), op.results)
         number = self.graph.add(replace(node, kind=kind_of(YieldOp), details=()), self._sources(values))
         self.made.update(dict.fromkeys(op.results, number))
 
     def _decision(self, op: LowRegionOp) -> None:
-        """Add a branch or loop over instructions, with the buffers that decide; the rest flows through buffers."""
+        """Add a branch or loop over instructions with the buffers that decide; other data flows through buffers."""
         roots = dict.fromkeys(root_of(value) for _, value in op.uses())
         for root in roots:
             self._declare(root)
@@ -301,7 +302,7 @@ class GraphBuilder:
         self.unread.difference_update(roots)
 
     def _entered(self, head: int, label: str, frame: int, first_edge: int) -> None:
-        """Lead from a branch or loop to the first that a region of it does, unless something flows there from it."""
+        """Connect a branch or loop to the first node of a region, unless data already flows there."""
         nodes = self.graph.nodes
         if any(edge.source == head and nodes[edge.target].frame == frame for edge in self.graph.edges[first_edge:]):
             return
@@ -311,7 +312,7 @@ class GraphBuilder:
             self.graph.edges.append(Edge(head, first, label))
 
     def _deciding(self, op: IRDLOperation) -> list[tuple[int, str]]:
-        """What flows to a branch or loop itself, by what it is to it: the condition, the number of trips."""
+        """The values that a branch or loop itself uses, by role: the condition, the number of trips."""
         groups = [(name.replace("_", " "), value) for name, group in operand_groups(op) for value in group if value]
         return [(number, f"{name}: {text}") for name, value in groups for number, text in self._sources([value])]
 
@@ -335,7 +336,7 @@ class GraphBuilder:
             self.content[root] = {**kept, written: frozenset([self.made[root]])}
 
     def _declare(self, root: SSAValue) -> None:
-        """Give a buffer that is read before anything writes it, such as an input, its node."""
+        """Add a node for a buffer that is read before it is written, such as an input."""
         if root not in self.made and not self._is_constant(root):
             self.made[root] = self.graph.add(self._buffer_node(root))
             self.content[root] = {region_of(root): frozenset([self.made[root]])}
@@ -344,7 +345,7 @@ class GraphBuilder:
         return [(number, shape_text(value)) for value in values for number in self._holders(value)]
 
     def _holders(self, value: SSAValue) -> Iterable[int]:
-        """The nodes with the present content of a value: several where parts of a buffer were written apart."""
+        """The nodes with the present content of a value; several if parts of a buffer were written separately."""
         root = root_of(value)
         if root not in self.made:
             return ()
@@ -409,7 +410,7 @@ class GraphBuilder:
 
 
 def property_text(attribute: Attribute) -> str:
-    """The value of a property as the text of a module has it."""
+    """The value of a property in the syntax of the module's text."""
     stream = StringIO()
     print_value(Printer(stream), attribute)
     return stream.getvalue()

@@ -15,26 +15,26 @@ from glow_mlir.support.dataclass import dataclass
 
 SWEEPS = 4
 NODE_GAP = 1.0
-"""Between centres of neighbouring nodes, in widths of a node."""
+"""The distance between centres of neighbouring nodes, in node widths."""
 BEND_GAP = 0.25
-"""Between an edge that passes and its neighbour."""
+"""The distance between a passing edge and its neighbour."""
 STRAIGHT = 0.05
-"""How far apart columns are that count as one, so that an edge is a straight line."""
+"""The column distance that is treated as zero, so that edges are straight."""
 
 NODE_WEIGHT, BEND_WEIGHT, END_WEIGHT = 1.0, 0.02, 0.002
-"""How much it is worth that an item is where it wants to be; an end is a node with nothing above, or nothing below."""
+"""The weights of items' preferred positions; an end is a node without neighbours above or below."""
 
 Stretch = tuple[float, int, int]
-"""Where an edge goes straight down: its column, and the first and the last of the layers that it passes there."""
+"""A vertical part of an edge: its column, and the first and the last layer that it passes."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of nodes, as column and layer in widths and heights of a node, and the ways of edges between them."""
+    """Positions of nodes as column and layer, in node widths and heights, and the routes of edges."""
 
     positions: tuple[tuple[float, int], ...]
     bends: tuple[tuple[Stretch, ...], ...]
-    """For each edge of the graph, from its source down."""
+    """The route of each edge, from its source down."""
 
 
 def layered(graph: Graph) -> Layout:
@@ -68,7 +68,7 @@ def layered(graph: Graph) -> Layout:
 
 
 def straight(points: Iterable[tuple[float, int]]) -> list[Stretch]:
-    """The stretches of a way that passes layer after layer."""
+    """The vertical parts of a route that passes layer after layer."""
     found: list[Stretch] = []
     for column, layer in points:
         if found and abs(found[-1][0] - column) <= STRAIGHT:
@@ -79,12 +79,12 @@ def straight(points: Iterable[tuple[float, int]]) -> list[Stretch]:
 
 
 def down_to(end: int, stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    """The stretches of a way as far as they are above a layer."""
+    """The vertical parts of a route above a layer."""
     return tuple((column, first, min(last, end - 1)) for column, first, last in stretches if first < end)
 
 
 def layers_of(graph: Graph) -> list[int]:
-    """The layer of each node; one that uses nothing stands right above the first that uses it."""
+    """The layer of each node; a node without operands is directly above its first user."""
     targets: list[list[int]] = [[] for _ in graph.nodes]
     missing = [0] * len(graph.nodes)
     for edge in graph.edges:
@@ -119,14 +119,14 @@ def order(rows: list[list[int]], above: Sequence[Sequence[int]], below: Sequence
 
 
 def mean(values: Sequence[float], default: float) -> float:
-    """The mean of some numbers, or `default` where there are none."""
+    """The mean of numbers, or `default` for none."""
     return sum(values) / len(values) if values else default
 
 
 def place(
     rows: list[list[int]], above: Sequence[Sequence[int]], below: Sequence[Sequence[int]], count: int
 ) -> list[float]:
-    """A column for every item, near to its neighbours, in the order of its row; items from `count` on are bends."""
+    """A column for each item, near its neighbours, in row order; items from `count` on are bends."""
     columns = [0.0] * len(above)
     weights = [weight(item < count, above[item], below[item]) for item in range(len(above))]
     for row in rows:
@@ -145,26 +145,26 @@ def place(
 
 
 def weight(is_node: bool, above: Sequence[int], below: Sequence[int]) -> float:
-    """How much it is worth that an item is where it wants to be."""
+    """The weight of an item's preferred position."""
     if not is_node:
         return BEND_WEIGHT
     return NODE_WEIGHT if above and below else END_WEIGHT
 
 
 def heaviest(items: Sequence[int], weights: Sequence[float]) -> list[int]:
-    """Those of some items that no other of them outweighs."""
+    """The items of maximum weight."""
     most = max((weights[item] for item in items), default=0.0)
     return [item for item in items if weights[item] == most]
 
 
 def spread(row: Sequence[int], wishes: Sequence[float], weights: Sequence[float], count: int) -> list[float]:
-    """The columns that keep order and distances of a row, and are nearest to the wishes by weighted least squares."""
+    """The columns nearest to the preferred ones by weighted least squares, keeping order and distances in a row."""
     starts: list[float] = []
     for index, item in enumerate(row):
         gap = NODE_GAP if item < count else BEND_GAP
         before = NODE_GAP if index and row[index - 1] < count else BEND_GAP
         starts.append(starts[-1] + (gap + before) / 2 if starts else 0.0)
-    # Pool adjacent violators: blocks of items that touch share the mean of what they would like to be moved by.
+    # Pool adjacent violators: blocks of touching items move by the mean of their preferred moves.
     blocks: list[tuple[float, float, int]] = []
     for item, wish, start in zip(row, wishes, starts, strict=True):
         total, heavy, size = (wish - start) * weights[item], weights[item], 1

@@ -1,4 +1,4 @@
-"""The arena of an allocated function over time: what is drawn as rectangles."""
+"""The arena of an allocated function over time, drawn as rectangles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from glow_mlir.transforms.memory.allocate import exchanged_bytes
 
 @dataclass(frozen=True)
 class View:
-    """A part of a buffer under a type of its own; `offset` and `size` are bytes from the buffer's start."""
+    """A part of a buffer with its own type; `offset` and `size` are bytes from the buffer's start."""
 
     name: str
     shape: str
@@ -44,11 +44,11 @@ class View:
 
 @dataclass(frozen=True)
 class Buffer:
-    """One buffer: its place in bytes, and its life, from step `begin` up to but without `end`."""
+    """A buffer: its byte range, and its lifetime from step `begin` to `end` (exclusive)."""
 
     name: str
     kind: str
-    """The kind of the instruction that writes it first, or `scratch`."""
+    """The kind of the first instruction that writes it, or `scratch`."""
     family: str
     origins: tuple[str, ...]
     shape: str
@@ -71,7 +71,7 @@ class DrawnStep:
     moved: int
     origins: tuple[str, ...]
     depth: int = 0
-    """How many branches and loops it is in."""
+    """The number of enclosing branches and loops."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Memory:
     """The activations of a function: sizes in bytes, the step at which most are live, buffers and steps."""
 
     function: str
-    """Its name, and what it is compiled for."""
+    """Its name and target."""
     size: int
     bound: int
     constants: int
@@ -89,7 +89,9 @@ class Memory:
 
 
 def memory_of(module: ModuleOp, entry: str = ENTRY) -> Memory | None:
-    """The memory of the entry, or of the first function if none has that name; `None` where none is allocated."""
+    """
+    The memory of the entry, or of the first function if there is no such entry; `None` without allocated functions.
+    """
     allocated = [function for function in low_functions(module) if function.activations is not None]
     named = [function for function in allocated if function.sym_name.data == entry]
     return next((function_memory(function) for function in (*named, *allocated)), None)
@@ -102,7 +104,7 @@ def function_memory(function: FuncOp) -> Memory:
     writers: dict[SSAValue, Instruction] = {}
     depths: dict[Block, int] = {function.block: 0}
     ahead: list[int] = []
-    """How many steps there are in front of each operation."""
+    """Operation → number of steps before it."""
     for op in operations(function):
         ahead.append(len(steps))
         block = op.parent_block()
@@ -132,7 +134,7 @@ def function_memory(function: FuncOp) -> Memory:
 
 
 def bound_buffers(function: FuncOp, ahead: Sequence[int]) -> list[Buffer]:
-    """The inputs and outputs that have places among the activations; `ahead` has the steps before each operation."""
+    """The inputs and outputs placed in the activations; `ahead` has the number of steps before each operation."""
     if function.binding_offsets is None:
         return []
     offsets, placeholders = function.binding_offsets.get_values(), list(placeholders_of(function))
@@ -154,12 +156,12 @@ def _number(attribute: object) -> int:
 
 
 def step_of(op: Instruction, depth: int) -> DrawnStep:
-    """What the table says of an instruction in so many branches and loops."""
+    """The table entry of an instruction nested in `depth` branches and loops."""
     return DrawnStep(kind_of(op), family_of(op), op.kernel_name, bytes_moved(op), location_names(op.location), depth)
 
 
 def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:
-    """What the picture shows of one allocation, which `writer` writes first; `None` for scratch."""
+    """The displayed buffer of an allocation, which `writer` writes first; `None` for scratch."""
     allocation = value.owner
     assert isinstance(allocation, AllocOp)
     kind, family = ("scratch", "scratch") if writer is None else (kind_of(writer), family_of(writer))
@@ -171,7 +173,7 @@ def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int)
 
 
 def all_views(value: SSAValue) -> list[ViewOp]:
-    """The views of a buffer, and the views of those."""
+    """The views of a buffer, including views of views."""
     found: list[ViewOp] = []
     pending = [value]
     while pending:
@@ -182,14 +184,14 @@ def all_views(value: SSAValue) -> list[ViewOp]:
 
 
 def view_of(op: ViewOp) -> View:
-    """Where a view lies in its buffer."""
+    """The location of a view in its buffer."""
     width = byte_width(element_of(op.result))
     begin = offset_of(op.result) * width
     return View(op.result.name_hint or "", shape_text(op.result), begin, extent_of(op.result) * width - begin)
 
 
 def peak_of(buffers: list[Buffer], count: int) -> int:
-    """The first step at which most bytes are live."""
+    """The first step with the maximum live bytes."""
     changes = [0] * (count + 1)
     for buffer in buffers:
         changes[buffer.begin] += buffer.size

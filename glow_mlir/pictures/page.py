@@ -1,4 +1,4 @@
-"""One HTML page about a compilation: the arena over time, the graphs before and after, and the log of every node."""
+"""An HTML page about a compilation: the arena over time, graphs of stages, and the log of each node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StepTime:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page shows of one compilation; any part may be missing. `label` tells several from each other."""
+    """The displayed data of one compilation; any part may be missing. `label` distinguishes several compilations."""
 
     label: str = ""
     memory: Memory | None = None
@@ -48,13 +48,13 @@ class Shown:
     """Stage → graph."""
     log: CompilationLog = field(default_factory=CompilationLog)
     passes: Mapping[str, Sequence[PassCount]] = field(default_factory=dict[str, Sequence[PassCount]])
-    """Stage → the passes that led to it from the one before, in order; the log numbers them in this order from 1."""
+    """Stage → the passes since the previous stage, in order; the log numbers passes in this order from 1."""
     times: Sequence[StepTime] = ()
-    """Of what the function `measured` does, in order, where it was measured."""
+    """The times of the steps of function `measured`, in order, if measured."""
     measured: str = ENTRY
 
     def data(self) -> dict[str, Any]:
-        """What the script draws of it."""
+        """The data for the script."""
         times = {stage: node_times(graph, self.times, self.measured) for stage, graph in self.graphs.items()}
         graphs = {stage: graph_data(graph, times[stage]) for stage, graph in self.graphs.items()}
         nodes = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
@@ -70,33 +70,33 @@ class Shown:
         }
 
     def families(self) -> set[str]:
-        """The families of all that is drawn."""
+        """The families of all displayed nodes."""
         found = {node.family for graph in self.graphs.values() for node in graph.nodes}
         return found | {buffer.family for buffer in (self.memory.buffers if self.memory else ())}
 
 
 Row = tuple[str, str | None, str | None, str | None]
-"""A line of a comparison: what, of the one, of the other, and how they differ; a heading has `None` in all three."""
+"""A row of a comparison: label, both values, and their difference; a heading has `None` in all three."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page about one compilation, or about several and what differs between them."""
+    """A page about one compilation, or about several and their differences."""
 
     title: str
     compilations: Sequence[Shown]
     comparison: Sequence[Row] = ()
 
     def html(self) -> str:
-        """The page, complete in itself: it loads nothing."""
-        # A `<` in the data could end the script; JSON may spell it otherwise.
+        """The self-contained page."""
+        # A `<` in the data could end the script, so it is escaped.
         data = json.dumps(self._data(), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         script = "\n".join(map(part, SCRIPTS))
         parts = {"TITLE": escape(self.title), "STYLE": part(STYLE), "SCRIPT": script, "DATA": data}
         return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], part(TEMPLATE))
 
     def _data(self) -> dict[str, Any]:
-        """Everything that the script draws."""
+        """All data for the script."""
         families = sorted(set[str]().union(*(shown.families() for shown in self.compilations)))
         return {
             "colours": COLOURS,
@@ -125,7 +125,7 @@ def node_times(graph: Graph, times: Sequence[StepTime], measured: str = ENTRY) -
 
 
 def part(name: str) -> str:
-    """A part of every page."""
+    """A constant part of every page."""
     return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -154,7 +154,7 @@ def graph_data(graph: Graph, times: Sequence[float | None] = ()) -> dict[str, An
 
 
 def details_of(graph: Graph, node: Node) -> list[str]:
-    """The details of a node, with the function and the regions that it is in."""
+    """The details of a node, with its function and enclosing regions."""
     path = graph.path(node.frame)
     return [*node.details, f"in: {' › '.join(path)}"] if path else list(node.details)
 
@@ -164,7 +164,7 @@ Measured = tuple[float, float] | tuple[None, None]
 
 
 def step_times(steps: Sequence[DrawnStep], times: Sequence[StepTime]) -> list[Measured]:
-    """The times of each step that is in no branch or loop; none where these are not what was measured."""
+    """The times of each step outside branches and loops; empty if the function was not measured."""
     outer = [number for number, step in enumerate(steps) if not step.depth]
     found: list[Measured] = [(None, None)] * len(steps)
     if [steps[number].kind for number in outer] == [time.kind for time in times]:
@@ -174,7 +174,7 @@ def step_times(steps: Sequence[DrawnStep], times: Sequence[StepTime]) -> list[Me
 
 
 def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any]:
-    """The memory, with times where these are of it; the script reads buffers and steps by position."""
+    """The memory data, with times if measured; the script accesses buffers and steps by position."""
     measured = step_times(memory.steps, times)
     buffers = [
         [
@@ -203,7 +203,7 @@ def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any
 
 
 def passes_data(stages: Mapping[str, Sequence[PassCount]]) -> dict[str, list[Any]]:
-    """Of each stage the passes: number, name, operations before and after, seconds, what was counted, what changed."""
+    """For each stage its passes: number, name, operations before and after, seconds, counts, changes."""
     found: dict[str, list[Any]] = {}
     number = 0
     for stage, runs in stages.items():
@@ -218,7 +218,7 @@ def passes_data(stages: Mapping[str, Sequence[PassCount]]) -> dict[str, list[Any
 
 
 def log_data(log: CompilationLog, shown: set[str]) -> dict[str, Any]:
-    """The entries of the nodes that are shown: for each the numbers of its pass and of its text in two lists."""
+    """The log entries of the displayed nodes: for each, the numbers of its pass and of its text in two lists."""
     passes: dict[int, str] = {}
     texts: dict[str, int] = {}
     nodes: dict[str, list[tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""Arrays behind one another in memory that several processes see: each of them lays them out alike."""
+"""Layout of arrays in memory shared by several processes; all processes compute the same layout."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from glow_mlir.support.dtypes import named_dtype
 
 ALIGNMENT = 64
-"""Arrays begin at multiples of so many bytes: no cache line is in two of them."""
+"""The alignment of arrays in bytes, so that no two arrays share a cache line."""
 
 Kind = tuple[np.dtype[Any], tuple[int, ...]]
 """The element type and the shape of an array."""
 
 Layout = list[tuple[str, str, tuple[int, ...], int]]
-"""Of each array its name, element type and shape, and where it begins; it goes from process to process."""
+"""The name, element type, shape and offset of each array; it is sent between processes."""
 
 
 def aligned(position: int) -> int:
-    """The first place, from one on, at which an array may begin."""
+    """The first aligned offset from a position on."""
     return -(-position // ALIGNMENT) * ALIGNMENT
 
 
 def layout_of(kinds: Iterable[tuple[str, Kind]], begin: int = 0) -> tuple[Layout, int]:
-    """The offsets of arrays laid out one behind another from an offset on, and the end of the last."""
+    """The offsets of arrays laid out one after another from an offset on, and the end of the last."""
     found: Layout = []
     for name, (dtype, shape) in kinds:
         begin = aligned(begin)
@@ -36,7 +36,7 @@ def layout_of(kinds: Iterable[tuple[str, Kind]], begin: int = 0) -> tuple[Layout
 
 
 def arrays_in(memory: np.ndarray, layout: Layout) -> dict[str, np.ndarray]:
-    """The arrays that lie in bytes, in place."""
+    """The arrays in a block of bytes, without a copy."""
     found: dict[str, np.ndarray] = {}
     for name, kind, shape, begin in layout:
         dtype = named_dtype(kind)
@@ -45,7 +45,7 @@ def arrays_in(memory: np.ndarray, layout: Layout) -> dict[str, np.ndarray]:
 
 
 def write_arrays(memory: np.ndarray, arrays: Iterable[tuple[str, np.ndarray]], begin: int = 0) -> Layout:
-    """Copy arrays into bytes, from a place on: where they lie then."""
+    """Copy arrays into bytes, from an offset on; return their layout."""
     given = dict(arrays)
     layout, _ = layout_of(kinds_of(given.items()), begin)
     for name, position in arrays_in(memory, layout).items():

@@ -17,10 +17,10 @@ from glow_mlir.support.json_text import parsed_json
 from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
 
 WRONG_VECTORS = -1
-"""The status of an entry whose code is for vectors of another length than the processor has."""
+"""The status of an entry whose code is for another vector length than the processor's."""
 
 CANCELLED = -2
-"""The status of an entry that was told to end before it was done."""
+"""The status of an entry that was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Binding:
     """
     One input, output or state of the entry, plain or packed: its name, role, element type and shape.
 
-    Where symbols decide `sizes`, which has those of all axes then, `shape` is the largest, or that of an output which
-    begins with this input. The tensor is laid out for that: the elements that there are have the strides of an array of
-    that shape.
+    If symbols determine the sizes, `sizes` has the sizes of all axes, and `shape` is the largest shape, or that of an
+    output which extends this input. Memory is laid out for `shape`: the existing elements have the strides of an array
+    of that shape.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Binding:
     shape: tuple[int, ...]
     sizes: Sizes = ()
     extends: str = ""
-    """The input with which this output begins; both may be in the same memory."""
+    """The input that this output extends; both may share memory."""
     activations_offset: int = -1
     """The offset in the activations where the binding may reuse them; else -1."""
 
@@ -50,12 +50,12 @@ class Binding:
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type of arrays for it."""
+        """The dtype of its arrays."""
         return named_dtype(self.dtype)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensor, the most where symbols decide."""
+        """The bytes of the tensor; the maximum, if symbols determine the size."""
         return int(np.prod(self.shape, dtype=np.int64)) * named_dtype(self.dtype).itemsize
 
 
@@ -70,7 +70,7 @@ class ProfiledStep:
 
 @dataclass(frozen=True)
 class Failure:
-    """The meaning of a status other than 0: the reason, and the ONNX nodes whose data is at fault."""
+    """The meaning of a nonzero status: the reason, and the ONNX nodes whose data caused it."""
 
     reason: str
     location: str
@@ -78,55 +78,55 @@ class Failure:
 
 @dataclass(frozen=True)
 class Entry:
-    """The signature of one function of the machine code and the memory that it needs. Sizes are in bytes."""
+    """The signature and memory sizes (in bytes) of one function of the machine code."""
 
     name: str
     bindings: tuple[Binding, ...]
     activations: int
     activations_bound: int
     target: str
-    """The target in words, as the attribute of its function has it."""
+    """The target as text, as in the attribute of its function."""
     machine: str = ""
     """A short description of the processor; empty in older artifacts."""
     triple: str = ""
     features: tuple[str, ...] = ()
     """The requirements on the machine: architecture, system and features, by LLVM's names."""
     code: int = 0
-    """Number of the object file that has the function."""
+    """The number of the object file that contains the function."""
     profile: bool = False
     observed: bool = False
-    """Whether a pointer behind all others has callbacks, or is null (docs/bundles.md)."""
+    """Whether the last pointer argument holds callbacks, or is null (docs/bundles.md)."""
     cancellable: bool = False
     """
-    Whether a pointer behind those of bindings, sizes and times has an int32 that each trip of a loop reads, and each
-    instruction that takes as long as values say: where it is not 0, the function returns `CANCELLED`.
+    Whether a pointer after those of bindings, sizes and times points to an int32 that is read by each loop iteration,
+    and by each instruction whose time depends on values: if it is nonzero, the function returns `CANCELLED`.
     """
     threads: int = 1
-    """For how many threads instructions are cut into parts; 1 where none is."""
+    """The number of threads that instructions are partitioned for; 1 if none is partitioned."""
     steps: tuple[ProfiledStep, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     """
-    The symbols in the sizes of bindings. A pointer behind those of the bindings has their values, an int64 each; the
-    function stores there what those are that only outputs have.
+    The symbols in the sizes of bindings. A pointer after those of the bindings points to their values, an int64 each;
+    the function stores the values of symbols that only outputs have.
     """
     failures: tuple[Failure, ...] = ()
     """The meanings of the statuses from 1 on."""
     writes: tuple[str, ...] = ()
-    """Names of the state that it writes."""
+    """Names of the states that it writes."""
     program: LaunchProgram | None = None
     """The launch program of a device, if the code has device functions."""
 
     @property
     def has_loops(self) -> bool:
         """
-        Whether there are loops, possibly in branches. Ctrl-C ends these as well; the handler takes some time to
+        Whether there are loops, possibly inside branches. Ctrl-C can end these as well, but its handler takes time to
         install.
         """
         return any(step.kind in ("loop", "if") for step in self.steps)
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Entry:
-        """The entry that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
+        """The entry from a JSON manifest; raises `KeyError` or `TypeError` for anything else."""
         tuples: dict[str, Any] = {
             "bindings": tuple(map(binding_from_data, data["bindings"])),
             "symbols": tuple(Symbol(**item) for item in data["symbols"]),
@@ -143,9 +143,9 @@ class Entry:
 @dataclass(frozen=True)
 class StateValue:
     """
-    State that the entries share: its name, element type and shape, and the offset of its initial value.
+    A state shared by the entries: its name, element type and shape, and the offset of its initial value.
 
-    The value is behind the constants of the entries, in their region; where the offset is -1, it is zeros.
+    The value is stored after the constants of the entries, in the same region; an offset of -1 means zeros.
     """
 
     name: str
@@ -156,28 +156,26 @@ class StateValue:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The entries of an artifact, and the data that they share. Sizes are in bytes."""
+    """The entries of an artifact, and their shared data. Sizes are in bytes."""
 
     entries: tuple[Entry, ...]
     constants: int
     state: tuple[StateValue, ...] = ()
     packing: tuple[Entry, ...] = ()
-    """
-    The entries that no caller names: each makes the packed state that it is bound to, of the state that it is bound to.
-    """
+    """Internal entries: each computes a packed state from plain state."""
     large: tuple[tuple[int, int], ...] = ()
-    """Offset and bytes of each constant that other artifacts may have as well, at a multiple of a page."""
+    """Offset and bytes of each constant that other artifacts may share, aligned to a page."""
     requirements: tuple[str, ...] = ()
-    """Functions of a compiler's run-time library that the code calls; a linker has to find them."""
+    """Functions of a compiler's run-time library that the code calls; a linker has to provide them."""
     partitions: dict[str, Any] | None = None
-    """Of several devices, what each has, and the host programs, as `runtime.bundled_partitions` reads them."""
+    """For several devices: the parts of each, and the host programs, in the format of `runtime.bundled_partitions`."""
     values: dict[str, Any] | None = None
-    """The inputs and outputs that are no tensors of numbers, as `runtime.python_values` reads them."""
+    """The inputs and outputs that are not tensors of numbers, in the format of `runtime.python_values`."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
-    """Part of a stored artifact → digest; empty for one that was never stored."""
+    """Part of a stored artifact → digest; empty for an artifact that was not stored."""
 
     def to_json(self) -> str:
-        """The manifest as JSON text, in which values for Python are where there are any."""
+        """The manifest as JSON text; `values` is omitted if there are none."""
         data = asdict(self)
         if self.values is None:
             del data["values"]
@@ -196,22 +194,22 @@ class Manifest:
 
 
 def _with_shape(item: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a manifest in JSON with its shape as a tuple."""
+    """An entry of a JSON manifest with its shape as a tuple."""
     return {**item, "shape": tuple(item["shape"])}
 
 
 def binding_from_data(item: dict[str, Any]) -> Binding:
-    """The binding that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
+    """The binding from a JSON manifest; raises `KeyError` or `TypeError` for anything else."""
     return Binding(**_with_sizes(item))
 
 
 def _with_sizes(item: dict[str, Any]) -> dict[str, Any]:
-    """A binding of a manifest in JSON with its shape and sizes as tuples."""
+    """A binding of a JSON manifest with its shape and sizes as tuples."""
     return {**_with_shape(item), "sizes": tuple(_size(size) for size in item["sizes"])}
 
 
 def _size(item: int | dict[str, Any]) -> Size:
-    """The size that a manifest in JSON has."""
+    """The size from a JSON manifest."""
     if isinstance(item, int):
         return item
     terms = tuple((tuple(map(_factor, factors)), int(times)) for factors, times in item["terms"])
@@ -219,7 +217,7 @@ def _size(item: int | dict[str, Any]) -> Size:
 
 
 def _factor(item: dict[str, Any]) -> Factor:
-    """The symbol or quotient that a manifest in JSON has."""
+    """The symbol or quotient from a JSON manifest."""
     if "divisor" not in item:
         return Symbol(**item)
     dividend = _size(item["dividend"])
@@ -236,11 +234,11 @@ class Artifact:
     constants: np.ndarray
     manifest: Manifest
     shared: tuple[SharedPages, ...] = ()
-    """Pages of the constants that other executables of the process may have as well."""
+    """Pages of the constants that other executables of the process may share."""
 
     def with_shared_constants(self, in_file: bool) -> Artifact:
         """
-        The artifact, with large constants that the process has already in its constants, see `share`; nobody may read
-        these yet.
+        The artifact, in whose constants large ones are shared with others in the process, see `share`; nothing may read
+        the constants yet.
         """
         return replace(self, shared=tuple(share(self.constants, self.manifest.large, in_file)))

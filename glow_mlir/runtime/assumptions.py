@@ -22,11 +22,11 @@ class InputValue:
 
     @staticmethod
     def of(name: str, array: np.ndarray) -> InputValue:
-        """The value that an array is."""
+        """The value of an array."""
         return InputValue(name, array.dtype.name, array.shape, array.tobytes())
 
     def array(self) -> np.ndarray:
-        """The value as an array, to read only."""
+        """The value as a read-only array."""
         return np.frombuffer(self.content, named_dtype(self.dtype)).reshape(self.shape)
 
 
@@ -38,18 +38,18 @@ class Assumptions:
     values: tuple[InputValue, ...] = ()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The values by the names of their inputs."""
+        """Input name → value."""
         return {value.name: value.array() for value in self.values}
 
     def __str__(self) -> str:
-        """They in words, as `N=2, shape=[3, 4]`."""
+        """A text such as `N=2, shape=[3, 4]`."""
         values = ((value.name, value.array().tolist()) for value in self.values)
         sizes = ((name, f"{size[0]}..{size[1]}" if isinstance(size, tuple) else size) for name, size in self.sizes)
         return ", ".join(f"{name}={known}" for name, known in (*sizes, *values))
 
 
 def following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
-    """The labels without bounds that say their sizes by others, of which some have bounds."""
+    """The labels without bounds whose sizes are expressions of others, some of which have bounds."""
 
     def is_reported(label: str, known: Iterable[str]) -> bool:
         return size_from_label(label, dict.fromkeys(known, 1)) is not None

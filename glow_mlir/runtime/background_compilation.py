@@ -1,8 +1,7 @@
 """
-Work beside the calls of sessions, in one thread of the process: it waits for another process, and loads what that
-makes.
+Background work for sessions, in one thread of the process: wait for a compiler process, and load its results.
 
-One piece comes after the other. Each ends soon where the process does, or nobody is left who wants its result.
+Tasks run one after the other. A task stops soon if the process exits, or if nothing needs its result any more.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ MAX_WAITING = 64
 """The maximum number of waiting tasks; later ones are refused and have to be submitted again."""
 
 _LONGEST = 10.0
-"""How many seconds a fork waits at most."""
+"""The maximum time in seconds that a fork waits."""
 
 
 class _Forks:
     """
-    Lets `os.fork` wait until all work beside calls is where `check_cancellation` is called.
+    Make `os.fork` wait until all background work has reached `check_cancellation`.
 
-    In between it may be importing a module, whose lock a child would wait for for ever.
+    Elsewhere it may be importing a module, whose lock a child would wait for forever.
     """
 
     def __init__(self) -> None:
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Know of no work, as in a child."""
+        """Forget all work, in a child process."""
         self._changed = threading.Condition()
         self._working = 0
         self._is_forking = False
 
     @contextmanager
     def working(self) -> Generator[None]:
-        """Work inside the `with` statement, which `pause` interrupts."""
+        """Mark the body of the `with` statement as work, which `pause` interrupts."""
         self._begin()
         try:
             yield
@@ -55,14 +54,14 @@ class _Forks:
             self._end()
 
     def pause(self) -> None:
-        """Let a fork that waits go on, and wait for its end."""
+        """Let a waiting fork proceed, and wait until it is done."""
         if self._is_forking:
             self._end()
             self._begin()
 
     def _begin(self) -> None:
         with self._changed:
-            # A fork that Ctrl-C interrupts may not say that it is over.
+            # A fork interrupted by Ctrl-C may not report its end.
             self._changed.wait_for(lambda: not self._is_forking, _LONGEST)
             self._working += 1
 
@@ -72,13 +71,13 @@ class _Forks:
             self._changed.notify_all()
 
     def before(self) -> None:
-        """Wait until no work goes on."""
+        """Wait until all work is paused."""
         with self._changed:
             self._is_forking = True
             self._changed.wait_for(lambda: not self._working, _LONGEST)
 
     def after(self) -> None:
-        """Let work go on in the parent."""
+        """Resume work in the parent."""
         with self._changed:
             self._is_forking = False
             self._changed.notify_all()
@@ -89,7 +88,7 @@ around_forks(_FORKS.before, _FORKS.after)
 
 
 class CompilingInBackground(Cancellation):
-    """Ends work that is done beside calls; and lets it wait as long as somebody forks."""
+    """The cancellation of background work; it also pauses the work during a fork."""
 
     __slots__ = ("_is_wanted", "_thread")
 
@@ -101,14 +100,14 @@ class CompilingInBackground(Cancellation):
     def check(self) -> None:
         if threading.get_ident() == self._thread:
             _FORKS.pause()
-        # The main thread has ended where the process waits for the others.
+        # The main thread has ended, and the process waits for the other threads.
         if not threading.main_thread().is_alive() or not self._is_wanted():
             self.cancel(CancelledError("the compilation was abandoned"))
         super().check()
 
 
 class _Work(NamedTuple):
-    """What is to be done: whether it has its turn by now is told to it."""
+    """A task; its argument tells whether it already holds the turn."""
 
     context: Context
     run: Callable[[bool], None]
@@ -116,28 +115,28 @@ class _Work(NamedTuple):
     has_turn: bool
 
     def drop(self) -> None:
-        """It is not done: others may have the turn."""
+        """Discard the task, and release the turn."""
         if self.has_turn:
             self.turn.release()
 
 
 class _Worker:
-    """The thread, as long as there is work."""
+    """The thread, which exists while there is work."""
 
     def __init__(self) -> None:
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Have no work, as in a child process, where the thread is not."""
+        """Drop all work, in a child process, which does not inherit the thread."""
         self._lock = threading.Lock()
         self._waiting: deque[_Work] = deque()
         self._is_running = False
 
     def put(self, run: Callable[[bool], None], turn: Lock) -> bool:
         """
-        Have something done behind all that waits; whether it will be.
+        Queue a task behind the waiting ones; return whether it was accepted.
 
-        What begins at once has its turn from now on, if that is free: nothing that waits has one.
+        A task that starts at once takes its turn now, if it is free; waiting tasks hold no turn.
         """
         with self._lock:
             if len(self._waiting) >= MAX_WAITING:
@@ -150,7 +149,7 @@ class _Worker:
         return self._start()
 
     def _start(self) -> bool:
-        """Start the thread, unless the system starts none any more, as where the process ends: nothing is done then."""
+        """Start the thread; if the system cannot start threads, for example at exit, drop the work."""
         try:
             threading.Thread(target=self._serve, name=THREAD).start()
         except BaseException as error:
@@ -166,7 +165,7 @@ class _Worker:
         return True
 
     def _serve(self) -> None:
-        """What the thread does. An error ends it, and another one does the rest."""
+        """The main loop of the thread. After an error the thread ends, and a new one continues."""
         try:
             while (work := self._next()) is not None:
                 work.context.run(work.run, work.has_turn)
@@ -187,10 +186,10 @@ _WORKER = reset_in_forks(_Worker())
 
 def start(work: Callable[[], None], is_wanted: Callable[[], bool], turn: Lock) -> bool:
     """
-    Do work beside calls, behind what waits, when its turn comes, and give that back behind it.
+    Run a background task after the waiting ones, once it gets its `turn`, which is released afterwards.
 
-    `check_cancellation` ends it, and it tells whoever watches. Where nothing waits, it has its turn at once, if that is
-    free. Gives false where too much waits, and where the process ends.
+    `check_cancellation` can stop it, and reports it to observers. If nothing is waiting, the task takes its turn at
+    once, if that is free. Returns false if too many tasks wait, and at exit.
     """
 
     def watched(has_turn: bool) -> None:

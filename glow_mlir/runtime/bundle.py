@@ -13,10 +13,10 @@ from glow_mlir.runtime.cache import artifact_digests
 from glow_mlir.support.json_text import parsed_json
 
 ABI = 2
-"""The version of how bundles are called, and of what their files hold."""
+"""The version of the calling convention and of the files of bundles."""
 
 SEAL_BYTES = 16
-"""The trailer of the constants of a bundle: four words, of which the third is the version of the bundle."""
+"""The trailer of the constants of a bundle: four words; the third is the version of the bundle."""
 
 SEAL_VERSION = 8
 """The index of the version in the trailer."""
@@ -31,9 +31,9 @@ WEIGHTS_SUFFIX = ".weights.bin"
 
 def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, str], Artifact]:
     """
-    The name of a bundle, what the object calls each entry, and its artifact, with its constants mapped.
+    The name of a bundle, the symbol of each entry, and its artifact with mapped constants.
 
-    Raises `InputError` where the folder has no bundle, or several, or a damaged one.
+    Raises `InputError` if the folder has no bundle, or several, or a damaged one.
     """
     path = _manifest_path(folder, name)
     try:
@@ -46,7 +46,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         manifest = Manifest.from_json(json.dumps(data["artifact"]))
         code = ((folder / f"{name}{OBJECT_SUFFIX}").read_bytes(),)
         weights = folder / f"{name}{WEIGHTS_SUFFIX}"
-        # An empty file cannot be mapped; it is that of no bundle.
+        # An empty file cannot be mapped, and no bundle has one.
         constants = np.memmap(weights, np.uint8, "r") if weights.stat().st_size else np.zeros(0, np.uint8)
     except GlowError:
         raise
@@ -61,7 +61,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
 
 
 def _manifest_path(folder: Path, name: str | None) -> Path:
-    """The manifest of the bundle in a folder, each of which has a header beside it."""
+    """The manifest of the bundle in a folder, which is next to a header."""
     found = sorted(path for path in folder.glob(f"*{MANIFEST_SUFFIX}") if path.with_suffix(".h").exists())
     names = [path.stem for path in found]
     if name is not None and name in names:

@@ -1,4 +1,4 @@
-"""One artifact for several devices, which caches store like any other: code, constants and manifest of each."""
+"""One artifact for several devices, which caches store like any other: code, constants and manifest of each device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.runtime.host_programs import Allocate, Call, Free, HostProgram, R
 from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact
 
 PAGE = 4096
-"""Constants of each device begin at a multiple of so many bytes."""
+"""The alignment of each device's constants in bytes."""
 
 STEPS: dict[str, type[Step]] = {
     kind.__name__: kind for kind in (Allocate, Call, Free, RecordEvent, Transfer, WaitEvent)
@@ -23,7 +23,8 @@ STEPS: dict[str, type[Step]] = {
 
 def bundled(whole: PartitionedArtifact, allocate: Callable[[int], np.ndarray]) -> Artifact:
     """
-    One artifact with those of all devices, which are `Artifact`s; `allocate` gives as many bytes as constants take.
+    Combine the artifacts of all devices, which are `Artifact`s, into one; `allocate` allocates the bytes for all
+    constants.
     """
     code: list[bytes] = []
     parts: list[dict[str, Any]] = []
@@ -56,7 +57,7 @@ def bundled(whole: PartitionedArtifact, allocate: Callable[[int], np.ndarray]) -
 
 
 def unbundled(artifact: Artifact) -> PartitionedArtifact:
-    """The artifacts of all devices that `bundled` made one; raises `ValueError` or `KeyError` for another."""
+    """Split an artifact from `bundled` into those of the devices; raises `ValueError` or `KeyError` for another."""
     described = artifact.manifest.partitions
     if described is None:
         raise ValueError("the artifact has a single device")
@@ -69,7 +70,7 @@ def unbundled(artifact: Artifact) -> PartitionedArtifact:
 
 
 def _program_data(program: HostProgram) -> dict[str, Any]:
-    """A host program as JSON has it."""
+    """A host program as JSON data."""
     return {
         "name": program.name,
         "bindings": [asdict(binding) for binding in program.bindings],

@@ -1,4 +1,4 @@
-"""Compiled artifacts on disk: found by key, written atomically, bounded in size, trusted only if ours."""
+"""Compiled artifacts on disk: found by key, written atomically, bounded in size, trusted only if the user owns them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MANIFEST, _CONSTANTS = "manifest.json", "constants.bin"
 
 
 def cache_key(*parts: bytes | str) -> str:
-    """The key of an artifact that depends on those parts."""
+    """The key of an artifact that depends on these parts."""
     state = hashlib.sha256(f"format {_FORMAT}".encode())
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -37,9 +37,7 @@ def cache_key(*parts: bytes | str) -> str:
 
 
 class Draft:
-    """
-    The folder of an artifact that is being made, in its place among the others; `None` where there is no place for one.
-    """
+    """The folder of an artifact under construction, inside the cache; `None` if there is no cache folder."""
 
     def __init__(self, root: OwnFolder | None = None, folder: OwnFolder | None = None) -> None:
         self._root = root
@@ -48,9 +46,9 @@ class Draft:
 
     def reserve(self, size: int, otherwise: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
         """
-        That many zero bytes for the constants: mapped from their file, so that they need not be written to it.
+        Zero bytes for the constants, mapped from their file, so that they need no extra write.
 
-        Where there is no place for one, they are what `otherwise` gives, or memory.
+        Without a file, they come from `otherwise`, or are ordinary memory.
         """
         if self.folder is not None and size:
             try:
@@ -61,9 +59,7 @@ class Draft:
         return (otherwise or shared_memory)(size)
 
     def keep(self, key: str, artifact: Artifact) -> Mapping[str, str]:
-        """
-        Write what is missing, and give the folder its name among the others; raises `OSError`. Returns the digests.
-        """
+        """Write the missing files, and rename the folder to its key; raises `OSError`. Returns the digests."""
         assert self._root is not None
         assert self.folder is not None
         manifest = replace(
@@ -83,18 +79,18 @@ class Draft:
 
 
 def shared_memory(size: int) -> np.ndarray:
-    """Zero bytes of this size, mapped again if necessary."""
+    """Shared zero bytes of this size in an anonymous mapping."""
     return bytes_of(mmap.mmap(-1, size)) if size else np.empty(0, np.uint8)
 
 
 def bytes_of(mapping: mmap.mmap) -> np.ndarray:
     """
-    The bytes of a mapping, in huge pages where the system has them for its kind of memory.
+    The bytes of a mapping, in huge pages if the system supports them for its kind of memory.
 
-    Weights that are read once a call wait for translations of addresses else: 24 instead of 32 GB/s on a Zen 5.
+    Otherwise weights that are read once per call wait for address translations: 24 instead of 32 GB/s on a Zen 5.
     """
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # A kernel may have none.
+        with contextlib.suppress(OSError):  # Not all kernels support this.
             mapping.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(mapping, np.uint8)
 
@@ -105,9 +101,9 @@ def _code_file(number: int) -> str:
 
 
 def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
-    """A file of zero bytes as an array; raises `OSError` where the disk has no room for it."""
+    """A new file of zero bytes as an array; raises `OSError` if the disk is too full."""
     with folder.new_file(_CONSTANTS) as file:
-        # Where a system cannot promise the room, a full disk would end the process as it writes.
+        # If space cannot be reserved, a full disk would kill the process on a write.
         if not hasattr(os, "posix_fallocate"):
             raise OSError("no space can be reserved")
         os.posix_fallocate(file.fileno(), 0, size)
@@ -116,28 +112,28 @@ def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
 
 class ArtifactCache:
     """
-    A folder of artifacts, one sub-folder each, in a folder of their own below the one given.
+    A folder of artifacts, one subfolder each, below the given folder.
 
-    Several processes may use it at once: an artifact is written beside its place and renamed. What others own, or may
-    write to, is ignored (`runtime.own_folder`).
+    Several processes may use it at once: an artifact is written under a temporary name and renamed. Files that others
+    own or may write to are ignored (`runtime.own_folder`).
     """
 
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
         self._folder = CacheFolder(f"v{_FORMAT}", directory)
         self.contents = ContentIndex(directory)
-        """The digests of the files of models."""
+        """The digests of model files."""
         self.limit = limit
 
     @property
     def directory(self) -> Path:
-        """The path of the folder of artifacts; raises `CacheError` where none is known."""
+        """The path of the folder of artifacts; raises `CacheError` if it is unknown."""
         return self._folder.path
 
     def load(self, key: str, known: Mapping[str, str] | None = None) -> Artifact | None:
         """
-        The artifact of that key, constants mapped; `None` where there is none, or it is damaged, and removed.
+        The artifact of a key with mapped constants; `None` if there is none. A damaged artifact is removed.
 
-        One with `known` digests has just been stored, and is not looked through.
+        An artifact with `known` digests has just been stored, and is not verified.
         """
         with self._folder.opened() as root:
             if root is None:
@@ -154,7 +150,7 @@ class ArtifactCache:
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
-        """A draft of an artifact, which is removed unless it is stored."""
+        """A draft of an artifact, removed unless it is stored."""
         name = partial_name()
         with self._folder.opened(make=True) as root:
             try:
@@ -170,9 +166,9 @@ class ArtifactCache:
 
     def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> Mapping[str, str] | None:
         """
-        Write an artifact; one that is already there stays. A full disk or unwritable folder leaves no trace.
+        Write an artifact, unless it already exists. A full disk or unwritable folder leaves no trace.
 
-        `draft` is where its constants were made. Returns the digests of what was written.
+        `draft` is the draft that holds its constants. Returns the digests of the written files.
         """
         if draft is None:
             with self.draft() as draft:
@@ -186,9 +182,9 @@ class ArtifactCache:
 
     def trim(self) -> None:
         """
-        Remove the artifacts used longest ago until the rest fits the limit, and what processes that died left.
+        Remove the least recently used artifacts until the rest fits the limit, and leftovers of dead processes.
 
-        Whatever else is there stays.
+        Other files stay.
         """
         found: list[tuple[float, int, str]] = []
         with self._folder.opened() as root, contextlib.suppress(OSError):
@@ -211,8 +207,8 @@ class ArtifactCache:
 
 def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None) -> Artifact | None:
     """
-    The artifact in a folder; `None` where it is damaged, or others may have written it, and removed. One with `known`
-    digests is as it was written.
+    The artifact in a folder; `None` if it is damaged or others may have written it, and then it is removed. An artifact
+    with `known` digests is unchanged since it was written.
     """
     name = folder.path.name
     try:
@@ -226,14 +222,14 @@ def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None)
         if manifest.digests != known and manifest.digests != artifact_digests(code, constants, manifest):
             raise ValueError(f"{folder.path} is damaged")
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        # What stays in its place would never be replaced.
+        # A damaged artifact that stays would never be replaced.
         root.remove_tree(name)
         return None
     except CacheError as error:
         warn(error)
         root.remove_tree(name)
         return None
-    except OSError:  # There may be too many open files.
+    except OSError:  # For example too many open files.
         return None
     with contextlib.suppress(OSError):
         root.touch(name)
@@ -241,7 +237,7 @@ def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None)
 
 
 def artifact_digests(code: Sequence[bytes], constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
-    """The digest of each part of an artifact. That of constants, which may have 100 MB, is the fastest there is."""
+    """The digest of each part of an artifact. Constants may have 100 MB, so they use the fastest hash."""
     return {
         "code": " ".join(hashlib.sha256(item).hexdigest() for item in code),
         "constants": f"{zlib.crc32(constants.data):08x}",
@@ -250,7 +246,7 @@ def artifact_digests(code: Sequence[bytes], constants: np.ndarray, manifest: Man
 
 
 def _artifact_size(root: OwnFolder, name: str) -> int | None:
-    """The bytes in a folder with the name and the manifest of an artifact; `None` for every other."""
+    """The size of a folder that has the name and the manifest of an artifact; `None` for others."""
     if len(name) != 64 or not set(name) <= set("0123456789abcdef"):
         return None
     try:

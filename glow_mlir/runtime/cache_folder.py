@@ -14,14 +14,14 @@ from glow_mlir.support.activity import warn
 
 _PARTIAL = ".partial-"
 _PARTIAL_SECONDS = 3600
-"""How old a half-written entry is before it counts as left by a process that died."""
+"""The age after which an incomplete entry counts as left by a dead process."""
 
 
 def cache_directory() -> Path:
     """
-    The root of the cache: `GLOW_CACHE_DIR`, or `glow-mlir` below the user's cache directory.
+    The root of the cache: `GLOW_CACHE_DIR`, or `glow-mlir` in the user's cache directory.
 
-    Raises `CacheError` where neither is known.
+    Raises `CacheError` if neither is known.
     """
     if chosen := os.environ.get("GLOW_CACHE_DIR"):
         return Path(chosen)
@@ -35,9 +35,9 @@ def cache_directory() -> Path:
 
 class CacheFolder:
     """
-    A folder in the root of the cache, of that name; the root is `cache_directory`, unless another is given.
+    A named folder in the root of the cache; the root is `cache_directory`, unless another is given.
 
-    Several processes may use it at once: what is written has a partial name at first, and is renamed.
+    Several processes may use it at once: files are written under a temporary name, then renamed.
     """
 
     def __init__(self, name: str, root: Path | None = None) -> None:
@@ -46,17 +46,17 @@ class CacheFolder:
 
     @property
     def path(self) -> Path:
-        """Its path, for people to read; raises `CacheError` where no root is known."""
+        """Its path, for messages; raises `CacheError` if no root is known."""
         return (self._root or cache_directory()) / self._name
 
     @contextlib.contextmanager
     def opened(self, make: bool = False) -> Generator[OwnFolder | None]:
         """
-        The folder, open inside the `with` statement, and made there if that is asked for.
+        Open the folder inside the `with` statement; with `make`, create it if it is missing.
 
-        `None` where there is none, or it is not to be trusted, of which `activity.warn` tells.
+        `None` if it does not exist or is not trusted, with a warning by `activity.warn`.
         """
-        # A descriptor for each use: none is left to other threads, to children, or to those who use no cache.
+        # One descriptor per use: none is shared with other threads, inherited by children, or kept without need.
         try:
             with OwnFolder.at(self._root or cache_directory(), make) as root:
                 folder = root.folder(self._name, make)
@@ -70,10 +70,10 @@ class CacheFolder:
 
 
 def partial_name() -> str:
-    """A new name for an entry that is being made."""
+    """A new temporary name for an entry under construction."""
     return f"{_PARTIAL}{os.urandom(8).hex()}"
 
 
 def is_abandoned(name: str, status: os.stat_result) -> bool:
-    """Whether an entry is one that a process left half-written when it died."""
+    """Whether an entry is the incomplete leftover of a dead process."""
     return name.startswith(_PARTIAL) and time.time() - status.st_mtime > _PARTIAL_SECONDS

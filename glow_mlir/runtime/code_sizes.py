@@ -1,4 +1,4 @@
-"""The memory of machine code, in bytes and words, as statistics, comparisons and session pages show it."""
+"""The memory of machine code, in bytes and as text, for statistics, comparisons and session pages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SIZE_WORDS: Mapping[str, str] = {
     "constant_bytes": "constants",
     "arena_bytes": "arena",
 }
-"""Size → what people call it."""
+"""Size → its name in texts."""
 
 
 def code_sizes(code: MachineCode, entry: MachineEntry) -> dict[str, int]:
-    """Bytes of the code and constants that all entries share, and of the activations of one, by name."""
+    """Bytes of the code and constants shared by all entries, and of the activations of one entry, by name."""
     return {
         "code_bytes": code.code_bytes,
         "constant_bytes": code.manifest.constants,
@@ -24,5 +24,5 @@ def code_sizes(code: MachineCode, entry: MachineEntry) -> dict[str, int]:
 
 
 def sizes_in_words(code: MachineCode, entry: MachineEntry) -> dict[str, int]:
-    """`code_sizes`, by what people call them."""
+    """`code_sizes` under their names in texts."""
     return {SIZE_WORDS[name]: size for name, size in code_sizes(code, entry).items()}

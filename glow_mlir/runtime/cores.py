@@ -1,4 +1,4 @@
-"""How many cores this process may compute on: those that it may run on, and no more than its container has time for."""
+"""The number of cores that this process may use: its CPU affinity, limited by its container's CPU quota."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 Quota = Callable[[Path], float]
-"""Says how many cores' time the group of a folder has."""
+"""Returns the CPU quota of a control group's folder, in cores."""
 
 SYSTEM = Path("/")
 """The root of the file system."""
@@ -17,17 +17,17 @@ SYSTEM = Path("/")
 
 def usable_cores(system: Path = SYSTEM) -> int:
     """
-    How many cores this process may compute on at once, 1 at least.
+    The number of cores that this process may use at once, at least 1.
 
-    A control group of Linux may allow less time than the cores have (`cpu.max`, or `cpu.cfs_quota_us` of the first
-    version): threads beyond that only wait until the period is over. A part of a core counts as one.
+    A Linux control group may limit CPU time (`cpu.max`, or `cpu.cfs_quota_us` in version 1): additional threads would
+    only wait for the end of the period. A fraction of a core counts as a core.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *(math.ceil(quota) for quota in _quotas(system))]))
 
 
 def _quotas(system: Path) -> Iterator[float]:
-    """How many cores' time the control groups allow that this process is in, as far as they say."""
+    """The CPU quotas, in cores, of the control groups of this process."""
     with suppress(OSError, ValueError):
         for line in (system / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -38,9 +38,9 @@ def _quotas(system: Path) -> Iterator[float]:
 
 
 def _in_groups(root: Path, path: str, quota: Quota) -> Iterator[float]:
-    """The quotas of a group and of those around it; in a container, the root may be the group itself."""
+    """The quotas of a group and its ancestors; in a container, the root may be the group itself."""
     folder = root / path.lstrip("/")
-    while ".." not in folder.parts:  # Groups outside of what a container sees are not to be read.
+    while ".." not in folder.parts:  # Groups outside the container are not readable.
         with suppress(OSError, ValueError):
             if (found := quota(folder)) > 0:
                 yield found
@@ -50,12 +50,12 @@ def _in_groups(root: Path, path: str, quota: Quota) -> Iterator[float]:
 
 
 def _of_second_version(folder: Path) -> float:
-    """The quota of a group; raises `ValueError` where it is `max`."""
+    """The quota of a group in version 2; raises `ValueError` for `max`."""
     time, period = (folder / "cpu.max").read_text().split()
     return int(time) / int(period)
 
 
 def _of_first_version(folder: Path) -> float:
-    """The quota of a group; negative where there is none."""
+    """The quota of a group in version 1; negative for none."""
     time, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
     return time / period

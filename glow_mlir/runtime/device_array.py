@@ -1,4 +1,4 @@
-"""Tensors in the memory of devices, which calls read and write in place."""
+"""Tensors in device memory, which calls read and write in place."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 class DeviceArray:
     """
-    A C-contiguous tensor in the memory of a device, whole whenever somebody has it.
+    A C-contiguous tensor in device memory; its contents are always complete.
 
-    Its memory is given back when nobody has its buffer any more. Other libraries find it by DLPack, and in the memory
-    of CUDA by `__cuda_array_interface__` (version 3).
+    Its memory is freed with the last reference to its buffer. Other libraries can access it by DLPack, and for CUDA by
+    `__cuda_array_interface__` (version 3).
     """
 
     def __init__(self, device: Device, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-        """The tensor at the beginning of a buffer."""
+        """The tensor at the start of a buffer."""
         self.device = device
         self.buffer = buffer
         self.shape = tuple(shape)
@@ -37,13 +37,13 @@ class DeviceArray:
 
     @staticmethod
     def of(device: Device, array: np.ndarray) -> DeviceArray:
-        """A copy of an array of the host."""
+        """A copy of a host array."""
         made = DeviceArray.empty(device, array.shape, array.dtype)
         made.assign(array)
         return made
 
     def overlaps(self, other: DeviceArray) -> bool:
-        """Whether both have memory in common."""
+        """Whether both share memory."""
         if self.buffer is other.buffer:
             return True
         if self.device is not other.device or self.device.dlpack_device is None:
@@ -52,7 +52,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its elements take."""
+        """The bytes of its elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def view(self, dtype: np.dtype[Any]) -> DeviceArray:
@@ -60,7 +60,7 @@ class DeviceArray:
         return DeviceArray(self.device, self.buffer, self.shape, dtype)
 
     def numpy(self) -> np.ndarray:
-        """A copy in the memory of the host."""
+        """A copy in host memory."""
         found = np.empty(self.shape, self.dtype)
         self.device.download(self.buffer, found).wait()
         return found
@@ -88,7 +88,7 @@ class DeviceArray:
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
-            "stream": None,  # All that was to write it is done.
+            "stream": None,  # All writes are complete.
             "version": 3,
         }
 
@@ -116,15 +116,15 @@ OutputTarget: TypeAlias = "np.ndarray | DeviceArray | Device"
 
 
 def on_host(value: Tensor) -> np.ndarray:
-    """A tensor in the memory of the host: an array itself, or a copy."""
+    """The tensor in host memory: a host array itself, or a copy."""
     return value.numpy() if isinstance(value, DeviceArray) else value
 
 
 def on_target(name: str, array: np.ndarray, target: OutputTarget | None) -> Tensor:
     """
-    An output on the host where it is wanted, or itself where nobody wants it elsewhere.
+    An output from the host, delivered to its target, or itself without one.
 
-    Raises `InputError` for a tensor of another shape.
+    Raises `InputError` for a target of another shape.
     """
     if target is None:
         return array
@@ -141,7 +141,7 @@ def on_target(name: str, array: np.ndarray, target: OutputTarget | None) -> Tens
 
 
 def all_on_targets(found: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:
-    """Outputs where they are wanted: those on devices are there already; raises as `on_target`."""
+    """Deliver outputs to their targets; outputs on devices are already there. Raises errors as `on_target` does."""
     return {
         name: value if isinstance(value, DeviceArray) else on_target(name, value, targets.get(name))
         for name, value in found.items()
@@ -149,5 +149,5 @@ def all_on_targets(found: Mapping[str, Tensor], targets: Mapping[str, OutputTarg
 
 
 def is_apart(target: DeviceArray, others: Iterable[object]) -> bool:
-    """Whether a tensor has memory in common with none of the others, so that it may be written while they are read."""
+    """Whether a tensor shares no memory with the others, so that it may be written while they are read."""
     return not any(isinstance(other, DeviceArray) and target.overlaps(other) for other in others)

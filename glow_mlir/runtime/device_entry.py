@@ -1,7 +1,7 @@
 """
-Entries that queues of devices run, as functions that are called with arrays.
+Entries run by device queues, as functions of arrays.
 
-What is on the device already is read and written there; what is not is copied by its queue.
+Tensors on the device are read and written there; the queue copies all others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from glow_mlir.support.cancellation import held
 
 
 class QueueEntry(ABC):
-    """A function that the queue of a device runs."""
+    """A function run by the queue of a device."""
 
     bindings: tuple[Binding, ...]
 
@@ -34,30 +34,30 @@ class QueueEntry(ABC):
     @abstractmethod
     def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         """
-        Put a call into the queue of the device, on a buffer for each of the inputs and outputs.
+        Queue a call on the device, with a buffer for each input and output.
 
-        Each has at least the bytes of its binding. What fails does so in the event. Calls of functions with state are
-        put there by one thread at a time, in the order in which they are to see it.
+        Each buffer has at least the size of its binding. Failures are reported by the event. Calls of functions with
+        state are queued by one thread at a time, in the order in which they see the state.
         """
 
 
 class Pending(ABC):
-    """A call that queues have been given."""
+    """A call in device queues."""
 
     @abstractmethod
     def wait(self) -> dict[str, Tensor]:
-        """The outputs by name, once the call is done; raises its error."""
+        """Wait for the call; return the outputs by name, or raise its error."""
 
 
 class QueuedEntryPoint(EntryPoint):
-    """An entry whose calls are put into queues, where several may be at once."""
+    """An entry whose calls are queued; several may be queued at once."""
 
     @abstractmethod
     def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
         """
-        Put a call into queues; outputs go to their places, or into new arrays of the host.
+        Queue a call; outputs go to their targets, or to new host arrays.
 
-        Inputs are left alone until the call is done. Calls that one thread begins see state in that order.
+        Inputs must not change until the call is done. Calls begun by one thread see state in that order.
         """
 
     def bound_on(
@@ -66,7 +66,7 @@ class QueuedEntryPoint(EntryPoint):
         return lambda: self.begin(inputs, targets).wait()
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        # The state stays where it is: nobody looks at its arrays.
+        # The state stays on the device: its host arrays are not read.
         return {name: on_host(value) for name, value in self.begin(inputs, {}).wait().items()}
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -74,7 +74,7 @@ class QueuedEntryPoint(EntryPoint):
 
 
 class DeviceEntry(QueuedEntryPoint, QueueEntry):
-    """A function on a device: `submit` is what its queue does, and a call with arrays is made of that."""
+    """A function on a device: `submit` queues it, and calls with arrays are built on that."""
 
     def __init__(self, name: str, bindings: Sequence[Binding], state: State, device: Device) -> None:
         super().__init__(name, bindings, state)
@@ -83,9 +83,9 @@ class DeviceEntry(QueuedEntryPoint, QueueEntry):
     @abstractmethod
     def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         """
-        Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them.
+        Queue a call on the device, with a buffer for each of the `bindings`, including state.
 
-        Packed state has none here: a device that wants it makes it itself.
+        Packed state has no buffer here: a device that needs it packs it itself.
         """
 
     def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
@@ -103,7 +103,7 @@ class DeviceEntry(QueuedEntryPoint, QueueEntry):
     def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
         call = _DeviceCall(self.device, inputs, targets)
         with call.buffers_for(self.passed) as buffers:
-            # Who looks at the state waits for the queue.
+            # Readers of the state wait for the queue.
             with held(self._state.turn) if self._has_state else nullcontext():
                 done = self.enqueue(buffers, call.events)
             call.enqueued(done)
@@ -111,11 +111,11 @@ class DeviceEntry(QueuedEntryPoint, QueueEntry):
 
 
 class _DeviceCall(Pending):
-    """A call on one device: what is elsewhere is copied to buffers of its own, and from them."""
+    """A call on one device; tensors elsewhere are copied to and from new buffers."""
 
     def __init__(self, device: Device, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> None:
         self.events: list[Event] = []
-        """The operations in the queue, in order."""
+        """The queued operations, in order."""
         self._device = device
         self._inputs = {name: value if self._is_near(value) else on_host(value) for name, value in inputs.items()}
         self._targets = targets
@@ -123,12 +123,12 @@ class _DeviceCall(Pending):
         self._copied: list[tuple[Buffer, np.ndarray]] = []
 
     def _is_near(self, value: OutputTarget | None) -> TypeGuard[DeviceArray]:
-        """Whether it is a tensor on the device."""
+        """Whether it is a tensor on this device."""
         return isinstance(value, DeviceArray) and value.device is self._device
 
     @contextmanager
     def buffers_for(self, bindings: Sequence[Binding]) -> Generator[list[Buffer]]:
-        """The buffers of these inputs and outputs; the queue owns them until it has finished."""
+        """The buffers of these inputs and outputs, owned by the queue until it has finished."""
         own, buffers = list[Buffer](), list[Buffer]()
         try:
             for binding in bindings:
@@ -148,7 +148,7 @@ class _DeviceCall(Pending):
                 self._device.free(buffer)
 
     def _output(self, binding: Binding) -> Tensor:
-        """The tensor that an output is written to: the target, or a new one that is copied from the device."""
+        """The tensor of an output: its target, or a new one, copied from the device."""
         target, shape, dtype = self._targets.get(binding.name), binding.shape, binding.numpy_dtype
         if target is self._device:
             tensor = DeviceArray.empty(self._device, shape, dtype)
@@ -160,7 +160,7 @@ class _DeviceCall(Pending):
         return tensor
 
     def enqueued(self, done: Event) -> None:
-        """Put copies to the host behind the call."""
+        """Queue the copies to the host after the call."""
         self.events += [done, *(self._device.download(buffer, array, (done,)) for buffer, array in self._copied)]
 
     def wait(self) -> dict[str, Tensor]:

@@ -1,8 +1,8 @@
 """
-Devices: places where functions of compiled models run, each with its memory and a queue.
+Devices: places where compiled functions run, each with its memory and a queue.
 
-A backend's device implements `Device`, and its entries `DeviceEntry` (`runtime.device_entry`): what a queue does, with
-buffers and events. Calls with arrays, state that stays on a device, and transfers between devices are made of these.
+A backend implements `Device`, and `DeviceEntry` for its entries (`runtime.device_entry`): the operations of a queue on
+buffers and events. Calls with arrays, state on a device, and transfers between devices are built from these.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """The memory of a device: how many bytes there are, 0 for as many as the host has, and how buffers begin in it."""
+    """The memory of a device: its bytes (0 for as many as the host has), and the alignment of buffers."""
 
     nbytes: int = 0
     alignment: int = 64
-    """Every buffer begins at a multiple of so many bytes."""
+    """The alignment of buffers in bytes."""
     is_host: bool = False
-    """Whether it is the memory of the process, in which the host and other such devices read and write."""
+    """Whether it is host memory, which the host and other such devices can access."""
 
 
 class Event(ABC):
-    """Something that a queue does, now or later."""
+    """The completion of a queued operation."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Return when the event has happened; raises its error."""
+        """Wait for the event; raises its error."""
 
     @property
     @abstractmethod
     def is_done(self) -> bool:
-        """Whether it is done, or has failed."""
+        """Whether it is done or has failed."""
 
 
 def wait_for_all(events: Sequence[Event]) -> None:
-    """Wait for all that was put into queues in this order, also where some fails; raises what failed first."""
+    """Wait for operations queued in this order, even if some fail; raises the first error."""
     errors: list[Exception] = []
-    for event in reversed(events):  # When the last is done, most are, and nobody wakes up in between.
+    for event in reversed(events):  # When the last is done, most are: fewer wake-ups.
         try:
             event.wait()
         except Exception as error:
@@ -54,22 +54,21 @@ def wait_for_all(events: Sequence[Event]) -> None:
 
 
 class Buffer(ABC):
-    """Bytes in the memory of a device, which are given back when nobody has it any more, if they were not freed."""
+    """Bytes in device memory, freed with the last reference, or earlier by `free`."""
 
     nbytes: int
 
 
 class Device(ABC):
     """
-    A place where functions run: memory, and a queue that does one thing after another in the order given.
+    A place where functions run: memory, and a queue that performs operations in order.
 
-    What is put into the queue waits for the events it is said to come `after`, those of other devices among them.
-    Several threads may use a device at once. Arrays that are uploaded from or downloaded to are left alone until the
-    event is done.
+    An operation waits for its `after` events, which may belong to other devices. Several threads may use a device at
+    once. Arrays must not change until the event of their upload or download is done.
     """
 
     name: str
-    """The name for people, such as `opencl:0`."""
+    """A readable name, such as `opencl:0`."""
     memory: DeviceMemory
 
     @abstractmethod
@@ -78,24 +77,24 @@ class Device(ABC):
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Free a buffer after the operations that are in the queue now."""
+        """Free a buffer after the operations that are queued now."""
 
     @abstractmethod
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
-        """Copy a contiguous array to the beginning of a buffer."""
+        """Copy a contiguous array to the start of a buffer."""
 
     @abstractmethod
     def download(self, buffer: Buffer, target: np.ndarray, after: Sequence[Event] = ()) -> Event:
-        """Copy the beginning of a buffer into a contiguous array, until the array is full."""
+        """Fill a contiguous array from the start of a buffer."""
 
     @property
     def dlpack_device(self) -> tuple[int, int] | None:
-        """Its type and number in DLPack; `None` where its memory is not shared with other libraries."""
+        """Its DLPack type and number; `None` if its memory is not shared with other libraries."""
         return None
 
     @property
     def stream_address(self) -> int | None:
-        """The address of the stream that other libraries have to wait for, where they know of such."""
+        """The address of the stream that other libraries have to wait for, if there is one."""
         return None
 
     def address(self, buffer: Buffer) -> int:
@@ -104,15 +103,16 @@ class Device(ABC):
 
     def shared(self, address: int, nbytes: int, owner: object = None, stream: int | None = None) -> Buffer:
         """
-        Memory of another library on this device as a buffer, valid as long as `owner` lives, as that does with it.
+        A buffer for another library's memory on this device, valid while `owner` lives; the buffer keeps it alive.
 
-        `stream` is the address of the one that is still writing it. Raises `OptionError` where the device shares none.
+        `stream` is the address of the stream that may still write to it. Raises `OptionError` if the device cannot
+        share memory.
         """
         raise OptionError(f"the memory of {self.name} cannot be shared", hint="give an array, which is copied")
 
 
 class DeviceState(State):
-    """State that stays on a device between calls; the copy on the host is refreshed when it is read."""
+    """State that stays on a device between calls; the host copy is refreshed when it is read."""
 
     def __init__(self, initial: Iterable[Initial], device: Device) -> None:
         self._newer_here: set[str] = set()
@@ -124,7 +124,7 @@ class DeviceState(State):
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of it on the host, as it is now; to be written by who has called `change` alone."""
+        """The present state on the host; may be written only after a call of `change`."""
         events = [self._device.download(self._buffers[name], self._host[name]) for name in self._newer_there]
         for event in events:
             event.wait()
@@ -145,7 +145,7 @@ class DeviceState(State):
         self._newer_here.update(targets)
 
     def buffer(self, name: str) -> Buffer:
-        """The state of that name on the device, by whoever has the turn."""
+        """The device buffer of a state; requires the turn."""
         found = self._buffers.get(name)
         if found is None:
             found = self._buffers[name] = self._device.allocate(self._host[name].nbytes)
@@ -155,7 +155,7 @@ class DeviceState(State):
         return found
 
     def written(self, names: Iterable[str]) -> None:
-        """Say that the queue has been given what writes some of it on the device, by whoever has the turn."""
+        """Record that queued operations write these states on the device; requires the turn."""
         chosen = tuple(names)
         super().change(chosen)
         self._newer_there.update(chosen)

@@ -1,4 +1,4 @@
-"""The executables of a backend: entries that can be called, and the state that they share."""
+"""The executables of a backend: callable entries and their shared state."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Shapes = tuple[tuple[int, ...], ...]
 
 DirectCall = Callable[[Sequence[np.ndarray]], "dict[str, np.ndarray] | None"]
 """
-Gives the outputs for all inputs in order, which are C-contiguous and aligned arrays of the declared types and of the
-shapes that it is for; `None` where it is for them no longer. Raises as `EntryPoint.run`.
+Returns the outputs for all inputs in order, given as C-contiguous, aligned arrays of the declared types and the
+expected shapes; `None` if it is no longer valid for them. Raises the errors of `EntryPoint.run`.
 """
 
 MAIN = "main"
-"""The entry of a model that has several, where none is named."""
+"""The default entry of a model with several."""
 
 
 class EntryPoint(ABC):
-    """One function of a loaded model, ready to be called; several threads may do so at once."""
+    """One function of a loaded model; several threads may call it at once."""
 
     def __init__(self, name: str, bindings: Sequence[Binding], state: State) -> None:
         self.name = name
@@ -53,11 +53,11 @@ class EntryPoint(ABC):
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
-        Call the function: its outputs by name, in arrays of their own.
+        Call the function; return its outputs by name, in new arrays.
 
-        `inputs` are C-contiguous arrays of the declared type, aligned to their elements, used in place; those of sizes
-        that symbols decide may have any layout. Outputs of such sizes are parts of larger arrays where that saves a
-        copy. Calls of functions with state follow one another. Raises `ExecutionError` where the function fails on its
+        `inputs` are C-contiguous arrays of the declared type, aligned to their elements, and used in place; arrays with
+        symbolic sizes may have any layout. Outputs with symbolic sizes are views of larger arrays if that saves a copy.
+        Calls of functions with state run one after the other. Raises `ExecutionError` if the function fails on its
         data, and `OutOfMemoryError`.
         """
         if not self._has_state:
@@ -67,9 +67,9 @@ class EntryPoint(ABC):
 
     def direct(self, shapes: Shapes) -> DirectCall | None:
         """
-        What calls the function on arrays of those shapes without looking at them: for calls that follow one like them.
+        Return a function that calls this one on arrays of the given shapes without checks, for repeated calls.
 
-        `None` where there is none, for now or at all.
+        `None` if there is none, now or in general.
         """
         return None
 
@@ -77,11 +77,11 @@ class EntryPoint(ABC):
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
         """
-        A call of the function on these arrays, whatever they hold when it is called: its outputs by name.
+        Prepare a call on these arrays, whose contents are read when it is called; it returns outputs by name.
 
-        Those in `outputs`, C-contiguous arrays of the declared type that may be written, are these arrays; where the
-        function cannot write to one in place, its results are copied there. Raises as `run`, and `InputError` for an
-        array of `outputs` of another shape than the result.
+        Outputs in `outputs`, writable C-contiguous arrays of the declared type, are written there; results are copied
+        if the function cannot write to them in place. Raises the errors of `run`, and `InputError` for an array in
+        `outputs` of another shape than the result.
         """
 
         def call() -> dict[str, np.ndarray]:
@@ -96,9 +96,9 @@ class EntryPoint(ABC):
         self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]
     ) -> Callable[[], dict[str, Tensor]]:
         """
-        As `bound`, with tensors on devices among the inputs and outputs; a device is the place of a new tensor there.
+        As `bound`, with device tensors among inputs and outputs; a device as output means a new tensor there.
 
-        What is not where the function runs is copied.
+        Tensors elsewhere than the function runs are copied.
         """
 
         def call() -> dict[str, Tensor]:
@@ -109,7 +109,7 @@ class EntryPoint(ABC):
 
     @abstractmethod
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function on inputs and on state, which it updates in place; returns the outputs by name."""
+        """Call the function on inputs and state, and update the state in place; return the outputs by name."""
 
 
 class Executable(ABC):
@@ -123,46 +123,46 @@ class Executable(ABC):
     @property
     def memory(self) -> dict[object, int]:
         """
-        Bytes of code, constants, and activations of one thread, by what is in memory once.
+        Bytes of code, constants, and activations of one thread, by part.
 
-        Executables that share a part have the same key for it.
+        Executables that share a part use the same key for it.
         """
         return {}
 
     @property
     def activation_bytes(self) -> int:
-        """Bytes of the activations of one thread, where they are laid out before a call; else 0."""
+        """Bytes of the activations of one thread if their layout is fixed before a call, otherwise 0."""
         return 0
 
     @property
     def device(self) -> Device | None:
-        """The one device on whose queue its entries run; `None` for the host, and for several."""
+        """The single device whose queue runs the entries; `None` for the host, and for several devices."""
         return None
 
     @property
     def is_queued(self) -> bool:
-        """Whether its calls are put into queues of devices, so that several at once are worth it on one core."""
+        """Whether calls go to device queues, so that concurrent calls help even with one core."""
         return self.device is not None
 
     @property
     def current(self) -> Executable:
-        """The executable itself; of a set for different sizes, the one that ran last."""
+        """The executable itself; for a set of specializations, the last that ran."""
         return self
 
     @abstractmethod
     def load(self, name: str) -> EntryPoint:
-        """The entry of this name, which exists; raises `GlowError` if this machine cannot run it."""
+        """The entry of an existing name; raises `GlowError` if this machine cannot run it."""
 
     def entry(self, name: str | None = None) -> EntryPoint:
         """
-        The entry of that name; without one the only entry, or `main`.
+        The entry of that name; without a name the only entry, or `main`.
 
-        Raises `InputError` as `chosen`, and `GlowError` where it cannot be run here.
+        Raises `InputError` as `chosen`, and `GlowError` if it cannot run here.
         """
         return self.load(self.chosen(name))
 
     def chosen(self, name: str | None) -> str:
-        """The name of that entry, or of the only one, or `main`; raises `InputError` where there is none."""
+        """The name if given, else that of the only entry, or `main`; raises `InputError` if there is no such entry."""
         chosen = self.names[0] if name is None and len(self.names) == 1 else name or MAIN
         if chosen not in self.names:
             known = ", ".join(self.names) or "none"

@@ -1,4 +1,4 @@
-"""A folder of the cache with one file for each entry: written atomically, bounded in number, trusted only if ours."""
+"""A cache folder with one file per entry: written atomically, bounded in number, trusted only if the user owns it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from glow_mlir.support.activity import warn
 
 class FileCache:
     """
-    A folder of that name in the root of the cache, `directory` or the usual one, with files of one suffix.
+    A named folder in the root of the cache (`directory` or the default), with files of one suffix.
 
-    Several processes may use it at once. What others own, or may write to, is neither read nor written
+    Several processes may use it at once. Files that others own or may write to are neither read nor written
     (`runtime.own_folder`).
     """
 
@@ -26,11 +26,11 @@ class FileCache:
 
     @property
     def directory(self) -> Path:
-        """The path of the folder; raises `CacheError` where none is known."""
+        """The path of the folder; raises `CacheError` if it is unknown."""
         return self._folder.path
 
     def load(self, key: str) -> bytes | None:
-        """The entry of that key; `None` where there is none."""
+        """The entry of a key; `None` if there is none."""
         name = key + self._suffix
         with self._folder.opened() as folder:
             if folder is None:
@@ -48,7 +48,7 @@ class FileCache:
         return found
 
     def store(self, key: str, entry: bytes) -> None:
-        """Write an entry in the place of the one before; a full disk or unwritable folder leaves no trace."""
+        """Write an entry, replacing the previous one; a full disk or unwritable folder leaves no trace."""
         partial = partial_name()
         with self._folder.opened(make=True) as folder:
             if folder is None:
@@ -64,8 +64,7 @@ class FileCache:
 
     def trim(self) -> None:
         """
-        Remove the entries used longest ago beyond the limit, and what processes that died left. Whatever else is there
-        stays.
+        Remove the least recently used entries beyond the limit, and leftovers of dead processes. Other files stay.
         """
         ages: list[tuple[float, str]] = []
         with self._folder.opened() as folder, contextlib.suppress(OSError):

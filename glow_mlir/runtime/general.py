@@ -1,4 +1,4 @@
-"""Code for a range of sizes that nobody has said: which range that is, and which calls the code serves."""
+"""Code for a range of sizes chosen automatically: the range, and the calls that the code serves."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from glow_mlir.support.activity import say, warn
 from glow_mlir.support.symbols import Dimension
 
 LARGER = 4
-"""How many times as large as in the first call a dimension may become."""
+"""The maximum growth of a dimension relative to the first call."""
 
 ALWAYS = 64
-"""How large each dimension may become."""
+"""The largest size of a dimension."""
 
 MORE_MEMORY = 8
-"""The maximum memory of code for a range, as a multiple of that of code for fixed sizes, which fuses more."""
+"""The maximum memory of code for a range, relative to code for fixed sizes, which fuses more."""
 
 TRIES = 2
-"""How often the largest sizes of a range become smaller for the memory that it takes."""
+"""The number of times that a range is shrunk because of its memory."""
 
 MAX_COUNTED = 1024
-"""Sizes whose calls are counted at once."""
+"""The number of sizes whose calls are counted at the same time."""
 
 RARER = 16
-"""How many times as many calls are often where code for other sizes has to be given up, or was given up before."""
+"""The factor for the threshold of frequent calls, if other code has to be evicted, or after each eviction."""
 
 MAX_RANGES = 16
-"""For how many ranges a session has code made, one after the other."""
+"""The number of ranges that a session compiles for, one after the other."""
 
 
 def power_of_two(size: int) -> int:
-    """The least power of two that holds a size."""
+    """The smallest power of two that is at least a size."""
     return 1 << max(size - 1, 0).bit_length()
 
 
 def largest_sizes(sizes: Mapping[str, int], growth: float) -> dict[str, int]:
     """
-    The largest size of each dimension, a power of two, for all that memory holds.
+    The largest size of each dimension, a power of two, that memory allows.
 
-    `growth` says how many times as many elements as for `sizes` there may be: the dimension that grows the most grows
-    less until they are no more, or each only holds its size.
+    `growth` limits the number of elements relative to `sizes`: the dimension that grows most is reduced until the limit
+    holds, or until each dimension is only as large as needed.
     """
     most = {label: max(ALWAYS, power_of_two(LARGER * size)) for label, size in sizes.items()}
     while growth_of(sizes, most) > growth:
@@ -56,18 +56,18 @@ def largest_sizes(sizes: Mapping[str, int], growth: float) -> dict[str, int]:
 
 
 def growth_of(sizes: Mapping[str, int], most: Mapping[str, int]) -> float:
-    """How many times as many elements there are for the largest sizes as for others."""
+    """The number of elements for the largest sizes, relative to other sizes."""
     return math.prod(most[label] / max(size, 1) for label, size in sizes.items())
 
 
 class Range:
-    """The sizes of a call, and the ranges around them for which a model may be compiled."""
+    """The sizes of a call, and candidate ranges around them."""
 
     def __init__(self, wanted: Assumptions, seen: Mapping[str, tuple[int, int]], activations: int, memory: int) -> None:
         """
-        `seen` has the smallest sizes that have come of what may be open, and the largest, of which the range has as
-        many as memory holds. `activations` are the bytes of what is compiled for `wanted`, of which the range takes no
-        more than `memory`, if they grow as the sizes do.
+        `seen` has the smallest and the largest sizes so far of dimensions that may be open. `activations` are the bytes
+        of the code for `wanted`; they are assumed to grow with the sizes, and the range is limited to `memory` bytes of
+        them.
         """
         self._wanted = wanted
         self._seen = dict(seen)
@@ -76,7 +76,7 @@ class Range:
         self._memory = memory
 
     def shrink(self, activations: int) -> bool:
-        """Whether code with so many bytes of activations takes too much: the range has fewer sizes from then on."""
+        """Whether code with this many bytes of activations is too large; if so, the range shrinks."""
         if activations <= 2 * self._memory:
             return False
         self._growth = growth_of(self._sizes, self._most()) * self._memory / activations
@@ -90,11 +90,11 @@ class Range:
 
     @property
     def labels(self) -> list[str]:
-        """The dimensions that may be left open: those that do not say their sizes by others."""
+        """The dimensions that may be open: those whose sizes are not expressions of others."""
         return [label for label in self._sizes if not following({label}, self._sizes.keys() - {label})]
 
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
-        """The assumptions that leave some dimensions open."""
+        """The assumptions in which the given dimensions are open."""
         most = self._most()
         derived = following(self._sizes.keys() - set(labels), labels)
         bounds = {label: (self._least(label, is_narrow), most[label]) for label in labels}
@@ -113,10 +113,10 @@ def numbers_in(assumptions: Assumptions) -> dict[str, int]:
 
 def widest(planned: Range, compile_: Compile) -> tuple[Assumptions, Loaded] | None:
     """
-    What is compiled for the range with the most open dimensions that can be; `None` where none can.
+    The code for the range with the most open dimensions that compiles; `None` if none does.
 
-    These begin at the least size that there may be, or where images hold their windows at those that have come. Where
-    not all can be open, one after the other is opened that can.
+    Ranges begin at the smallest possible size; if images would be smaller than their windows, at the smallest size so
+    far. If not all dimensions can be open, they are opened one by one.
     """
     labels = planned.labels
     if (found := _tried(planned, labels, False, compile_) or _tried(planned, labels, True, compile_)) is not None:
@@ -130,7 +130,7 @@ def widest(planned: Range, compile_: Compile) -> tuple[Assumptions, Loaded] | No
 
 
 def _tried(planned: Range, labels: list[str], is_narrow: bool, compile_: Compile) -> tuple[Assumptions, Loaded] | None:
-    """The executable for a range of these dimensions that fits into memory; `None` if compilation is refused."""
+    """The code for a range of these dimensions that fits into memory; `None` if it cannot be compiled."""
     wanted = planned.opened(labels, is_narrow)
     for _ in range(TRIES):
         say(f"compiling for {wanted}")
@@ -152,14 +152,14 @@ def _tried(planned: Range, labels: list[str], is_narrow: bool, compile_: Compile
 
 
 def is_end(error: GlowError) -> bool:
-    """Whether a compilation was told to end, and did not take too long."""
+    """Whether a compilation was cancelled, other than by its time limit."""
     return isinstance(error, CancelledError) and not isinstance(error, TimeLimitError)
 
 
 def holds(general: Assumptions, wanted: Assumptions) -> bool:
-    """Whether the executable for a range serves these sizes."""
+    """Whether code for a range serves these sizes."""
     known = dict(general.sizes)
-    # Dimensions that say their sizes by others have none of their own there.
+    # Dimensions given by expressions of others have no size of their own there.
     pairs = ((known[label], size) for label, size in wanted.sizes if label in known)
     return general.values == wanted.values and all(_within(bounds, size) for bounds, size in pairs)
 
@@ -173,25 +173,25 @@ def _within(bounds: Dimension, size: Dimension) -> bool:
 
 class Often:
     """
-    How often what was wanted came: `threshold` calls are often.
+    Counts calls by assumptions: `threshold` calls are frequent.
 
-    They are `RARER` times as many where something has to be given up for it, and each time that it was given up itself:
-    so it settles what is kept where calls come with more sizes than that.
+    The threshold is multiplied by `RARER` if something has to be evicted for the code, and after each eviction of the
+    same code. So the set of kept code becomes stable even if calls come with more sizes than can be kept.
     """
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
         self._calls: OrderedDict[Assumptions, int] = OrderedDict()
         self._given_up: OrderedDict[Assumptions, int] = OrderedDict()
-        """How often things were given up."""
+        """Assumptions → number of evictions."""
         self.pending = set[Assumptions]()
-        """Assumptions that are being compiled, or whose compilation has failed."""
+        """Assumptions whose compilation is running or has failed."""
 
     def count(self, wanted: Assumptions, is_full: bool = False) -> bool:
         """
-        Count a call; whether it is the one with which they have become often, so that they are pending.
+        Count a call; return whether its assumptions have just become frequent, which makes them pending.
 
-        `is_full` says that something has to be given up for it.
+        `is_full` means that something has to be evicted.
         """
         if wanted in self.pending:
             return False
@@ -205,58 +205,58 @@ class Often:
         return False
 
     def forget(self, wanted: Assumptions) -> None:
-        """It is not compiled: its calls are counted from the beginning."""
+        """Restart the count of assumptions whose code was not compiled."""
         self.pending.discard(wanted)
 
     def give_up(self, wanted: Assumptions) -> None:
-        """Forget an executable that was evicted."""
+        """Record the eviction of an executable."""
         self._given_up[wanted] = self._given_up.pop(wanted, 0) + 1
         if len(self._given_up) > MAX_COUNTED:
             self._given_up.popitem(last=False)
 
 
 class GeneralCode:
-    """Code for a range of sizes, once there is any, and when it is worth more or less of it."""
+    """Code for a range of sizes, once it exists, and the decision when to compile it."""
 
     def __init__(self, threshold: int, memory: int, fixed: Collection[str]) -> None:
         """
-        `threshold` calls are often; code for a range takes at most about `memory` bytes of activations. What is `fixed`
-        has one size in a range, as ranks have.
+        `threshold` calls are frequent; the activations of code for a range are limited to about `memory` bytes.
+        Dimensions in `fixed`, such as ranks, have one size in a range.
         """
         self.found: Specialization | None = None
         self.often = Often(threshold)
         self.withdrawn = set[Assumptions]()
-        """Sizes in the range that the executable does not serve, because it has failed on them."""
+        """Sizes in the range on which the executable has failed."""
         self._range = Assumptions()
         self._memory = memory
         self._fixed = fixed
         self._seen: dict[str, tuple[int, int]] = {}
-        """Dimension → the smallest size that something was compiled for, and the largest, ranges among it."""
+        """Dimension → the smallest and the largest size that code was compiled for, including ranges."""
         self._closed = set[frozenset[tuple[str, int]]]()
-        """Sizes of dimensions that are not open, except those of the range, that calls have brought once."""
+        """Sizes that calls have used once, of dimensions that are not open, except those of the range."""
         self._is_planned = False
         self._left = MAX_RANGES
 
     def forget_pending(self) -> None:
-        """What is being compiled never comes, in a child process in which nobody is at it."""
+        """Drop pending compilations in a child process, which does not inherit the compiling thread."""
         self.often.pending.clear()
         self._is_planned = False
 
     def unplan(self) -> None:
-        """Drop a plan: another call may make it again."""
+        """Drop a plan; another call may renew it."""
         self._is_planned = False
         self._left += 1
 
     def serves(self, wanted: Assumptions) -> bool:
-        """Whether it serves a call that wants that."""
+        """Whether the code serves a call with these assumptions."""
         return self.found is not None and wanted not in self.withdrawn and holds(self._range, wanted)
 
     def planned(self, wanted: Assumptions, activations: int) -> Range | None:
         """
-        The range to compile for where something was compiled for a call, with so many bytes of activations.
+        The range to compile for, after code with that many bytes of activations was compiled for a call.
 
-        `None` where one is being compiled or cannot be, and where other dimensions than the open ones have a size for
-        the first time: all calls may come with one of its own.
+        `None` if a range is being compiled or cannot be, and if a dimension that is not open has a new size, because
+        all calls may bring new sizes of it.
         """
         numbers = numbers_in(wanted)
         for label, size in ((label, size) for label, size in numbers.items() if label not in self._fixed):
@@ -275,7 +275,7 @@ class GeneralCode:
         return Range(wanted, self._seen, activations, self._memory // 2)
 
     def _brings_new(self, numbers: Mapping[str, int]) -> bool:
-        """Whether a dimension that is not open in the range that there is has a size for the first time."""
+        """Whether a dimension that is not open in the present range has a new size."""
         fixed = numbers_in(self._range).items()
         closed = frozenset((label, numbers[label]) for label, _ in fixed if label in numbers)
         if self.found is None or closed <= fixed:
@@ -285,7 +285,7 @@ class GeneralCode:
         return not is_known
 
     def take(self, found: Specialization, assumptions: Assumptions) -> None:
-        """Serve calls with the planned executable from now on."""
+        """Use the planned executable for calls from now on."""
         self.found, self._range, self._is_planned = found, assumptions, False
         for label, bounds in assumptions.sizes:
             if isinstance(bounds, tuple) and bounds[1] is not None and label in self._seen:

@@ -1,4 +1,4 @@
-"""The properties of this machine on which machine code depends."""
+"""Properties of this machine that machine code depends on."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def host_name() -> str:
 
 
 _ALWAYS = frozenset({"neon", "sse2"})
-"""Features without which there is no machine of their architecture; LLVM does not always list them."""
+"""Features that every machine of their architecture has; LLVM does not always list them."""
 
 
 _TILES = "amx-"
-"""How the names of features begin that need permission to use tiles."""
+"""Prefix of the features that need permission to use tiles."""
 
 
 @functools.cache
 def _processor_features() -> dict[str, bool]:
-    """Feature as LLVM names it → whether the processor has it."""
+    """Feature in LLVM's naming → whether the processor has it."""
     import llvmlite.binding as llvm
 
     return cast("dict[str, bool]", llvm.get_host_cpu_features())
@@ -48,7 +48,7 @@ def _processor_features() -> dict[str, bool]:
 
 @functools.cache
 def llvm_features() -> dict[str, bool]:
-    """Feature of the processor as LLVM names it → whether this process may use it."""
+    """Processor feature in LLVM's naming → whether this process may use it."""
     found = _processor_features()
     tiles = {name for name, is_there in found.items() if is_there and name.startswith(_TILES)}
     return {**found, **dict.fromkeys(tiles, may_use_tiles())} if tiles else found
@@ -64,9 +64,9 @@ def llvm_triple() -> str:
 
 def lacks(triple: str, features: Iterable[str]) -> str:
     """
-    What this machine lacks to run code for another, in words; empty where it lacks nothing.
+    The requirements of code that this machine lacks, as text; empty if it lacks none.
 
-    The code of another system has other calls and files, which would end this process.
+    Code for another system has other calling conventions and system calls, and would crash this process.
     """
     if not (missing := lacks_instructions(triple, features)):
         import llvmlite.binding as llvm

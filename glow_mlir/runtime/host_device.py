@@ -21,7 +21,7 @@ ALIGNMENT = 64
 
 
 class HostEvent(Event):
-    """The loop of the thread."""
+    """An event of the queue thread."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
@@ -35,7 +35,7 @@ class HostEvent(Event):
 
 
 class HostBuffer(Buffer):
-    """Bytes in the memory of the process, aligned to 64."""
+    """Bytes in host memory, aligned to 64."""
 
     def __init__(self, nbytes: int, array: np.ndarray | None = None) -> None:
         self.nbytes = nbytes
@@ -51,19 +51,19 @@ class HostBuffer(Buffer):
 
     @staticmethod
     def of(array: np.ndarray) -> HostBuffer:
-        """The bytes of a contiguous array, as a buffer, wherever they lie."""
+        """A buffer over the bytes of a contiguous array."""
         return HostBuffer(array.nbytes, array.reshape(-1).view(np.uint8))
 
     def view(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-        """The beginning of the buffer as an array."""
+        """The start of the buffer as an array."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return self.array[:nbytes].view(dtype).reshape(shape)
 
 
 class HostDevice(Device):
     """
-    A device whose memory is the process's, and whose queue is a thread, which runs while others compute elsewhere, and
-    ends when nobody has the device any more.
+    A device with host memory, whose queue is a thread. The thread runs in parallel with other computations, and ends
+    when the device is no longer referenced.
     """
 
     memory = DeviceMemory(alignment=ALIGNMENT, is_host=True)
@@ -74,12 +74,12 @@ class HostDevice(Device):
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Begin with no thread; in a child of `os.fork` there is none."""
+        """Start without a thread; a child of `os.fork` has none."""
         self._lock = Lock()
         self._queue: ThreadPoolExecutor | None = None
 
     def put(self, work: Callable[[], None], after: Sequence[Event] = (), what: str = "transfer") -> Event:
-        """Put work into the queue, to be done when some events are; a trace calls it `what`."""
+        """Queue work to be done after some events; `what` is its name in traces."""
 
         def begin() -> None:
             for event in after:
@@ -90,14 +90,14 @@ class HostDevice(Device):
         with self._lock:
             if self._queue is None:
                 self._queue = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{self.name}")
-            # What ends the call that this thread is in ends what the queue does for it.
+            # Cancelling the call of this thread also cancels its queued work.
             return HostEvent(self._queue.submit(copy_context().run, begin))
 
     def allocate(self, nbytes: int) -> HostBuffer:
         return HostBuffer(nbytes)
 
     def free(self, buffer: Buffer) -> None:
-        """Nothing is left to be done: an array goes with its last reader."""
+        """Do nothing: an array is freed with its last reference."""
 
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, HostBuffer)
@@ -111,7 +111,7 @@ class HostDevice(Device):
 
 
 class HostEntry(QueueEntry):
-    """An entry that takes arrays, in the queue of a device of the host; its state is where the entry has it."""
+    """An entry called with arrays by the queue of a host device; its state stays in the entry."""
 
     def __init__(self, point: EntryPoint, device: HostDevice) -> None:
         self.bindings = point.bindings

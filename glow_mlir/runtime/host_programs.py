@@ -1,7 +1,7 @@
 """
-Host programs: what the host puts into the queues of devices for one call, step by step, as data.
+Host programs: the queue operations of one call, step by step, as data.
 
-The compiler has decided all of it (docs/devices.md): where values are, what is transferred when, who waits for whom.
+The compiler has decided them (docs/devices.md): buffers, transfers, and waiting.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Allocate:
-    """A buffer of so many bytes in the memory of a device, or of the host where none is named."""
+    """Allocate a buffer of that many bytes in device memory, or in host memory if no device is named."""
 
     buffer: int
     device: str
@@ -21,7 +21,7 @@ class Allocate:
 
 @dataclass(frozen=True)
 class Free:
-    """A buffer is given back."""
+    """Free a buffer."""
 
     buffer: int
 
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A queue copies bytes from a buffer in one memory to one in another."""
+    """A queue copies bytes between buffers in different memories."""
 
     queue: str
     target: int
@@ -47,7 +47,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class RecordEvent:
-    """An event that happens when a queue has done all operations that it has now."""
+    """Record an event that happens when a queue has finished all present operations."""
 
     queue: str
     event: int
@@ -55,7 +55,7 @@ class RecordEvent:
 
 @dataclass(frozen=True)
 class WaitEvent:
-    """A queue goes on when an event has happened."""
+    """A queue waits for an event."""
 
     queue: str
     event: int
@@ -66,7 +66,7 @@ Step = Allocate | Free | Call | Transfer | RecordEvent | WaitEvent
 
 @dataclass(frozen=True)
 class HostProgram:
-    """The steps of an entry. The first buffers are those of its bindings, in order; the others are allocated."""
+    """The steps of an entry. The first buffers are its bindings, in order; the others are allocated."""
 
     name: str
     bindings: tuple[Binding, ...]

@@ -1,14 +1,14 @@
 """
-What a file is, and what is in it, without reading it again.
+Identify the content of files without reading them again.
 
-Device, inode, size and times tell a content from every later one of a file, as git and make take them to do: the time
-of change (`ctime`) is set by the system at each write and rename, and no program can set it back. It is no more precise
-than the clock behind it, so it says nothing where the next write may come within the same tick (git calls such entries
-racily clean). Hence `SETTLED_NS`: only of a file that had been at rest for longer, when it was about to be read, is the
-digest kept. A sample of the content would add nothing to that: two versions of a model may differ in one byte.
+Device, inode, size and times distinguish a content from every later one of the file, as git and make assume: the system
+sets the time of change (`ctime`) at each write and rename, and programs cannot set it back. But its resolution is
+limited, and the next write may come within the same tick (git calls such entries racily clean). Hence `SETTLED_NS`: a
+digest is kept only for files that had been unchanged for longer than that before they were read. Sampling the content
+would not help, because two versions of a model may differ in one byte.
 
-What this rests on: the clock of the file system runs at most `SETTLED_NS` behind that of this machine, is not set back,
-and nobody writes to the file through a shared mapping that is older, which the system may not date.
+This assumes that the clock of the file system is at most `SETTLED_NS` behind that of this machine and is not set back,
+and that nobody writes to the file through an older shared mapping, because the system may not update the time for it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from glow_mlir.constants.deferred import is_in_folder
 from glow_mlir.runtime.json_cache import JsonCache
 
 SETTLED_NS = 2_000_000_000
-"""Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
+"""Nanoseconds that a file must be unchanged for its times to identify its content: the resolution of FAT's clock."""
 
 MAX_ENTRIES = 1000
-"""How many digests an index keeps."""
+"""The number of digests in an index."""
 
 
 def file_identity(path: Path) -> list[int]:
@@ -38,11 +38,10 @@ def file_identity(path: Path) -> list[int]:
 
 class ContentIndex:
     """
-    The digests of files, kept among the answers of the cache under the identities of the files, so that each is read
-    once.
+    The digests of files, cached under the identities of the files, so that each file is read once.
 
-    A file that changed a moment before it was read is read again the next time: another change, also one while it was
-    read, might leave its times as they are.
+    A file that changed shortly before it was read is read again the next time, because a further change, even during
+    the read, might not change its times.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -50,12 +49,12 @@ class ContentIndex:
 
     @property
     def directory(self) -> Path:
-        """The path of the folder; raises `CacheError` where none is known."""
+        """The path of the folder; raises `CacheError` if it is unknown."""
         return self._answers.directory
 
     def digest(self, path: Path) -> str:
         """The digest of the content of a file; raises `OSError` if it cannot be read."""
-        # The time comes first: whatever changes later has another one.
+        # Take the time first: a later change has a later time.
         now = time.time_ns()
         identity = file_identity(path)
         key = hashlib.sha256(repr(identity).encode()).hexdigest()
@@ -73,7 +72,7 @@ _State = tuple[list[int], str]
 
 
 class Snapshot:
-    """The contents of some files at one moment; tells whether they changed since."""
+    """The contents of some files at one moment; detects later changes."""
 
     def __init__(self, contents: ContentIndex) -> None:
         self._contents = contents
@@ -84,7 +83,7 @@ class Snapshot:
         return self._remember(partial(self._look, path))
 
     def digest_in_folder(self, folder: Path, name: str) -> str:
-        """The digest of a file in a folder, remembered as well; empty, and unread, where `is_in_folder` says no."""
+        """The remembered digest of a file in a folder; empty, without reading the file, if `is_in_folder` is false."""
         return self._remember(partial(self._look_in_folder, folder, name))
 
     def changed(self) -> bool:
@@ -112,6 +111,6 @@ def _is(look: Callable[[], _State], state: _State) -> bool:
 
 
 def _digest_in(answer: dict[str, Any] | None) -> str:
-    """The digest in an answer; nothing where it has none."""
+    """The digest in a cached answer; empty if it has none."""
     text = (answer or {}).get("digest")
     return text if isinstance(text, str) and len(text) == 64 and set(text) <= set("0123456789abcdef") else ""

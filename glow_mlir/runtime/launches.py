@@ -1,8 +1,8 @@
 """
-Launch programs: which device functions an entry runs, in order, on which operands and in how many parts.
+Launch programs: the device functions that an entry runs, in order, with their operands and numbers of tasks.
 
-A backend for a device executes one on its queue. It says nothing of machine code: a function is a name in the module
-that `codegen.device_functions` makes beside it, and an operand is a place in one of the regions of memory.
+A device backend executes one on its queue. It is independent of machine code: a function is a name in the module from
+`codegen.device_functions`, and an operand is an offset in one of the memory regions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ CONSTANTS = "constants"
 ACTIVATIONS = "activations"
 """The region of buffers of one call."""
 BINDINGS = "bindings"
-"""The buffers that a call is bound to, each with a number of its own."""
+"""The buffers that a call is bound to, each with its own number."""
 STATUS = "status"
 """An i32 for each instruction that may fail: calls start with 0, and a failing instruction writes 1."""
 SCALARS = "scalars"
-"""The numbers of bodies that functions share, i32 words that the program has itself."""
+"""Scalar parameters of function bodies shared by several instructions: i32 words stored in the program."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Address:
     binding: int = 0
     """The number of the binding; 0 for other regions."""
     strides: tuple[int, ...] = ()
-    """How many bytes further it is with each trip of the loops around, the outermost first; none where it stays."""
+    """The increment in bytes for each iteration of the enclosing loops, the outermost first; empty if constant."""
 
     def at(self, indices: Sequence[int]) -> int:
-        """The offset in trips of those numbers of the loops around."""
+        """The offset in the given iterations of the enclosing loops."""
         return self.offset + sum(index * stride for index, stride in zip(indices, self.strides, strict=False))
 
 
 @dataclass(frozen=True)
 class Launch:
     """
-    One run of a device function: all parts may run at once, and the next launch begins when they are done.
+    One run of a device function: all tasks may run at once, and the next launch begins when they are done.
 
-    A function takes the addresses of the `operands`, then the numbers of the `symbols`, then, if it `takes_round`, the
-    number of the trip of the innermost loop around, an i64, and last the number of the part, an i64.
+    The arguments of a function are the addresses of the `operands`; the values of the `symbols`; with `takes_round`,
+    the iteration number of the innermost enclosing loop, an i64; and the task number, an i64.
     """
 
     function: str
@@ -60,7 +60,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Launches that run several times, one trip after the other."""
+    """Launches that are repeated, one iteration after the other."""
 
     trips: int
     body: tuple[Launch | Repeat, ...]
@@ -73,27 +73,27 @@ class LaunchProgram:
     name: str
     steps: tuple[Launch | Repeat, ...]
     statuses: int = 0
-    """How many instructions may fail: so many words has the region of statuses."""
+    """The number of instructions that may fail, which is the size of the status region in words."""
     scalars: tuple[int, ...] = ()
     """The words of the region of scalar parameters."""
 
     def launches(self) -> Iterator[tuple[Launch, tuple[int, ...]]]:
-        """All launches in order, each with the numbers of the trips of the loops around, the outermost first."""
+        """All launches in order, each with the iteration numbers of the enclosing loops, the outermost first."""
         return _launches(self.steps, ())
 
     def functions(self) -> tuple[str, ...]:
-        """The functions that it launches, each once."""
+        """The functions that it launches, without duplicates."""
         return tuple(dict.fromkeys(launch.function for launch in _each(self.steps)))
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> LaunchProgram:
-        """The program that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
+        """The program from a JSON manifest; raises `KeyError` or `TypeError` for anything else."""
         tuples: dict[str, Any] = {"steps": _steps(data["steps"]), "scalars": tuple(map(int, data["scalars"]))}
         return LaunchProgram(**{**data, **tuples})
 
 
 def _each(steps: Sequence[Launch | Repeat]) -> Iterator[Launch]:
-    """The launches in steps, each once."""
+    """The launches in steps, without repetition."""
     for step in steps:
         if isinstance(step, Repeat):
             yield from _each(step.body)

@@ -1,9 +1,9 @@
 """
-Arrays for bindings whose sizes symbols decide: machine code lays them out for the largest shape.
+Arrays for bindings with symbolic sizes: machine code lays them out for the largest shape.
 
-An array that is laid out so is used in place, which each array is whose sizes but the first are numbers. Others go
-through a buffer. An output that begins with an input is put behind the elements of that, if these are the last ones of
-an array that an earlier call made: what grows from call to call is not copied.
+An array with that layout is used in place; this includes all arrays in which only the first size is symbolic. Others
+are copied to a buffer. An output that extends an input is written after the input's elements, if these are the last
+used elements of an array from an earlier call; so data that grows from call to call is not copied.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, tell_symbols,
 
 def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     """
-    What symbols are where inputs, of which names and sizes are `declared`, have the shapes of these arrays.
+    The values of symbols for inputs with the `declared` names and sizes, and the shapes of these arrays.
 
-    Raises `InputError` where they do not agree.
+    Raises `InputError` if they are inconsistent.
     """
     values: dict[str, int] = {}
     inputs = [(name, sizes, arrays[name].shape) for name, sizes in declared]
@@ -42,7 +42,7 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
 
 
 Part = tuple[slice | EllipsisType, ...]
-"""The index that takes the first elements along each axis of an array."""
+"""An index that takes the first elements along each axis of an array."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class OutputShape:
 
     @staticmethod
     def of(binding: Binding, values: Mapping[str, int]) -> OutputShape:
-        """The shape for these values of symbols; axes of unknown symbols, which the call computes, are taken whole."""
+        """
+        The shape for these values of symbols; axes of unknown symbols, which the call computes, have their maximum.
+        """
         shape = shape_of(binding, values)
         return OutputShape(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
 
@@ -66,10 +68,10 @@ class CallSizes:
 
     values: Mapping[str, int]
     numbers: tuple[int, ...]
-    """The largest for those that the call finds."""
+    """The values; the maximum for symbols that the call computes."""
     output_shapes: Mapping[str, OutputShape]
     is_complete: bool
-    """Whether inputs tell all symbols."""
+    """Whether inputs determine all symbols."""
 
 
 MAX_KEPT = 256
@@ -99,13 +101,13 @@ class Sizing:
         return found
 
     def output_shapes(self, numbers: Sequence[int]) -> dict[str, OutputShape]:
-        """The places of outputs where symbols have these values."""
+        """The shapes of outputs for these values of symbols."""
         values = {symbol.name: int(number) for symbol, number in zip(self._symbols, numbers, strict=True)}
         return {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a binding for these values of symbols; the maximum along axes of unknown symbols."""
+    """The shape of a binding for these values of symbols; axes of unknown symbols have their maximum."""
     return tuple(
         size if isinstance(size, int) else size.at(values) if is_known(size, values) else largest
         for size, largest in zip(binding.declared, binding.shape, strict=True)
@@ -113,12 +115,12 @@ def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def is_known(size: SymbolicSize, values: Mapping[str, int]) -> bool:
-    """Whether there are values of all symbols in a size."""
+    """Whether all symbols in a size have values."""
     return all(symbol.name in values for symbol in size.symbols)
 
 
 def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
-    """Whether the elements of an array have the places that machine code expects."""
+    """Whether the elements of an array have the layout that machine code expects."""
     if not array.flags.aligned:
         return False
     stride = array.itemsize
@@ -131,23 +133,22 @@ def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
 
 class Growing:
     """
-    Arrays with room for more elements than are used: those from the beginning on, up to a shape.
+    Arrays with unused room at the end, and the shapes in use.
 
-    Several threads may ask: who changes what is known of an array takes it away, and others find nothing meanwhile.
+    Several threads may use it: while a thread changes the record of an array, the record is removed, and others do not
+    find it.
     """
 
     def __init__(self) -> None:
         self._used: dict[int, tuple[int, ...]] = {}
 
     def add(self, whole: np.ndarray, shape: tuple[int, ...]) -> None:
-        """Take in an array of which so much is used."""
+        """Record an array and the shape in use."""
         self._used[id(whole)] = shape
         weakref.finalize(whole, self._used.pop, id(whole), None).atexit = False
 
     def extended(self, part: np.ndarray, binding: Binding, shape: tuple[int, ...]) -> np.ndarray | None:
-        """
-        The array for a binding of which `part` is all that is used: from then on `shape` of it is. Else `None`.
-        """
+        """The array of which `part` is the part in use, grown to `shape` in use; `None` if there is none."""
         whole: object = part.base
         if not isinstance(whole, np.ndarray) or whole.shape != binding.shape or whole.strides != part.strides:
             return None
@@ -169,7 +170,7 @@ class Buffers:
         self._local = threading.local()
 
     def input(self, binding: Binding, array: np.ndarray) -> np.ndarray:
-        """An input as machine code expects it: the array itself, or its elements in a buffer."""
+        """An input in the layout of machine code: the array itself, or a copy in a buffer."""
         if is_laid_out(array, binding):
             return array
         part = self._kept(binding)[_part(array.shape)]
@@ -178,10 +179,10 @@ class Buffers:
 
     def output(self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
-        Room for an output: a new array, or a part of a buffer that is large against it.
+        Memory for an output: a new array, or a part of a buffer if the output is much smaller.
 
-        For one that begins with one of the `inputs`, it may be the array that this is part of. `result` gives what to
-        hand out of it.
+        An output that extends one of the `inputs` may use the array that the input is part of. `result` extracts the
+        value to return.
         """
         if binding.extends:
             whole = _GROWING.extended(inputs[binding.extends], binding, output_shape.shape)
@@ -202,16 +203,16 @@ class Buffers:
 
 def result(binding: Binding, buffer: np.ndarray, output_shape: OutputShape) -> np.ndarray:
     """
-    An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
+    The output that machine code has written to a buffer of `Buffers.output`, when all symbols are known.
 
-    It is a copy where what holds it is kept, or is large against it.
+    It is a copy if the buffer is reused, or much larger.
     """
     part = buffer if buffer.shape == output_shape.shape else buffer[output_shape.part]
     return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
 
 
 def made(binding: Binding) -> np.ndarray:
-    """A new array of the largest shape of a binding; raises `OutOfMemoryError` where there is no room for it."""
+    """A new array of the largest shape of a binding; raises `OutOfMemoryError`."""
     try:
         return np.empty(binding.shape, binding.numpy_dtype)
     except MemoryError as error:

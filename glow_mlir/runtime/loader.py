@@ -1,4 +1,4 @@
-"""Loads the bytes of an object file into this process and gives the addresses of its functions."""
+"""Load an object file into this process, and find the addresses of its functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 @functools.cache
 def llvm_of_host() -> Any:
-    """`llvmlite.binding`, ready for this machine."""
+    """`llvmlite.binding`, initialized for this machine."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -20,7 +20,7 @@ def llvm_of_host() -> Any:
 
 
 def _close(engine: Any, file: Any, context: Any, data: bytes) -> None:
-    """Free a library: the engine first, since it uses the rest."""
+    """Free a library: first the engine, because it uses the rest."""
     engine.close()
     file.close()
     context.close()
@@ -44,19 +44,19 @@ class Library:
     """
     Machine code in memory, alive as long as this object or a function from it.
 
-    The object must define every symbol it uses: nothing is looked up in the process.
+    The object must define every symbol it uses: nothing is resolved in the process.
     """
 
     def __init__(self, data: bytes) -> None:
         llvm = llvm_of_host()
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
         context = llvm.create_context()
-        # This memory manager keeps code and constants together: elsewhere they may lie further apart than code reaches
-        # (2 GiB on x86), where a process has mapped much in between, and LLVM ends it.
+        # This memory manager keeps code and constants together. Otherwise they may be further apart than code can reach
+        # (2 GiB on x86) in a process with many mappings, and LLVM would abort.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", context), machine, use_lmm=True)
         file = llvm.ObjectFileRef.from_data(data)
-        # What only a library refers to would be closed in any order where it is part of a cycle of garbage. MCJIT reads
-        # the bytes when it links: they stay with the engine.
+        # Objects referenced only by a library would be closed in any order if it is part of a garbage cycle. MCJIT
+        # reads the bytes when it links, so they stay with the engine.
         weakref.finalize(self, _close, self._engine, file, context, data).atexit = False
         self._engine.add_object_file(file)
         self._engine.finalize_object()
@@ -64,9 +64,9 @@ class Library:
 
     def address(self, name: str) -> int:
         """
-        Return the address of a function. Raises `KeyError` when the object does not define it.
+        Return the address of a function; raises `KeyError` if the object does not define it.
 
-        LLVM is asked once: in a child of `os.fork`, its lock may be held by a thread of the parent for ever.
+        LLVM is asked only once: in a child of `os.fork`, its lock may be held forever by a thread of the parent.
         """
         if name not in self._addresses:
             address = cast("int", self._engine.get_function_address(name))
@@ -81,10 +81,10 @@ class Library:
         """
         Return a function that can be called from Python with these ctypes.
 
-        Arrays go in as `array.ctypes.data` for a `ctypes.c_void_p`; the global lock is free during the call.
-        Raises `KeyError` when the object does not define `name`.
+        Pass arrays as `array.ctypes.data` for a `ctypes.c_void_p`; the global lock is released during the call. Raises
+        `KeyError` if the object does not define `name`.
         """
         call = ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
-        # The code has to outlive the function that jumps into it.
+        # The code has to outlive the function that jumps to it.
         setattr(call, "library", self)
         return call

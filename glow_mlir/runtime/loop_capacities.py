@@ -1,4 +1,4 @@
-"""The capacities of loops that nothing bounds: how many trips of each an executable has memory for."""
+"""The capacities of unbounded loops: the number of iterations that an executable has memory for."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
 FIRST = 64
-"""The first capacity of a loop, in trips."""
+"""The initial capacity of a loop, in iterations."""
 GROWTH = 4
 """The factor by which a capacity grows."""
 MAXIMUM = 1 << 24
-"""The largest capacity: a loop may never end."""
+"""The largest capacity, because a loop may never end."""
 
 MAX_KEPT = 1024
 """The number of assumptions whose capacities are kept."""
@@ -33,20 +33,20 @@ class _Known:
 
     trips: Trips
     first_bytes: int | None = None
-    """The bytes of an executable with the first capacities, if there was one."""
+    """The bytes of an executable with the initial capacities, if there was one."""
     accepted: Trips = field(default_factory=dict[str, int])
-    """The capacities that an executable has that serves calls."""
+    """The capacities of the executable that serves calls."""
     refused: list[tuple[Trips, str]] = field(default_factory=list[tuple[Trips, str]])
-    """Capacities that take too much memory, and the reason."""
+    """Capacities that need too much memory, and the reason."""
 
 
 class LoopCapacities:
     """
-    The capacity of each loop that nothing bounds, in trips, by its label, for each size and value that a call brings.
+    The capacity of each unbounded loop in iterations, by label, for each combination of sizes and values.
 
-    A call that needs more trips of a loop grows the capacity of that loop; the others stay. All that lies above the
-    first capacities may take `maximum_bytes` of activations and outputs. Other sizes begin with the capacities that
-    were accepted last, or with the first ones if those take too much. Methods are called under the lock of the session.
+    A call that needs more iterations of a loop increases the capacity of that loop only. Capacities above the initial
+    ones may use `maximum_bytes` of activations and outputs. New sizes start with the capacities accepted last, or with
+    the initial ones if those need too much. Methods are called under the lock of the session.
     """
 
     def __init__(self, maximum_bytes: int) -> None:
@@ -61,12 +61,12 @@ class LoopCapacities:
         return label in self._begin
 
     def add(self, labels: Iterable[str]) -> None:
-        """Give further loops their first capacity."""
+        """Give further loops their initial capacity."""
         self._begin = {**self._begin, **dict.fromkeys(labels, FIRST)}
         self._known.clear()
 
     def with_capacities(self, others: Assumptions) -> Assumptions:
-        """The assumptions for sizes and values, with the capacities of all loops as dimensions."""
+        """The assumptions for sizes and values, with the capacities of all loops added as dimensions."""
         if not self._begin:
             return others
         sizes: Iterable[tuple[str, Dimension]] = [(label, (1, most)) for label, most in self._of(others).trips.items()]
@@ -77,11 +77,11 @@ class LoopCapacities:
         return Assumptions(tuple(size for size in wanted.sizes if size[0] not in self._begin), wanted.values)
 
     def hold(self, wanted: Assumptions) -> bool:
-        """Whether assumptions have the present capacities."""
+        """Whether assumptions contain the present capacities."""
         return not self._begin or wanted == self.with_capacities(self.without(wanted))
 
     def _of(self, others: Assumptions) -> _Known:
-        """What is known under assumptions without capacities."""
+        """The record for assumptions without capacities."""
         if (found := self._known.get(others)) is None:
             found = self._known[others] = _Known(dict(self._begin))
             if len(self._known) > MAX_KEPT:
@@ -89,15 +89,15 @@ class LoopCapacities:
         return found
 
     def failed_loop(self, error: GlowError) -> str | None:
-        """The label of the loop whose capacity an error is about, if that may grow."""
+        """The label of the loop whose capacity an error reports, if that may grow."""
         found = re.fullmatch(rf"{re.escape(OUT_OF_CAPACITY)} '(.*)'", error.reason, re.DOTALL)
         return found[1] if found and found[1] in self._begin else None
 
     def grow(self, label: str, error: GlowError, wanted: Assumptions) -> None:
         """
-        Grow the capacity of the loop that made a call fail, unless another call has done that.
+        Increase the capacity of the loop that made a call fail, unless another call already did.
 
-        `wanted` are the assumptions of the code that failed. Raises `ExecutionError` where the capacity cannot grow.
+        `wanted` are the assumptions of the code that failed. Raises `ExecutionError` if the capacity cannot grow.
         """
         known = self._of(self.without(wanted))
         trips = known.trips[label]
@@ -116,9 +116,9 @@ class LoopCapacities:
         known.trips = grown
 
     def accept(self, wanted: Assumptions, executable: Executable) -> bool:
-        """Whether an executable may serve calls; else its capacities are refused, and smaller ones take their place."""
+        """Whether an executable may serve calls; otherwise its capacities are refused, and replaced by smaller ones."""
         if not self.hold(wanted) or not self._begin:
-            return True  # Another call has grown a capacity meanwhile: that will be looked at.
+            return True  # Another call increased a capacity meanwhile.
         known = self._of(self.without(wanted))
         outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
         taken = executable.activation_bytes + outputs
@@ -126,7 +126,10 @@ class LoopCapacities:
             known.first_bytes = taken
         elif known.first_bytes is None:
             if taken > self._maximum_bytes:
-                known.trips, known.accepted = dict.fromkeys(known.trips, FIRST), {}  # They tell how much is above them.
+                known.trips, known.accepted = (
+                    dict.fromkeys(known.trips, FIRST),
+                    {},
+                )  # The baseline.
                 return False
         elif (taken := taken - known.first_bytes) > self._maximum_bytes:
             self._refuse(known, f"memory for more takes {taken} bytes, more than {self._maximum_bytes}")
@@ -135,19 +138,19 @@ class LoopCapacities:
         return True
 
     def shrink(self, wanted: Assumptions, error: GlowError) -> bool:
-        """Refuse the capacities of a compilation or call that ran out of memory; false if they are the first ones."""
+        """Refuse the capacities of a compilation or call that ran out of memory; false if they are the initial ones."""
         if not self._begin:
             return False
         known = self._of(self.without(wanted))
         if not self.hold(wanted):
-            return True  # Another call has changed them meanwhile.
+            return True  # Another call changed them meanwhile.
         if _is_first(known.trips):
             return False
         self._refuse(known, error.reason)
         return True
 
     def _refuse(self, known: _Known, reason: str) -> None:
-        """Go back to the capacities that were accepted before."""
+        """Return to the capacities accepted before."""
         known.refused.append((known.trips, reason))
         first = dict.fromkeys(known.trips, FIRST)
         known.trips = first if known.accepted in ({}, known.trips) else dict(known.accepted)
@@ -160,5 +163,5 @@ def _is_first(trips: Trips) -> bool:
 
 
 def _reaches(trips: Mapping[str, int], refused: Mapping[str, int]) -> bool:
-    """Whether capacities are at least those that were refused."""
+    """Whether capacities are at least the refused ones."""
     return all(trips[label] >= most for label, most in refused.items())

@@ -27,16 +27,16 @@ from glow_mlir.support.watchdog import Interruptible
 
 ALIGNMENT = 64
 NOWHERE: Mapping[str, np.ndarray] = {}
-"""No places for outputs: each goes to a new array."""
+"""No targets of outputs: each output is a new array."""
 
 _NEVER = ctypes.c_int32(0)
-"""The word that ends a call which nobody ends."""
+"""The cancellation word of calls that cannot be cancelled."""
 
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
-    """`size` bytes that start at a multiple of 64, as `make` makes them: uninitialised by default."""
+    """`size` bytes aligned to 64, made by `make`; uninitialised by default."""
     raw = make(size + ALIGNMENT, np.uint8)
     begin = -raw.ctypes.data % ALIGNMENT
     return raw[begin : begin + size]
@@ -44,16 +44,16 @@ def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray
 
 def small_pages(size: int, dtype: type[np.uint8]) -> np.ndarray:
     """
-    An array of zeros in pages of the system's smallest size, which take memory once they are written.
+    An array of zeros in pages of the smallest size, which use memory only once they are written.
 
-    Numpy asks for huge pages: sparse writes to a buffer for large sizes would occupy all of it.
+    Numpy requests huge pages: sparse writes to a buffer for large sizes would occupy all of it.
     """
     try:
         mapping = mmap.mmap(-1, size)
     except OSError as error:
         raise MemoryError(str(error)) from error
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with contextlib.suppress(OSError):  # A system may be built without.
+        with contextlib.suppress(OSError):  # Not all kernels support this.
             mapping.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(mapping, dtype)
 
@@ -62,8 +62,8 @@ class MachineEntry(EntryPoint):
     """
     A function of machine code.
 
-    Each thread that calls it has its own activations. One of them at a time may use the workers that a call has for its
-    parts, where `threads` says that it may have any; the others compute alone.
+    Each calling thread has its own activations. Only one call at a time may use the worker threads, if `threads` allows
+    any; other calls compute alone.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class MachineEntry(EntryPoint):
         count = len(entry.steps) + 1
         self._cycles = np.zeros(count + 2 * len(entry.steps) * entry.threads, np.int64)
         self.stamps = self._cycles[:count]
-        """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
+        """With `profile`: the cycle counter before each instruction of the last call, and after the last one."""
         self.spans = self._cycles[count:].reshape(len(entry.steps), entry.threads, 2)
-        """With `profile`: the counter when each thread began its first part of each instruction, and ended its last."""
+        """With `profile`: the counter at each thread's first begin and last end of a task of each instruction."""
 
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
@@ -101,7 +101,7 @@ class MachineEntry(EntryPoint):
         for binding in self.bindings:
             if binding.role == "output" and binding.name in outputs:
                 _check_place(binding, outputs[binding.name])
-        # What is laid out for larger sizes takes another array, and so does what another one reads or writes.
+        # Inputs with larger layouts, and arrays that overlap, need another array.
         is_fixed = not (self.entry.symbols or any(binding.sizes for binding in self.bindings))
         if not is_fixed or not all(map(_is_element_aligned, outputs.values())) or _overlap(inputs, outputs):
             return super().bound(inputs, outputs)
@@ -140,7 +140,7 @@ class MachineEntry(EntryPoint):
             try:
                 results = [np.empty(shape, dtype) for shape, dtype in kinds]
             except MemoryError:
-                return None  # Whoever calls otherwise is told of which output.
+                return None  # The caller reports which output it is.
             if status := function(
                 constants, pointers(*addresses_of([*arrays, *results]), *behind), activations(), None
             ):
@@ -150,7 +150,7 @@ class MachineEntry(EntryPoint):
         return call
 
     def _call_into(self, inputs: Mapping[str, np.ndarray], targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function, with the outputs of `targets` there."""
+        """Call the function; write the outputs in `targets` there."""
         with held(self._state.turn) if self._has_state else contextlib.nullcontext():
             return self._call(inputs, self._state.arrays, targets)
 
@@ -162,7 +162,7 @@ class MachineEntry(EntryPoint):
     def _call_cancellable(
         self, pointers: ctypes.Array[ctypes.c_void_p], position: int, alive: object, outputs: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """`_call_in_place`, in whose copy of `pointers` that at `position` is to the word that ends this call."""
+        """`_call_in_place` on a copy of `pointers`, with the address of this call's cancellation word at `position`."""
         self._perform_until(type(pointers).from_buffer_copy(pointers), position)
         return outputs
 
@@ -202,20 +202,20 @@ class MachineEntry(EntryPoint):
         return outputs | {b.name: result(b, outputs[b.name], found[b.name]) for b in sized}
 
     def use_constants(self, constants: np.ndarray) -> None:
-        """Take the constants from `constants`, which start at a multiple of 64 bytes."""
+        """Use the constants in this array, which is aligned to 64 bytes."""
         self.constants = constants
         self._constants_address = constants.ctypes.data
 
     def call(self, bound: Sequence[np.ndarray]) -> None:
         """
-        Call the function on arrays in the order of the bindings, behind which are the values of symbols, if there are.
+        Call the function on arrays in the order of the bindings, followed by the values of symbols, if there are any.
 
-        Raises `ExecutionError` where it says so.
+        Raises `ExecutionError` if the function fails.
         """
         if self.entry.profile:
-            self.spans[:] = 0  # Parts of no instruction keep when they began.
+            self.spans[:] = 0  # Threads without a task leave zeros.
         arrays = (*bound, self._cycles) if self.entry.profile else bound
-        # Where the code has an observer, its address is behind all: null.
+        # If the code supports an observer, its address is the last argument: null.
         count = len(arrays) + self.entry.cancellable + self.entry.observed
         pointers = (ctypes.c_void_p * count)(*map(address_of, arrays))
         if self.entry.cancellable:
@@ -225,9 +225,10 @@ class MachineEntry(EntryPoint):
 
     def call_at(self, addresses: Sequence[int]) -> None:
         """
-        Call the function on memory at these addresses, in the order of the bindings, all of whose sizes are numbers.
+        Call the function on memory at these addresses, in the order of the bindings; all sizes must be numbers.
 
-        Whoever calls keeps what is there, and has the turn of the state. Raises `ExecutionError` where it says so.
+        The caller keeps the memory alive, and holds the turn of the state. Raises `ExecutionError` if the function
+        fails.
         """
         count = len(addresses) + self.entry.cancellable + self.entry.observed
         pointers = (ctypes.c_void_p * count)(*addresses)
@@ -237,18 +238,18 @@ class MachineEntry(EntryPoint):
             self._perform(pointers)
 
     def packed_address(self, binding: Binding) -> int:
-        """The address of packed state as it is now, for who has the turn of the state."""
+        """The address of the present packed state; requires the turn of the state."""
         return self._packed[binding.name].current(self._state).ctypes.data
 
     def _perform_until(self, pointers: ctypes.Array[ctypes.c_void_p], position: int) -> None:
-        """Call the function on addresses; the one at `position` is replaced by the address of the cancellation word."""
+        """Call the function on addresses; put the address of the cancellation word at `position`."""
         cancellation = current_cancellation() or Cancellation()
         pointers[position] = cancellation.address
         with Interruptible(cancellation) if self._has_loops else contextlib.nullcontext():
             self._perform(pointers, cancellation)
 
     def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int, cancellation: Cancellation | None = None) -> None:
-        """Call the function on the addresses of arrays; raises `ExecutionError` where it says so."""
+        """Call the function on the addresses of arrays; raises `ExecutionError` if it fails."""
         if self._threads == 1:
             status = self._function(self._constants_address, pointers, self._activations_address(), None)
         else:
@@ -260,7 +261,7 @@ class MachineEntry(EntryPoint):
             raise _error_of(self.entry, status)
 
     def _activations(self) -> np.ndarray:
-        """New activations; raises `OutOfMemoryError` where there is no room for them."""
+        """Allocate activations; raises `OutOfMemoryError`."""
         size = self.entry.activations
         try:
             return aligned(size, small_pages if self.entry.symbols else np.empty)
@@ -269,7 +270,7 @@ class MachineEntry(EntryPoint):
             raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
 
     def _activations_address(self) -> int:
-        """The address of the activations of this thread, cached because numpy is slow to give it."""
+        """The address of this thread's activations, cached because numpy is slow to return it."""
         if not hasattr(self._local, "address"):
             self._local.activations = self._activations()
             self._local.address = self._local.activations.ctypes.data
@@ -278,9 +279,9 @@ class MachineEntry(EntryPoint):
 
 class MachineCode(Executable):
     """
-    A loaded artifact of machine code. An entry is linked when it is first asked for.
+    A loaded artifact of machine code. An entry is linked when it is first used.
 
-    Up to `threads` share the work of an inference. `libraries` has those that are linked already, by the numbers of
+    Up to `threads` threads share an inference. `libraries` has the libraries that are already linked, by the numbers of
     their object files.
     """
 
@@ -296,7 +297,7 @@ class MachineCode(Executable):
         self.code_bytes = sum(map(len, artifact.code))
         """Size of the object files."""
         self._packing = {_packed_binding(entry).name: entry for entry in manifest.packing}
-        """Name of packed state → the entry that makes it."""
+        """Name of packed state → the entry that computes it."""
         self._packed = {
             name: PackedState(_sources(entry), partial(self.pack, name)) for name, entry in self._packing.items()
         }
@@ -331,7 +332,7 @@ class MachineCode(Executable):
             return self._loaded[name]
 
     def pack(self, name: str, state: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The packed state of that name, made of plain state; aligned to 64 bytes, as the code for it expects."""
+        """The packed state of a name, computed from plain state; aligned to 64 bytes, as its code expects."""
         entry = self._packing[name]
         packed = _aligned_array(_packed_binding(entry))
         bound = [packed if binding.role == "packed" else state[binding.name] for binding in entry.bindings]
@@ -340,7 +341,7 @@ class MachineCode(Executable):
 
 
 def _error_of(entry: Entry, status: int) -> ExecutionError:
-    """The meaning of a status other than 0."""
+    """The error for a nonzero status."""
     if status == WRONG_VECTORS:
         reason = f"the code of @{entry.name} requires another vector length than this processor has"
         return ExecutionError(reason, hint=f"it is for {entry.machine or entry.target}")
@@ -351,19 +352,19 @@ def _error_of(entry: Entry, status: int) -> ExecutionError:
 
 
 def load(artifact: Artifact, threads: int) -> MachineCode:
-    """The machine code of an artifact, ready to be called by up to so many threads."""
+    """The machine code of an artifact; a call may use up to `threads` threads."""
     return MachineCode(artifact, threads)
 
 
 def _check_machine(entry: Entry) -> None:
-    """Raise `OptionError` for an entry whose code this machine cannot run: it would end this process."""
+    """Raise `OptionError` for an entry whose code this machine cannot run, because it would crash this process."""
     if missing := lacks(entry.triple, entry.features):
         reason = f"this machine cannot run code for the target of @{entry.name}: it lacks {missing}"
         raise OptionError(reason, hint="compile the function for this machine")
 
 
 def initial_state(artifact: Artifact) -> list[Initial]:
-    """The state that an artifact says, with the initial values behind its constants."""
+    """The states of an artifact, with the initial values stored after its constants."""
     found: list[Initial] = []
     for value in artifact.manifest.state:
         size = int(np.prod(value.shape, dtype=np.int64)) * named_dtype(value.dtype).itemsize
@@ -373,17 +374,17 @@ def initial_state(artifact: Artifact) -> list[Initial]:
 
 
 def _packed_binding(entry: Entry) -> Binding:
-    """The packed state that an entry computes."""
+    """The packed state computed by an entry."""
     return next(binding for binding in entry.bindings if binding.role == "packed")
 
 
 def _sources(entry: Entry) -> list[str]:
-    """The names of the state that an entry packs."""
+    """The names of the states packed by an entry."""
     return [binding.name for binding in entry.bindings if binding.role == "state"]
 
 
 def _aligned_array(binding: Binding) -> np.ndarray:
-    """A new array for packed state; raises `OutOfMemoryError` where there is no room for it."""
+    """Allocate packed state; raises `OutOfMemoryError`."""
     try:
         return aligned(binding.nbytes).view(named_dtype(binding.dtype)).reshape(binding.shape)
     except MemoryError as error:
@@ -392,7 +393,7 @@ def _aligned_array(binding: Binding) -> np.ndarray:
 
 
 def _check_place(binding: Binding, position: np.ndarray) -> None:
-    """Raise `InputError` for memory into which an output does not fit."""
+    """Raise `InputError` for memory that does not fit an output."""
     if position.dtype == binding.numpy_dtype and (binding.sizes or position.shape == binding.shape):
         return
     wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{position.dtype.name}{list(position.shape)}"
@@ -400,12 +401,12 @@ def _check_place(binding: Binding, position: np.ndarray) -> None:
 
 
 def _is_element_aligned(array: np.ndarray) -> bool:
-    """Whether the elements of an array are where machine code expects them."""
+    """Whether the elements of an array are aligned as machine code expects."""
     return array.flags.aligned
 
 
 def _overlap(inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> bool:
-    """Whether an output may have memory in common with an input or another output."""
+    """Whether an output shares memory with an input or another output."""
     arrays = [*outputs.values(), *inputs.values()]
     return any(
         np.may_share_memory(one, other)

@@ -1,4 +1,4 @@
-"""A file in memory, by which a process hands arrays over to another one."""
+"""A file in memory, used to pass arrays to another process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.runtime.cache import bytes_of
 
 
 class MemoryFile:
-    """A file without a name: in memory where the system has that, else in the folder of temporary files."""
+    """An unnamed file: in memory if the system supports it, otherwise in the folder of temporary files."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -30,7 +30,7 @@ class MemoryFile:
             os.close(self._descriptor)
 
     def reserve(self, size: int) -> np.ndarray:
-        """So many zero bytes in it; raises `OSError` where there is no room."""
+        """Make the file this long, and map it as zero bytes; raises `OSError` if there is no room."""
         if not size:
             return np.empty(0, np.uint8)
         if self._descriptor >= 0:
@@ -41,14 +41,16 @@ class MemoryFile:
         return self._mapped
 
     def holding(self, array: np.ndarray) -> int:
-        """The descriptor of the file, with the bytes of an array in it, which may be those that it has."""
+        """
+        The descriptor of the file after writing the bytes of an array, unless the array is the mapped file itself.
+        """
         if array.nbytes and (self._mapped is None or not np.shares_memory(array, self._mapped)):
             self.reserve(array.nbytes)[...] = array
         return self._descriptor
 
 
 def _new_file() -> int:
-    """The descriptor of a file without a name."""
+    """The descriptor of an unnamed file."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("glow-constants")
     with tempfile.TemporaryFile() as file:

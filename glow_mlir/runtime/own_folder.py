@@ -32,18 +32,18 @@ from typing import BinaryIO, Self
 from glow_mlir.errors import CacheError
 
 HAS_DESCRIPTORS = shutil.rmtree.avoids_symlink_attacks
-"""Whether the system opens, lists and removes beside the descriptor of a folder."""
+"""Whether the system opens, lists and removes relative to a folder's descriptor."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 _ANCESTOR = _FOLDER | getattr(os, "O_PATH", 0)
-"""A folder above the cache may be one that can be passed through, and not be read."""
+"""Folders above the cache may be searchable, but not readable."""
 _OLD_FILE = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
-"""Opening a pipe would wait for a writer."""
+"""Opening a pipe would block until it has a writer."""
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
-"""The error numbers of systems that find a link in the place of a folder or file."""
+"""The error numbers of systems that find a link instead of a folder or file."""
 _MAX_LINKS = 40
 _ROOT_USER = 0
 _PART = "not used for the cache"
@@ -52,14 +52,15 @@ _ABOVE = "the cache below it is not used"
 
 class OwnFolder:
     """
-    An open folder that nobody else may write to; all names are those of its entries.
+    An open folder that nobody else may write to; all names are names of its entries.
 
-    It is closed at the end of a `with` statement. Methods raise `OSError`, and `CacheError` for what is not the user's.
+    It is closed at the end of a `with` statement. Methods raise `OSError`, and `CacheError` for entries that the user
+    does not own.
     """
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
         self.path = path
-        """Its path when it was opened, for people to read."""
+        """Its path when it was opened, for messages."""
         self._descriptor = descriptor
         try:
             status = os.stat(path if descriptor is None else descriptor)
@@ -72,7 +73,7 @@ class OwnFolder:
 
     @staticmethod
     def at(path: Path, make: bool = False) -> OwnFolder:
-        """The folder of a path, with each on the way there checked; `make` makes those that are missing."""
+        """Open the folder of a path, and check each folder on the way; `make` creates missing ones."""
         path = path.absolute()
         if HAS_DESCRIPTORS:
             return OwnFolder(path, _Way(str(path)).end(make))
@@ -95,14 +96,14 @@ class OwnFolder:
             self._descriptor = None
 
     def folder(self, name: str, make: bool = False) -> OwnFolder:
-        """A folder in this one; `make` makes it if it is missing."""
+        """Open a subfolder; `make` creates it if it is missing."""
         if make:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self._at(name), 0o700, dir_fd=self._descriptor)
         return OwnFolder(self.path / name, None if self._descriptor is None else self._open(name, _FOLDER))
 
     def open_file(self, name: str) -> BinaryIO:
-        """A file, to be read."""
+        """Open a file for reading."""
         descriptor = self._open(name, _OLD_FILE)
         try:
             status = os.fstat(descriptor)
@@ -115,7 +116,7 @@ class OwnFolder:
             raise
 
     def new_file(self, name: str) -> BinaryIO:
-        """A new file, to be written and read; where there is anything of that name, a `FileExistsError`."""
+        """Create a file for reading and writing; raises `FileExistsError` if the name exists."""
         return os.fdopen(os.open(self._at(name), _NEW_FILE, 0o600, dir_fd=self._descriptor), "wb+")
 
     def entries(self) -> list[tuple[str, os.stat_result]]:
@@ -123,7 +124,7 @@ class OwnFolder:
         found: list[tuple[str, os.stat_result]] = []
         with os.scandir(self.path if self._descriptor is None else self._descriptor) as entries:
             for entry in entries:
-                # Another process may remove what this one is looking at.
+                # Another process may remove an entry meanwhile.
                 with contextlib.suppress(OSError):
                     found.append((entry.name, entry.stat(follow_symlinks=False)))
         return found
@@ -133,21 +134,21 @@ class OwnFolder:
         os.replace(self._at(old), self._at(new), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def touch(self, name: str) -> None:
-        """Say that an entry was used just now."""
+        """Mark an entry as used now."""
         follows = os.utime not in os.supports_follow_symlinks
         os.utime(self._at(name), dir_fd=self._descriptor, follow_symlinks=follows)
 
     def remove(self, name: str) -> None:
-        """Remove a file, or what else is no folder, as far as that is possible."""
+        """Remove a file, or another entry that is not a folder, if possible."""
         with contextlib.suppress(OSError):
             os.unlink(self._at(name), dir_fd=self._descriptor)
 
     def remove_tree(self, name: str) -> None:
-        """Remove a folder and all that is in it, as far as that is possible; links are not followed."""
+        """Remove a folder with its contents, as far as possible; links are not followed."""
         shutil.rmtree(self._at(name), ignore_errors=True, dir_fd=self._descriptor)
 
     def _at(self, name: str) -> str:
-        """An entry as the calls of the system name it beside the descriptor."""
+        """The entry's name for system calls relative to the descriptor, or its path."""
         assert os.path.basename(name) == name, f"'{name}' is no name of an entry"
         return name if self._descriptor is not None else str(self.path / name)
 
@@ -161,7 +162,7 @@ class OwnFolder:
 
 
 class _Way:
-    """The way from the root of the file system to a folder, name by name and link by link, each checked."""
+    """The path from the root of the file system to a folder, resolved name by name and link by link, with checks."""
 
     def __init__(self, path: str) -> None:
         self._rest = _names(path)
@@ -170,7 +171,7 @@ class _Way:
         self._descriptor = os.open(os.sep, _ANCESTOR)
 
     def end(self, make: bool) -> int:
-        """The descriptor of the folder; `make` makes those on the way that are missing."""
+        """The descriptor of the folder; `make` creates missing folders on the way."""
         try:
             while self._rest:
                 self._check()
@@ -188,19 +189,19 @@ class _Way:
             os.close(self._descriptor)
 
     def _enter(self, descriptor: int, path: str) -> None:
-        """Be in that folder."""
+        """Enter a folder."""
         os.close(self._descriptor)
         self._descriptor, self._path = descriptor, path
 
     def _check(self) -> None:
-        """Raise `CacheError` if somebody else owns the folder, or if all may rename its entries."""
+        """Raise `CacheError` if somebody else owns the folder, or if everybody may rename its entries."""
         status = os.fstat(self._descriptor)
         _check_owner(status, self._path, _owners(_ROOT_USER), _ABOVE)
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
             raise _writable(status, self._path, _ABOVE)
 
     def _next(self, name: str, make: bool) -> int:
-        """The descriptor of the next folder, made if it is missing and is to be."""
+        """The descriptor of the next folder; `make` creates it if it is missing."""
         try:
             return os.open(name, _ANCESTOR, dir_fd=self._descriptor)
         except FileNotFoundError:
@@ -211,7 +212,7 @@ class _Way:
         return os.open(name, _ANCESTOR, dir_fd=self._descriptor)
 
     def _follow(self, name: str) -> None:
-        """Go on where a link leads; raises `CacheError` for one of somebody else's."""
+        """Follow a link; raises `CacheError` for a link that somebody else owns."""
         path = os.path.join(self._path, name)
         self._links += 1
         if self._links > _MAX_LINKS:
@@ -219,7 +220,7 @@ class _Way:
         link = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         _check_owner(link, path, _owners(_ROOT_USER), _ABOVE)
         target = os.readlink(name, dir_fd=self._descriptor)
-        # Links have no descriptors that every system can read, so it has to be the same link behind as before.
+        # Not every system can open links by descriptor, so check that the link is unchanged after reading it.
         again = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         if (link.st_dev, link.st_ino, link.st_ctime_ns) != (again.st_dev, again.st_ino, again.st_ctime_ns):
             raise _untrusted(path, "it is a symbolic link that changed while being read", _ABOVE)
@@ -229,7 +230,7 @@ class _Way:
 
 
 def _names(path: str) -> list[str]:
-    """The names in a path, the last of them first; `..` is one, for behind a link it leads elsewhere than back."""
+    """The names in a path, the last first; `..` stays a name, because after a link it does not lead back."""
     return [name for name in reversed(path.split(os.sep)) if name not in ("", os.curdir)]
 
 
@@ -239,12 +240,12 @@ def _is_link(name: str, descriptor: int | None) -> bool:
 
 
 def _owners(*others: int) -> tuple[int, ...]:
-    """The effective user of this process, and others; nobody where the system has no users to compare."""
+    """The effective user of this process, and others; empty if the system has no users to compare."""
     return (os.geteuid(), *others) if hasattr(os, "geteuid") else ()
 
 
 def _check_own(status: os.stat_result, path: Path | str) -> None:
-    """Raise `CacheError` unless that belongs to the user, and nobody else may write to it."""
+    """Raise `CacheError` unless the user owns it, and nobody else may write to it."""
     owners = _owners()
     _check_owner(status, path, owners)
     if owners and status.st_mode & _OTHERS_WRITE:
@@ -252,13 +253,13 @@ def _check_own(status: os.stat_result, path: Path | str) -> None:
 
 
 def _check_owner(status: os.stat_result, path: Path | str, owners: tuple[int, ...], what: str = _PART) -> None:
-    """Raise `CacheError` where that belongs to none of the owners."""
+    """Raise `CacheError` if none of the owners owns it."""
     if owners and status.st_uid not in owners:
         raise _untrusted(path, f"it belongs to the user {status.st_uid}", what)
 
 
 def _writable(status: os.stat_result, path: Path | str, what: str = _PART) -> CacheError:
-    """The error for what others may write to."""
+    """The error for an entry that others may write to."""
     mode = stat.S_IMODE(status.st_mode)
     return _untrusted(path, f"others may write to it (mode {mode:04o})", what, f"chmod go-w '{path}', or ")
 

@@ -1,4 +1,4 @@
-"""Functions that are calls of partitions on devices: what is known of them, and what runs them."""
+"""Functions that call partitions on devices: their artifacts, and their execution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class DevicePart:
-    """What the backend of a device made of the partitions on it; an inference computes in up to `threads`."""
+    """The compiled partitions of one device; an inference uses up to `threads` threads."""
 
     device: str
     backend: str
@@ -42,20 +42,20 @@ class DevicePart:
 
     @property
     def number(self) -> int:
-        """That of the device among those of the backend."""
+        """The number of the device within its backend."""
         return int(self.device.rpartition(":")[2])
 
 
 @dataclass(frozen=True)
 class PartitionedArtifact:
-    """What is compiled for each device, and the host programs that call it."""
+    """The artifacts of all devices, and the host programs that call them."""
 
     parts: tuple[DevicePart, ...]
     programs: tuple[HostProgram, ...]
 
 
 class JoinedState(State):
-    """The state on several devices as one: each array is where its device has it."""
+    """The states of several devices as one; each array stays on its device."""
 
     def __init__(self, states: Iterable[State]) -> None:
         self._owners: dict[str, State] = {}
@@ -66,7 +66,7 @@ class JoinedState(State):
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of it, by name."""
+        """All states by name."""
         return {name: state.arrays[name] for name, state in self._owners.items()}
 
     @arrays.setter
@@ -86,7 +86,7 @@ class JoinedState(State):
 
 
 class PartitionedEntry(QueuedEntryPoint):
-    """An entry that is a host program: a call puts its steps into the queues of the devices, and waits for the end."""
+    """An entry that is a host program: a call queues its steps on the devices, and waits for the end."""
 
     def __init__(
         self,
@@ -99,12 +99,12 @@ class PartitionedEntry(QueuedEntryPoint):
         self._entries = entries
         self._devices = devices
         self._programs: dict[tuple[tuple[int, str], ...], HostProgram] = {(): program}
-        """The program for inputs and outputs in the memory of the host, or, by their numbers, of devices."""
+        """The program for inputs and outputs in host memory, or, given by number, in device memory."""
 
     def begin(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> Pending:
         with held(self._state.turn) if self._has_state else nullcontext():
             call = self._begun(inputs, targets)
-            if self._has_state:  # What the host has of it may be looked at when the turn is over.
+            if self._has_state:  # The host may read its state after the turn.
                 call.finish()
             return call
 
@@ -125,24 +125,24 @@ class PartitionedEntry(QueuedEntryPoint):
 
 
 class _Bound:
-    """The buffers of inputs and outputs: where they are on a device of the program, else on the host."""
+    """The buffers of inputs and outputs: on a device of the program, or on the host."""
 
     def __init__(self, devices: Mapping[str, Device]) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.homes: dict[int, str] = {}
-        """Number of an input or output → the device in whose memory it is."""
+        """Number of an input or output → the device whose memory holds it."""
         self.found: dict[str, Tensor] = {}
         """The outputs, by name."""
         self._names = {device: name for name, device in devices.items()}
         self._tensors: list[Tensor] = []
 
     def read(self, number: int, value: Tensor) -> None:
-        """Let an input be read where it is, or from a copy on the host."""
+        """Read an input in place, or from a copy on the host."""
         home = self._names.get(value.device) if isinstance(value, DeviceArray) else None
         self._bind(number, on_host(value) if home is None else value, home)
 
     def write(self, number: int, binding: Binding, output_target: OutputTarget | None) -> None:
-        """Let an output be written to a new tensor, or to its place where that is free memory of one of the devices."""
+        """Write an output to a new tensor, or to its target if that is memory of one of the devices without overlap."""
         if isinstance(output_target, Device) and output_target in self._names:
             output_target = DeviceArray.empty(output_target, binding.shape, binding.numpy_dtype)
         home = self._names.get(output_target.device) if isinstance(output_target, DeviceArray) else None
@@ -161,27 +161,27 @@ class _Bound:
 
 
 class _PartitionedCall(Pending):
-    """A call whose steps are in queues."""
+    """A call whose steps are queued."""
 
     def __init__(self, run: _Run, bound: _Bound, targets: Mapping[str, OutputTarget]) -> None:
         self._run = run
         self._bound = bound
-        """With the arrays that queues read and write."""
+        """Includes the arrays that queues read and write."""
         self._targets = targets
         self._cancellation = current_cancellation() or Cancellation()
 
     def take(self, steps: Sequence[Step]) -> None:
-        """Take all steps; what fails before they are in queues waits for the end of those that are."""
-        with cancelled_by(self._cancellation):  # Which the threads of queues look at.
+        """Queue all steps; on failure, wait for the end of the queued ones first."""
+        with cancelled_by(self._cancellation):  # Queue threads check it.
             try:
                 for step in steps:
                     self._run.take(step)
             except BaseException:
-                self.finish()  # Which raises what failed in queues before.
+                self.finish()  # Raises earlier failures of queues.
                 raise
 
     def finish(self) -> None:
-        """Wait for the end; where Ctrl-C interrupts that, for the end of what cannot be ended before."""
+        """Wait for the end; after Ctrl-C, also wait for work that cannot be cancelled."""
         try:
             self._run.finish()
         except KeyboardInterrupt:
@@ -196,7 +196,7 @@ class _PartitionedCall(Pending):
 
 
 class _Run:
-    """One call of a host program: its buffers, and what has been put into queues so far."""
+    """One call of a host program: its buffers and queued operations."""
 
     def __init__(
         self,
@@ -208,17 +208,17 @@ class _Run:
         self._entries = entries
         self._devices = devices
         self._homes: dict[int, Device] = {}
-        """Buffer → the device in whose memory it was allocated."""
+        """Buffer → the device whose memory it was allocated in."""
         self._put: list[Event] = []
-        """What has been put into queues, in order."""
+        """The queued operations, in order."""
         self._last: dict[str, Event] = {}
-        """Queue → what was put into it last."""
+        """Queue → its last operation."""
         self._events: dict[int, Event | None] = {}
         self._awaited: dict[str, list[Event]] = {}
-        """Queue → what has to happen before what comes next in it."""
+        """Queue → events that its next operation has to wait for."""
 
     def take(self, step: Step) -> None:
-        """Do what a step says."""
+        """Execute a step."""
         match step:
             case Allocate():
                 self._allocate(step)
@@ -250,7 +250,10 @@ class _Run:
             home.free(buffer)
 
     def _after(self, queue: str) -> list[Event]:
-        """What comes next in a queue is behind this: what came before in it, for where that fails nothing follows."""
+        """
+        The events that the next operation of a queue waits for, including its previous operation, so that nothing runs
+        after a failure.
+        """
         last = self._last.get(queue)
         return [*([] if last is None else [last]), *self._awaited.pop(queue, ())]
 
@@ -261,20 +264,20 @@ class _Run:
     def _transfer(self, step: Transfer) -> None:
         device, after = self._devices[step.queue], self._after(step.queue)
         target, source = self.buffers[step.target], self.buffers[step.source]
-        if isinstance(source, HostBuffer):  # Such as the target may be, of a device that is said to have its own.
+        if isinstance(source, HostBuffer):  # The target may be one too.
             self._keep(step.queue, device.upload(target, source.array[: step.nbytes], after))
         elif isinstance(target, HostBuffer):
             self._keep(step.queue, device.download(source, target.array[: step.nbytes], after))
-        else:  # An output that is an input, or another output: both are where the caller has them.
+        else:  # An output that is an input or another output: both are the caller's.
             between = HostBuffer(step.nbytes)
             self._keep(step.queue, device.download(source, between.array, after))
             self._keep(step.queue, device.upload(target, between.array, self._after(step.queue)))
 
     def finish(self) -> None:
         """
-        Wait for all that is in queues, also where something failed, and give back what is left.
+        Wait for all queued operations, even after a failure, and free the remaining buffers.
 
-        Raises what failed first, in the order in which things were put into queues.
+        Raises the first failure, in queueing order.
         """
         try:
             wait_for_all(self._put)
@@ -293,7 +296,7 @@ class PartitionedExecutable(Executable):
         """The host program of each entry."""
         self._loaded = loaded
         self.devices = {name: executable.device or HostDevice(name) for name, executable in loaded.items()}
-        """Those of the model by name, one of the host where a backend has none."""
+        """The devices by their names in the model; a host device where a backend has none."""
 
     @property
     def is_queued(self) -> bool:

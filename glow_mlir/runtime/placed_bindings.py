@@ -1,4 +1,4 @@
-"""Host programs whose inputs and outputs are in the memory of devices already: what need not be transferred is not."""
+"""Adapt host programs to inputs and outputs that are already in device memory, to avoid transfers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from glow_mlir.runtime.host_programs import Allocate, Call, Free, HostProgram, R
 
 def with_placed_bindings(program: HostProgram, homes: Mapping[int, str]) -> HostProgram:
     """
-    A host program some of whose first buffers, those of its bindings, are in the memory of a device, by its name.
+    Adapt a host program to bindings, its first buffers, that are in device memory; `homes` has the names of the
+    devices.
 
-    What would be uploaded to that device, or downloaded from it, is the buffer itself. Others reach it by a copy on the
-    host, which the device's queue makes.
+    An upload to that device, or a download from it, is replaced by the buffer itself. Other devices use a copy on the
+    host, made by the device's queue.
     """
     same = _same(program, homes)
     steps = [_renamed(step, same) for step in program.steps if not _is_of(step, same)]
@@ -44,7 +45,7 @@ def with_placed_bindings(program: HostProgram, homes: Mapping[int, str]) -> Host
 
 
 def _same(program: HostProgram, homes: Mapping[int, str]) -> dict[int, int]:
-    """Buffer of a device → the buffer of a binding that it would be a copy of, or be copied to, in the same memory."""
+    """Buffer of a device → the binding's buffer that it would be a copy of, or be copied to, in the same memory."""
     same: dict[int, int] = {}
     inputs = {number for number in homes if program.bindings[number].role == "input"}
     for step in program.steps:
@@ -58,19 +59,19 @@ def _same(program: HostProgram, homes: Mapping[int, str]) -> dict[int, int]:
 
 
 def _is_of(step: Step, same: Mapping[int, int]) -> bool:
-    """Whether a step makes, fills or gives back a buffer that is that of a binding."""
+    """Whether a step allocates, fills or frees a buffer that is replaced by a binding's buffer."""
     if isinstance(step, Transfer):
         return same.get(step.target) == step.source
     return isinstance(step, Allocate | Free) and step.buffer in same
 
 
 def _is_download(step: Step, number: int) -> bool:
-    """Whether a step copies an output from the device that has written it, to where it is."""
+    """Whether a step copies an output from the device that has written it to its target."""
     return isinstance(step, Transfer) and step.source == step.target == number
 
 
 def _elsewhere(step: Step, number: int, copy: int, home: str) -> Step:
-    """A step that has a binding's copy on the host, where it does not run on the device that has the binding."""
+    """A step that uses a binding's copy on the host, unless it runs on the device that holds the binding."""
     if _is_download(step, number):
         assert isinstance(step, Transfer)
         return replace(step, target=copy)
@@ -98,7 +99,7 @@ def _queue(step: Step) -> str:
 
 
 def _renamed(step: Step, names: Mapping[int, int]) -> Step:
-    """A step on other buffers."""
+    """A step with other buffers."""
     match step:
         case Call():
             return replace(step, buffers=tuple(names.get(number, number) for number in step.buffers))
@@ -110,7 +111,7 @@ def _renamed(step: Step, names: Mapping[int, int]) -> Step:
 
 
 class _Numbers:
-    """Numbers of buffers and events that a program does not have yet."""
+    """Unused numbers of buffers and events of a program."""
 
     def __init__(self, program: HostProgram) -> None:
         self._buffers = _next(step.buffer for step in program.steps if isinstance(step, Allocate))

@@ -1,10 +1,10 @@
 """
-The threads that compute parts of a call: one pool for each number of them in the process.
+Worker threads for the tasks of a call: one pool per thread count in the process.
 
-What they do, and how a call hands them parts, is machine code that comes with the model (`codegen.parallel_pool`); here
-they are started, woken where they cannot sleep in it, and stopped. Each is a daemon thread of Python that stays in one
-call, without the global lock. A child of `os.fork` has none of them and starts its own. What still runs behind `atexit`
-computes alone.
+The worker loop and the distribution of tasks are machine code that comes with the model (`codegen.parallel_pool`). This
+module starts and stops the threads, and wakes them where they cannot sleep in machine code. Each is a daemon thread of
+Python that stays in one call, without the global lock. A child of `os.fork` starts its own threads. Calls that still
+run after `atexit` compute alone.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from glow_mlir.runtime.loader import Functions
 from glow_mlir.support.forks import reset_in_forks
 
 LOOKS = 1 << 14
-"""How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
+"""The number of polls for work or completion before a thread sleeps: a few tenths of a millisecond."""
 
 GIVING_WAY = 1e-5
-"""Seconds for which a thread that cannot sleep in a futex gives way while a call has no work for it."""
+"""Seconds for which a thread that cannot sleep on a futex yields while a call has no work for it."""
 
 _NUMBERS = {"x86_64": (202, 24), "AMD64": (202, 24), "aarch64": (98, 124), "arm64": (98, 124)}
 """Machine → the numbers of Linux's system calls `futex` and `sched_yield`."""
 
 
 def system_call() -> tuple[int, int, int]:
-    """The address of libc's `syscall`, the numbers of `futex` and `sched_yield`; zeros where threads have no futex."""
+    """The address of libc's `syscall`, and the numbers of `futex` and `sched_yield`; zeros without futexes."""
     numbers = _NUMBERS.get(platform.machine())
     if sys.platform != "linux" or numbers is None or sys.maxsize < 1 << 32:
         return 0, 0, 0
@@ -47,11 +47,11 @@ def system_call() -> tuple[int, int, int]:
 
 class Pool:
     """
-    Some threads that compute parts of calls, the caller among them. Raises `GlowError`, and leaves none behind, where
-    the system does not start all of them.
+    Threads that compute the tasks of calls, including the caller. Raises `GlowError`, and leaves no threads behind, if
+    the system cannot start all of them.
 
-    The library has the machine code of pools. With `futex` false, threads sleep in Python, as they do where the system
-    has no futex.
+    The library contains the machine code of pools. Without `futex`, threads sleep in Python, as on systems without
+    futexes.
     """
 
     def __init__(self, library: Functions, threads: int, futex: bool = True) -> None:
@@ -60,7 +60,7 @@ class Pool:
         self._memory = _words(layout.words(threads))
         address, wait, give_way = system_call() if futex else (0, 0, 0)
         self._memory[layout.WORKERS] = threads
-        # Who shares a core with what it waits for only holds it up.
+        # Spinning on a shared core only delays the thread that is waited for.
         self._memory[layout.SPINS] = LOOKS if threads <= usable_cores() else 1
         self._memory[layout.SYSCALL] = address
         self._memory[layout.FUTEX], self._memory[layout.YIELD] = wait, give_way
@@ -92,7 +92,7 @@ class Pool:
 
     @contextmanager
     def lease(self) -> Generator[ctypes.Array[ctypes.c_void_p] | None]:
-        """The `glow_parallel` for one call; `None` where another call has it."""
+        """The `glow_parallel` for one call; `None` if another call uses it."""
         if not self._busy.acquire(blocking=False):
             yield None
             return
@@ -113,12 +113,12 @@ class Pool:
             member.join()
 
     def _wake(self) -> None:
-        """Let threads that sleep in Python return to the machine code; they stay as long as there is a call."""
+        """Return threads that sleep in Python to the machine code; they stay there as long as there is a call."""
         with self._turn:
             self._turn.notify_all()
 
     def _serve(self, number: int) -> None:
-        """What a thread does."""
+        """The main loop of a thread."""
         while self._work(self._memory.ctypes.data, number) != layout.STOPPED:
             if self._busy.locked():
                 time.sleep(GIVING_WAY)
@@ -128,14 +128,14 @@ class Pool:
 
 
 def _words(count: int) -> np.ndarray:
-    """Zeros of 64 bits, on lines of the cache of their own."""
+    """Zeros of 64 bits, on cache lines of their own."""
     raw = np.zeros(count + 2 * layout.LINE, np.int64)
     begin = -raw.ctypes.data % (layout.LINE * 8) // 8
     return raw[begin : begin + count]
 
 
 class _Pools:
-    """The pools of this process, by their numbers of threads."""
+    """The pools of this process, by thread count."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -143,7 +143,7 @@ class _Pools:
         self._ended = False
 
     def find(self, library: Functions, threads: int) -> Pool | None:
-        """The pool of that size, made from the library where there is none yet; `None` at the end of the process."""
+        """The pool of that size, created with the library if missing; `None` at exit."""
         found = self._pools.get(threads)
         if found is None:
             with self._lock:
@@ -153,12 +153,12 @@ class _Pools:
         return found
 
     def reset_after_fork(self) -> None:
-        """Start anew in a child process: the threads stayed with its parent, whose locks may be held."""
+        """Start over in a child process: it inherits no threads, and locks may be held."""
         self._lock = threading.Lock()
         self._pools = {}
 
     def stop(self) -> None:
-        """End all threads; none are started any more."""
+        """End all threads, and start no more."""
         with self._lock:
             pools, self._pools, self._ended = list(self._pools.values()), {}, True
         for pool in pools:
@@ -166,17 +166,17 @@ class _Pools:
 
 
 _POOLS = reset_in_forks(_Pools())
-# Machine code must not run on while the interpreter takes its memory back.
+# Machine code must not run while the interpreter frees its memory.
 atexit.register(_POOLS.stop)
 
 
 def look_up(library: Functions) -> None:
-    """Find the machine code of pools, which a child of `os.fork` may not be able to find any more."""
+    """Look up the machine code of pools now, because a child of `os.fork` may not be able to."""
     for name in ("glow_pool_run", "glow_pool_work", "glow_pool_stop"):
         library.address(name)
 
 
 def workers(library: Functions, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
-    """The `glow_parallel` of that many threads for one call; `None` where another call has it, or the process ends."""
+    """The `glow_parallel` of that many threads for one call; `None` if another call uses it, or at exit."""
     pool = _POOLS.find(library, threads)
     return nullcontext() if pool is None else pool.lease()

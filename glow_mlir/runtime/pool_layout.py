@@ -1,46 +1,46 @@
 """
-Where the fields of a pool of workers are, in words of 64 bits from its start.
+The layout of a pool of workers, in 64-bit words from its start.
 
-Machine code (`codegen.parallel_pool`) and runtime (`runtime.pool`) share it. Fields that different threads write stand
-on lines of the cache of their own.
+Machine code (`codegen.parallel_pool`) and runtime (`runtime.pool`) share it. Fields written by different threads are on
+different cache lines.
 """
 
 LINE = 16
-"""Words between fields of different threads: two lines of the cache, since processors fetch pairs of them."""
+"""Words between fields of different threads: two cache lines, because processors prefetch pairs of lines."""
 
 EPOCH = 0
-"""The number of the job, of 32 bits: workers wait for it to change."""
+"""The job number, 32 bits: workers wait for it to change."""
 SLEEPERS = LINE
-"""How many workers sleep, or are about to."""
+"""The number of workers that sleep, or are about to."""
 TASK, DATA = 2 * LINE, 2 * LINE + 1
-"""The function of the job, and what it gets."""
+"""The function of the job, and its argument."""
 DONE = 3 * LINE
-"""How many parts of the job are finished."""
+"""The number of finished tasks of the job."""
 
 WORKERS = 4 * LINE
-"""How many threads compute, the caller among them."""
+"""The number of computing threads, including the caller."""
 SPINS = 4 * LINE + 1
-"""How often a thread looks, in a tight loop, before it sleeps or gives way."""
+"""The number of polls in a tight loop before a thread sleeps or yields."""
 SYSCALL = 4 * LINE + 2
 """The address of libc's `syscall`, or 0 where threads cannot sleep on an address."""
 FUTEX, YIELD = 4 * LINE + 3, 4 * LINE + 4
-"""The numbers of these system calls."""
+"""The numbers of the system calls."""
 STOP = 4 * LINE + 5
-"""Not 0 where the workers have to end."""
+"""Nonzero if the workers have to end."""
 
 NEXT = 5 * LINE
-"""For each worker, `LINE` apart: number of the job, end and next one of the parts that are meant for it."""
+"""For each worker, `LINE` apart: the job number, and the end and the next of the tasks assigned to it."""
 
 MAX_PARTS = (1 << 16) - 1
-"""Into how many parts a job may be cut: two of their numbers and that of the job share a word."""
+"""The maximum number of tasks of a job: two task numbers and a job number share a word."""
 
 MAX_THREADS = 1024
-"""How many threads a pool may have; each may get several parts."""
+"""The maximum number of threads of a pool; each may get several tasks."""
 
 STOPPED, IDLE = 0, 1
-"""Why a worker came back: it was stopped, or waited long and cannot sleep."""
+"""Why a worker returned: it was stopped, or it waited long and cannot sleep."""
 
 
 def words(workers: int) -> int:
-    """The size of a pool."""
+    """The size of a pool in words."""
     return NEXT + workers * LINE

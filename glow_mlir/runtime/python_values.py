@@ -1,4 +1,4 @@
-"""Values that are no tensors of numbers, at the inputs and outputs of what computes on these alone."""
+"""Inputs and outputs that are not tensors of numbers, converted around entries that compute on tensors of numbers."""
 
 from __future__ import annotations
 
@@ -19,37 +19,35 @@ from glow_mlir.support.dtypes import STRING
 
 Form = Mapping[str, Any]
 """
-What a value is made of, as JSON has it; one of
+The form of a value, as JSON data; one of
 
 - `{"tensor": NAME}`: the tensor itself,
 - `{"strings": NAME}`: the strings whose numbers are in a tensor,
 - `{"sequence": [FORM, …]}`: a list,
-- `{"maps": NAME, "keys": [KEY, …]}`: a list of a dictionary for each row of a matrix, which has the values,
-- `{"none": true}`: an optional that has no value.
+- `{"maps": NAME, "keys": [KEY, …]}`: a list of dictionaries, one for each row of a matrix of values,
+- `{"none": true}`: an empty optional.
 """
 
 ENTRIES, STRINGS, OUTPUTS = "entries", "strings", "outputs"
-"""
-Keys of what is known of a module: of each entry by name the inputs that are strings and the outputs, and all strings.
-"""
+"""Keys of a module's data: for each entry by name the string inputs and the outputs, and all strings."""
 
 
 @dataclass(frozen=True)
 class EntryValues:
-    """Which inputs of an entry are strings, and what its outputs are: name, type in ONNX's words, and form."""
+    """The string inputs of an entry, and its outputs with name, ONNX type and form."""
 
     strings: frozenset[str]
     outputs: tuple[tuple[str, str, Form], ...]
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> EntryValues:
-        """What JSON has of it; raises `KeyError` or `TypeError` for anything else."""
+        """The values from JSON data; raises `KeyError` or `TypeError` for anything else."""
         outputs = ((item["name"], item["type"], item["form"]) for item in data[OUTPUTS])
         return EntryValues(frozenset(data[STRINGS]), tuple(outputs))
 
 
 class PythonValuesEntry(EntryPoint):
-    """An entry whose callers give and get strings, sequences, maps and optionals."""
+    """An entry whose callers pass and receive strings, sequences, maps and optionals."""
 
     def __init__(self, entry: EntryPoint, values: EntryValues, table: StringTable) -> None:
         inputs = [self._as_strings(item, values.strings) for item in entry.bindings if item.role == "input"]
@@ -85,7 +83,7 @@ class PythonValuesEntry(EntryPoint):
 
 
 def _made(form: Form, found: Mapping[str, np.ndarray], table: StringTable) -> object:
-    """A value as Python has it."""
+    """The Python value of a form."""
     if "tensor" in form:
         return found[form["tensor"]]
     if "strings" in form:
@@ -99,12 +97,12 @@ def _made(form: Form, found: Mapping[str, np.ndarray], table: StringTable) -> ob
 
 
 class PythonValuesExecutable(Executable):
-    """An executable some of whose entries have values that are no tensors of numbers."""
+    """An executable some of whose entries have values that are not tensors of numbers."""
 
     def __init__(self, executable: Executable, data: Mapping[str, Any]) -> None:
         super().__init__(executable.names, executable.state)
         self.executable = executable
-        """What computes on numbers."""
+        """The executable on tensors of numbers."""
         self._table = StringTable(cast("Sequence[str]", data[STRINGS]))
         self._values = {name: EntryValues.from_data(item) for name, item in data[ENTRIES].items()}
 
@@ -126,5 +124,5 @@ class PythonValuesExecutable(Executable):
 
 
 def with_python_values(executable: Executable, data: Mapping[str, Any] | None) -> Executable:
-    """An executable whose callers give and get the values that its module says, see `ir.python_values`."""
+    """Wrap an executable so that callers use the Python values described by its module, see `ir.python_values`."""
     return PythonValuesExecutable(executable, data) if data else executable

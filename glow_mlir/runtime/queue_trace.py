@@ -1,4 +1,4 @@
-"""What the queues of devices do when, while somebody wants to know."""
+"""Traces of the operations in device queues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """What a queue did: when it began and ended, in nanoseconds of `time.perf_counter_ns`."""
+    """An operation of a queue: its begin and end, in nanoseconds of `time.perf_counter_ns`."""
 
     queue: str
     what: str
@@ -24,13 +24,13 @@ class Span:
 
 @dataclass
 class QueueTrace:
-    """What queues did, in the order in which it ended."""
+    """The operations of queues, in order of completion."""
 
     spans: list[Span] = field(default_factory=list[Span])
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def add(self, span: Span) -> None:
-        """Keep what a queue did; any thread may."""
+        """Record an operation; any thread may call this."""
         with self._lock:
             self.spans.append(span)
 
@@ -40,14 +40,14 @@ class QueueTrace:
         return sorted({span.queue for span in self.spans})
 
     def times(self) -> dict[tuple[str, str], list[float]]:
-        """Queue and what it did → how long that took each time, in microseconds; sorted by both names."""
+        """Queue and operation → the duration of each run in microseconds; sorted by both names."""
         found: dict[tuple[str, str], list[float]] = {}
         for span in sorted(self.spans, key=lambda span: (span.queue, span.what)):
             found.setdefault((span.queue, span.what), []).append((span.end - span.begin) / 1e3)
         return found
 
     def events(self) -> list[Event]:
-        """What `chrome_trace` takes: a track for each queue."""
+        """The events for `chrome_trace`: a track for each queue."""
         origin = min((span.begin for span in self.spans), default=0)
         return [
             Event(span.what, "queue", (span.begin - origin) / 1e3, (span.end - span.begin) / 1e3, track=span.queue)
@@ -56,12 +56,12 @@ class QueueTrace:
 
 
 _ACTIVE: list[QueueTrace] = []
-"""The traces that are kept at present; mostly none."""
+"""The active traces; usually none."""
 
 
 @contextmanager
 def tracing(trace: QueueTrace) -> Generator[None]:
-    """Keep what all queues of the process do inside the `with` statement."""
+    """Record the operations of all queues of the process inside the `with` statement."""
     _ACTIVE.append(trace)
     try:
         yield
@@ -70,13 +70,13 @@ def tracing(trace: QueueTrace) -> Generator[None]:
 
 
 def is_traced() -> bool:
-    """Whether somebody keeps what queues do."""
+    """Whether any trace is active."""
     return bool(_ACTIVE)
 
 
 @contextmanager
 def traced(queue: str, what: str) -> Generator[None]:
-    """Tell the traces of something that a queue does inside the `with` statement."""
+    """Record the body of the `with` statement as an operation of a queue."""
     if not _ACTIVE:
         yield
         return
@@ -88,6 +88,6 @@ def traced(queue: str, what: str) -> Generator[None]:
 
 
 def note(queue: str, what: str, begin: int, end: int) -> None:
-    """Tell the traces of something that a queue has done, from one time to another in nanoseconds."""
+    """Record an operation of a queue with its begin and end in nanoseconds."""
     for trace in list(_ACTIVE):
         trace.add(Span(queue, what, begin, end))

@@ -1,4 +1,4 @@
-"""Which of several pieces of code is the fastest: they run in turns, as often as a time limit allows."""
+"""Find the fastest of several pieces of code: run them in turns within a time limit."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ import time
 from collections.abc import Callable, Sequence
 
 Clock = Callable[[], float]
-"""Seconds that have gone by since some moment."""
+"""Returns seconds since some moment."""
 
 FEWEST_ROUNDS = 5
 MAX_ROUNDS = 40
 
 HOPELESS = 2.0
-"""What takes that many times as long as the fastest in each of the `TRYING` rounds does not run again."""
+"""Code that is this many times slower than the fastest in each of the `TRYING` rounds is dropped."""
 
 TRYING = 3
 """
-Rounds that all run in. What disturbs a run only adds to its time, so that the best of them is the nearest to the truth;
-to lose the fastest here, each of its runs, of which all the others lie in between, has to take twice as long by chance.
-Where that is one in ten, it happens once in a thousand races, and costs time but no digits.
+Rounds in which all run. Disturbances only add to the time of a run, so the minimum is nearest to the true time. To lose
+the fastest here, each of its runs would have to take twice as long by chance, with the runs of all others in between.
+If the chance of one such run is a tenth, this happens once in a thousand races, and costs time but does not change
+results.
 """
 
 
 def race(runs: Sequence[Callable[[], object]], seconds: float = 0.5, clock: Clock = time.perf_counter) -> list[float]:
     """
-    The seconds that each of `runs` takes at best.
+    The best time of each of `runs`, in seconds.
 
-    Everything runs once to be loaded, and then in turns, since the frequency of a processor drifts: until `seconds`
-    are over, but at least a few times; what is hopeless stops early. The first and the fastest then meet again for as
-    long, so that one of them has to be faster more often than by chance.
+    Each runs once to be loaded, and then in turns, because processor frequencies drift: for `seconds`, but at least a
+    few times; slow ones stop early. Then the first and the fastest run again for as long, so that one of them has to be
+    faster more often than by chance.
     """
     for run in runs:
         run()
@@ -50,7 +51,7 @@ def _rounds(
     seconds: float,
     clock: Clock,
 ) -> None:
-    """Lower the best times of the chosen ones, where there are several."""
+    """Lower the best times of the chosen runs, if there are several."""
     end = clock() + seconds
     for number in range(MAX_ROUNDS if seconds else fewest):
         if (number >= fewest and clock() >= end) or (number and len(chosen) < 2):

@@ -1,10 +1,10 @@
 """
-Constants of equal content that several executables of a process read, in memory once.
+Share equal constants between the executables of a process.
 
-Each executable has its constants in one region, at offsets that its code knows, and where regions differ, the large
-constants in them are often the same: what is packed for a kernel need not depend on the size of a batch. Their pages
-are mapped into each region (`mremap` of no bytes, which Linux has), so that code needs no further pointers. Elsewhere
-each executable has its own.
+Each executable has its constants in one region, at offsets known to its code. Regions differ, but large constants in
+them are often equal: packed weights, for example, need not depend on the batch size. Their pages are mapped into each
+region (`mremap` with size 0, on Linux), so code needs no further pointers. On other systems, each executable has its
+own constants.
 """
 
 from __future__ import annotations
@@ -24,53 +24,55 @@ import numpy as np
 from glow_mlir.support.forks import reset_in_forks
 
 PAGE = 1 << 12
-"""Bytes of a page; large constants start at a multiple of them."""
+"""The page size in bytes; large constants are aligned to it."""
 
 MIN_SHARED = 1 << 16
-"""Bytes of a constant from which on it is shared: it has a mapping of its own, of which a process has some 65,000."""
+"""
+The minimum size in bytes of shared constants: each has a mapping of its own, and a process is limited to about 65,000.
+"""
 
 _MAY_MOVE, _FIXED = 1, 2
 _REMOVE = 9
-"""`MADV_REMOVE`: gives back memory that has no file behind it."""
+"""`MADV_REMOVE`: frees memory that is not backed by a file."""
 
 IS_SUPPORTED = sys.platform == "linux" and mmap.PAGESIZE == PAGE
 
 
 def is_shared(nbytes: int) -> bool:
-    """Whether a constant of so many bytes is shared, and so starts at a multiple of a page."""
+    """Whether a constant of this size is shared, and therefore aligned to a page."""
     return nbytes >= MIN_SHARED
 
 
 class SharedPages:
-    """Pages with the content of a constant, mapped as long as this object lives, or a region that they are part of."""
+    """Pages with the contents of a constant, mapped as long as this object or a region that contains them is alive."""
 
     def __init__(self, address: int, nbytes: int) -> None:
-        """Map the pages that are at an address once more; raises `OSError` where that is impossible."""
+        """Map the pages at an address a second time; raises `OSError` if that fails."""
         self.nbytes = nbytes
         self.address = _remap(address, nbytes, _MAY_MOVE, None)
         finalize(self, _system().munmap, self.address, nbytes).atexit = False
 
     def content(self) -> np.ndarray:
-        """The bytes, to read only, as long as this object lives."""
+        """The bytes, read-only, valid as long as this object is alive."""
         return _bytes_at(self.address, self.nbytes)
 
     def map_to(self, address: int) -> None:
-        """Take the place of other pages; raises `OSError` where that is impossible."""
+        """Replace the pages at an address; raises `OSError` if that fails."""
         _remap(self.address, self.nbytes, _MAY_MOVE | _FIXED, address)
 
 
 _KNOWN: WeakValueDictionary[tuple[int, int], SharedPages] = WeakValueDictionary()
-"""Bytes and checksum of a content → its pages."""
+"""Size and checksum of a content → its pages."""
 
 
 class _Turn:
-    """Lets threads look and map one after the other."""
+    """A lock for comparing and mapping constants."""
 
     def __init__(self) -> None:
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Take a new lock, in a child process in which nobody holds that of before."""
+        """Take a new lock in a child process, because the old one may be held."""
         self.lock = threading.Lock()
 
 
@@ -79,10 +81,10 @@ _TURN = reset_in_forks(_Turn())
 
 def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool) -> list[SharedPages]:
     """
-    Let constants of a region, at those offsets and of so many bytes, be in memory once for all regions of the process.
+    Share constants of a region, at the given offsets and of the given sizes, with all regions of the process.
 
-    The region is mapped shared, from a file that does not change or (unless `in_file`) from memory, and nobody reads it
-    yet. Returns the pages of its constants, with which it may be compared to others.
+    The region is a shared mapping of an unchanging file or (unless `in_file`) of memory, and nothing reads it yet.
+    Returns the pages of its constants, which later regions are compared with.
     """
     found: list[SharedPages] = []
     if not IS_SUPPORTED:
@@ -92,10 +94,10 @@ def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool)
         for offset, size in extents:
             whole = size // PAGE * PAGE
             if (begin + offset) % PAGE or not whole:
-                continue  # A region of another backend may lie anywhere.
+                continue  # Regions of other backends may be unaligned.
             try:
                 pages = _shared(region[offset : offset + whole], in_file)
-            except OSError:  # The process may have too many mappings.
+            except OSError:  # For example too many mappings.
                 break
             found += [] if pages is None else [pages]
     return found
@@ -103,9 +105,9 @@ def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool)
 
 def _shared(content: np.ndarray, in_file: bool) -> SharedPages | None:
     """
-    The pages of a constant, in the place of its own where they are known.
+    The pages of a constant, replaced by known equal pages if there are any.
 
-    `None` where another content has its checksum; raises `OSError` where they cannot be mapped.
+    `None` if another content has its checksum; raises `OSError` if the pages cannot be mapped.
     """
     address, nbytes = content.ctypes.data, content.nbytes
     key = (nbytes, zlib.crc32(content.data))
@@ -127,7 +129,7 @@ def _shared(content: np.ndarray, in_file: bool) -> SharedPages | None:
 
 
 def _remap(address: int, nbytes: int, flags: int, target: int | None) -> int:
-    """Map shared pages once more, at `target` or wherever there is room."""
+    """Map shared pages a second time, at `target` or at any free address."""
     found: int = _system().mremap(address, 0, nbytes, flags, target)
     if found == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "shared constants cannot be mapped")
@@ -142,7 +144,7 @@ def _bytes_at(address: int, nbytes: int) -> np.ndarray:
 
 @cache
 def _system() -> Any:
-    """The calls of the system, which Python's `mmap` does not have."""
+    """System calls that Python's `mmap` lacks."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mremap.restype = ctypes.c_void_p
     library.mremap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)

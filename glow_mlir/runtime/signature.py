@@ -1,4 +1,4 @@
-"""What a model takes and gives: names, element types, and shapes with free dimensions in them."""
+"""The signature of a model: names, element types, and shapes with free dimensions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Argument:
     """
     An input or output of a model.
 
-    A free dimension goes by its name, or by input and axis where it has none, as in `x.0`. `dtype` is empty, and
-    `shape` is `None`, where the model does not say it. What is no tensor has its `type` in ONNX's words, as
-    `seq(tensor(float))`, and neither.
+    A free dimension is identified by its name, or by input and axis if it is unnamed, such as `x.0`. If the model does
+    not specify them, `dtype` is empty and `shape` is `None`. A value that is not a tensor has neither, but its `type`
+    in ONNX's terms, such as `seq(tensor(float))`.
     """
 
     name: str
@@ -33,16 +33,16 @@ class Argument:
     shape: tuple[int | str, ...] | None
     type: str = ""
     unknown: tuple[str, ...] = ()
-    """The words, axis by axis, with which the model says that it does not know a size; empty where it has none."""
+    """For each axis, the model's text for an unknown size; empty if it has none."""
 
     @staticmethod
     def of(binding: Binding) -> Argument:
-        """The argument that a binding of an entry is."""
+        """The argument for a binding of an entry."""
         return Argument(binding.name, binding.dtype, labels_of(binding.declared))
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type of arrays for it; of what is no tensor, that of arrays of anything."""
+        """The dtype of its arrays; `object` if it is not a tensor."""
         return named_dtype(STRING if self.type else self.dtype)
 
     @property
@@ -51,7 +51,7 @@ class Argument:
         return [size for size in self.shape or () if isinstance(size, str)]
 
     def sizes(self, shape: tuple[int, ...]) -> Iterable[tuple[str, int]]:
-        """What its free dimensions are for an array of that shape, which it accepts; its rank where that is open."""
+        """The values of its free dimensions for an array of an accepted shape, and its rank if that is free."""
         if self.shape is None:
             labels = ((f"{self.name}.{axis}", actual) for axis, actual in enumerate(shape))
             return [(rank_label(self.name), len(shape)), *labels]
@@ -59,9 +59,9 @@ class Argument:
 
     def converted(self, value: np.ndarray) -> np.ndarray:
         """
-        A value of it: numbers of another type become what it has, where that changes none, and get its shape.
+        Convert numbers to a value of this argument: to its dtype, if that changes no number, and to its shape.
 
-        Raises `OptionError` for numbers that it cannot have, or too many or few of them.
+        Raises `OptionError` for numbers that it cannot hold, or a wrong count.
         """
         with np.errstate(all="ignore"):
             array = value.astype(self.numpy_dtype)
@@ -75,7 +75,7 @@ class Argument:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The sizes that are numbers: the whole shape of what is static."""
+        """The sizes that are numbers; the whole shape if it is static."""
         return tuple(size for size in self.shape or () if not isinstance(size, str))
 
     @cached_property
@@ -85,36 +85,36 @@ class Argument:
 
     @property
     def named_shape(self) -> tuple[int | str | None, ...]:
-        """The shape with the model's words, or `None`, for free dimensions that have no names of their own."""
+        """The shape with the model's text, or `None`, for unnamed free dimensions."""
         words = dict(enumerate(self.unknown))
         shape = enumerate(self.shape or ())
         return tuple((words.get(axis) or None) if size == f"{self.name}.{axis}" else size for axis, size in shape)
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
-        """Whether an array may have that shape, whatever its free dimensions are elsewhere."""
+        """Whether an array may have that shape, regardless of other arguments."""
         if self.is_static:
             return shape == self.shape
         if self.shape is None:
             return True
         if len(self.shape) != len(shape):
             return False
-        for axis, wanted in self._declared_sizes:  # Each call asks: a generator takes longer.
+        for axis, wanted in self._declared_sizes:  # Runs in each call: faster than a generator.
             if shape[axis] != wanted:
                 return False
         return True
 
     @cached_property
     def _declared_sizes(self) -> list[tuple[int, int]]:
-        """Axes whose sizes are numbers, and these."""
+        """Axes with fixed sizes, and the sizes."""
         return [(axis, size) for axis, size in enumerate(self.shape or ()) if not isinstance(size, str)]
 
     @cached_property
     def _free_axes(self) -> list[tuple[int, str]]:
-        """Axes that are free, and what these dimensions are called."""
+        """Free axes with their labels."""
         return [(axis, size) for axis, size in enumerate(self.shape or ()) if isinstance(size, str)]
 
     def __str__(self) -> str:
-        """Its type in words, as `float32[N, 3, 224, 224]`."""
+        """Its type as text, such as `float32[N, 3, 224, 224]`."""
         if self.type:
             return self.type
         element = "string" if self.dtype == STRING else self.dtype
@@ -122,21 +122,21 @@ class Argument:
 
 
 class Signed(Protocol):
-    """What has inputs and outputs."""
+    """An object with inputs and outputs."""
 
     @property
     def inputs(self) -> Sequence[Argument]:
-        """What it takes, in order."""
+        """The inputs, in order."""
         ...
 
     @property
     def outputs(self) -> Sequence[Argument]:
-        """What it gives, in order."""
+        """The outputs, in order."""
         ...
 
 
 def check_tensors(signed: Signed, where: str, hint: str, *, strings: bool) -> None:
-    """Raise `OptionError` for an input or output that is no tensor, or one of strings unless they are allowed."""
+    """Raise `OptionError` for an input or output that is not a tensor, or a tensor of strings unless allowed."""
     for role, arguments in (("input", signed.inputs), ("output", signed.outputs)):
         for argument in arguments:
             if argument.type or (argument.dtype == STRING and not strings):
@@ -145,7 +145,7 @@ def check_tensors(signed: Signed, where: str, hint: str, *, strings: bool) -> No
 
 
 def rank_label(name: str) -> str:
-    """What the rank of an input is called whose model does not say it."""
+    """The label for the rank of an input of unknown rank."""
     return f"{name}.rank"
 
 
@@ -156,10 +156,10 @@ class Signature:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    """Free dimension → the least and the largest size for which the model is what it is."""
+    """Free dimension → the bounds of its size that the model supports."""
 
     def sizes(self, inputs: Mapping[str, Tensor]) -> dict[str, int]:
-        """What free dimensions are in a call; see `sizes_in`. Raises `InputError` for sizes out of bounds as well."""
+        """The sizes of free dimensions in a call, see `sizes_in`. Also raises `InputError` for sizes out of bounds."""
         found = sizes_in(self.inputs, inputs)
         for label, (least, most) in self.bounds.items():
             size = found.get(label, least)
@@ -170,7 +170,7 @@ class Signature:
 
     @property
     def free(self) -> dict[str, str]:
-        """The free dimensions of the inputs, and ranks that are open, each with the first input that has it."""
+        """The free dimensions and free ranks of the inputs, each with the first input that has it."""
         found: dict[str, str] = {}
         for argument in self.inputs:
             for label in argument.free if argument.shape is not None else [rank_label(argument.name)]:
@@ -178,12 +178,12 @@ class Signature:
         return found
 
     def data(self) -> dict[str, Any]:
-        """The signature as JSON has it."""
+        """The signature as JSON data."""
         return asdict(self)
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Signature:
-        """The signature that `data` gave; raises `KeyError` or `TypeError` for anything else."""
+        """The signature from `data`; raises `KeyError` or `TypeError` for anything else."""
         bounds = {label: (least, most) for label, (least, most) in data.get("bounds", {}).items()}
         return Signature(_arguments(data["inputs"]), _arguments(data["outputs"]), bounds)
 
@@ -202,13 +202,13 @@ def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
 
 
 class MissingSizeError(UnsupportedError):
-    """Free dimensions that have to have sizes; `example` gives one to the first of them."""
+    """Free dimensions that need sizes; `example` binds the first of them."""
 
     example = ""
 
 
 def missing_sizes(free: Mapping[str, str]) -> MissingSizeError:
-    """The error for free dimensions that have to have sizes, each with an input that has it."""
+    """The error for free dimensions that need sizes, each with an input that has it."""
     listed = ", ".join(f"'{label}' of input '{name}'" for label, name in free.items())
     plural = "dimensions have" if len(free) > 1 else "dimension has"
     label, name = next(iter(free.items()))
@@ -224,9 +224,10 @@ def missing_sizes(free: Mapping[str, str]) -> MissingSizeError:
 
 def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, Tensor]) -> dict[str, int]:
     """
-    What free dimensions are in a call with those inputs, whose shapes the arguments accept.
+    The sizes of free dimensions in a call; the arguments accept the shapes of the inputs.
 
-    Raises `InputError` where inputs do not agree on one, or one is not what its label says of others (`2 * n`).
+    Raises `InputError` if inputs disagree on a dimension, or if its label is an expression of others (`2 * n`) with
+    another value.
     """
     sizes: dict[str, int] = {}
     owners: dict[str, str] = {}

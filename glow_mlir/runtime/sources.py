@@ -1,4 +1,4 @@
-"""What the sources of this package are, as far as artifacts depend on them."""
+"""A stamp of the package's sources, for cache keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def stamp_of(root: Path) -> str:
-    """A name for the Python sources below a folder, by their paths, sizes and times of change; links are followed."""
+    """A hash of the Python sources below a folder: paths, sizes and times of change; links are followed."""
     state = hashlib.sha256()
     for path, size, changed in sorted(_sources(str(root), "")):
         state.update(f"{path}\0{size}\0{changed}\n".encode())
@@ -20,15 +20,15 @@ def stamp_of(root: Path) -> str:
 @functools.cache
 def source_stamp() -> str:
     """
-    The stamp of this package, as it was when first asked for.
+    The stamp of this package at the first call.
 
-    It does not follow later edits: the modules of this process do not either.
+    It ignores later edits, as do the loaded modules of this process.
     """
     return stamp_of(Path(__file__).parent.parent)
 
 
 def _sources(folder: str, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """Path, size and time of change in ns of each source; nothing where the package is not made of files."""
+    """Path, size and time of change in ns of each source; empty if the package is not stored as files."""
     try:
         with os.scandir(folder) as found:
             entries = list(found)

@@ -1,4 +1,4 @@
-"""An executable for some sizes and values of a model's inputs, and what it costs and saves."""
+"""An executable for given sizes and values of inputs, with its costs and uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.support.symbols import Dimension
 
 @dataclass
 class Loaded:
-    """An executable, and the seconds that each stage of its compilation took; none where it came from the cache."""
+    """An executable, and the seconds of each stage of its compilation; empty if it came from the cache."""
 
     executable: Executable
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -26,36 +26,36 @@ class Loaded:
 
 @dataclass
 class Specialization:
-    """An executable for some sizes and values, and what it costs and saves."""
+    """An executable for given sizes and values, with its costs and uses."""
 
     sizes: Mapping[str, Dimension]
-    """Free dimension → its size, or the bounds of one that grows."""
+    """Free dimension → its size, or the bounds of an open one."""
     values: Mapping[str, np.ndarray]
-    """Input that fixes shapes → its value."""
+    """Input that determines shapes → its value."""
     executable: Executable
     entry: EntryPoint
     compile_seconds: Mapping[str, float]
-    """Seconds that each stage of its compilation took; none where it came from the cache."""
+    """Seconds of each stage of its compilation; empty if it came from the cache."""
     seconds: float
-    """How long the call waited that needed it first; 0 where none did."""
+    """Seconds that the first call waited for it; 0 if none did."""
     begin: float = 0.0
-    """How many seconds after the session began that compilation began, or the look into the cache."""
+    """Seconds from the start of the session to the start of its compilation or cache lookup."""
     is_background: bool = False
-    """Whether it was made beside the calls."""
+    """Whether it was made in the background."""
     is_range: bool = False
-    """Whether it is for a range of sizes that nobody has asked for: results look as those of code for one size."""
+    """Whether it is for an automatic range of sizes; its results look like those of code for one size."""
     calls: int = 0
-    """How many calls it served."""
+    """The number of calls it served."""
     direct: DirectCall | None = None
-    """What calls it on arrays of its shapes without looking at them, once somebody has asked for it."""
+    """Calls it on arrays of its shapes without checks, once requested."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of code, constants, and activations of one thread, what it shares with others among them."""
+        """Bytes of code, constants, and activations of one thread, including shared parts."""
         return sum(self.executable.memory.values())
 
     def data(self) -> dict[str, object]:
-        """What it is for, what it costs and saves, and when it was made, as JSON has it."""
+        """Its sizes and values, costs, uses and creation time as JSON data."""
         return {
             "sizes": dict(self.sizes),
             "values": {name: value.tolist() for name, value in self.values.items()},
@@ -69,21 +69,21 @@ class Specialization:
 
     @cached_property
     def _packed_inputs(self) -> tuple[str, ...]:
-        """The inputs that it takes without gaps between elements."""
+        """The inputs that must be contiguous."""
         return tuple(item.name for item in self.entry.bindings if item.role == "input" and not item.sizes)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
         The outputs for inputs.
 
-        Code for a range has parts of larger arrays, which may share memory with outputs of other calls: what nobody has
-        asked for is copied.
+        Outputs of code for a range are views of larger arrays, which may share memory with outputs of other calls. They
+        are copied if the range was automatic.
         """
         found = self.entry.run(self.fitting(inputs))
         return {name: _apart(array) for name, array in found.items()} if self.is_range else found
 
     def run_on(self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:
-        """The outputs for inputs that may be on devices, in their places."""
+        """The outputs for inputs that may be on devices, delivered to their targets."""
         fitting = self.fitting({name: value for name, value in inputs.items() if isinstance(value, np.ndarray)})
         found = self.entry.bound_on({**inputs, **fitting}, targets)()
         return {
@@ -92,9 +92,9 @@ class Specialization:
         }
 
     def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """Inputs as its entry takes them, of any layout before."""
+        """Convert inputs of any layout for its entry."""
         copied: list[str] = []
-        for name in self._packed_inputs:  # Each call asks: generators take longer.
+        for name in self._packed_inputs:  # Runs in each call: faster than generators.
             if name in inputs and not ((known := inputs[name].flags).c_contiguous and known.aligned):
                 copied.append(name)
         if not copied:
@@ -104,7 +104,7 @@ class Specialization:
 
 
 def _apart(value: Any) -> Any:
-    """An array that is no part of a larger one, or a list of such; other values of Python as they are."""
+    """Copy an array that is a view of a larger one, also inside lists; other Python values are unchanged."""
     if isinstance(value, list):
         return list(map(_apart, cast("list[Any]", value)))
     if not isinstance(value, np.ndarray):
@@ -116,28 +116,28 @@ def _apart(value: Any) -> Any:
 
 
 Compile = Callable[[Assumptions], Loaded]
-"""Compiles a model for what it may take for granted."""
+"""Compiles a model under assumptions."""
 
 
 def _found_nothing(_: Assumptions) -> None:
-    """What is stored where nothing is."""
+    """The default of `stored`: nothing."""
 
 
 def _forgotten(_: object) -> None:
-    """What is kept where nothing is."""
+    """The default of notifications: do nothing."""
 
 
 @dataclass(frozen=True)
 class Making:
-    """How executables of a model are made, and what later sessions may know of it."""
+    """How to make executables of a model, and what to store for later sessions."""
 
     compile: Compile
-    """Compiles for assumptions; raises `InputValuesError` for inputs whose values they have to have."""
+    """Compiles for assumptions; raises `InputValuesError` for inputs whose values are needed."""
     background: Compile | None = None
-    """The same in a thread beside calls; `None` where nothing is made there."""
+    """The same in the background thread; `None` if nothing is made in the background."""
     stored: Callable[[Assumptions], Loaded | None] = _found_nothing
-    """What is made for assumptions already."""
+    """Finds a stored executable for assumptions."""
     learned: Callable[[Sequence[str]], None] = _forgotten
-    """Is told of all inputs whose values fix shapes."""
+    """Is notified of all inputs whose values determine shapes."""
     opened: Callable[[Assumptions], None] = _forgotten
-    """Is told of the range that there is code for."""
+    """Is notified of the range that code exists for."""

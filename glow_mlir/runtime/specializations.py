@@ -1,4 +1,4 @@
-"""Executables for some sizes and values of a model's inputs: which of them serves a call, and which are kept."""
+"""Executables for given sizes and values of inputs: select one for a call, and decide which to keep."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from glow_mlir.support.symbols import Dimension
 @dataclass(frozen=True)
 class SpecializationLimits:
     """
-    How many specializations a session keeps in memory, and how many bytes they take at most together.
+    Limits on the number of specializations that a session keeps, and on their total bytes.
 
-    The one that was used last stays in any case. Where a general executable serves all sizes, `threshold` is the number
-    of calls from which on sizes are worth a specialization: 16 times as many where as many are kept as may be, and
-    each time that they were given up. Loops that nothing bounds collect results and state of as many bytes as `memory`
-    says; where it says nothing, of a quarter of the machine's. Raises `OptionError` for what is no limit.
+    The last used is always kept. If a general executable serves all sizes, sizes get a specialization after `threshold`
+    calls; after 16 times as many if the limit is reached, and again 16 times as many after each eviction. Unbounded
+    loops may use `memory` bytes for their results and state, by default a quarter of the machine's memory. Raises
+    `OptionError` for an invalid limit.
     """
 
     number: int = 32
@@ -60,39 +60,39 @@ class SpecializationLimits:
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes of executables that are kept, but for the one used last."""
+        """The byte limit of kept executables, excluding the last used."""
         return self.memory or KEPT_BYTES
 
     @property
     def loop_bytes(self) -> int:
-        """The bytes of activations and outputs that loops without a bound may take."""
+        """The byte limit of activations and outputs of unbounded loops."""
         return self.memory or usable_memory() // 4
 
 
 KEPT_BYTES = 2 << 30
-"""The default limit of executables that are kept, in bytes."""
+"""The default byte limit of kept executables."""
 
 OTHER_BOUNDS = "create a session with other bounds"
-"""What to do where a size is outside of bounds."""
+"""The hint for a size out of bounds."""
 
 _MAX_SHAPES = 1024
-"""Shapes of inputs of which it is kept what they want."""
+"""The number of input shapes whose assumptions are cached."""
 
 Served = TypeVar("Served")
 
 
 class Specializations(Executable):
     """
-    A model that is compiled when it is called: for the sizes of inputs, and for the values of those that fix shapes.
+    A model that is compiled when it is called: for the sizes of inputs, and for values of inputs that determine shapes.
 
-    This decides which executable serves a call. `making` compiles one for assumptions, among which are the values of
-    inputs with `names`, and of those that it turns out to need. A call that nothing serves waits for that. Where
-    something may be made beside the calls, that is an executable for a range of sizes when there is one for the first
-    of them; of what it serves, only sizes that come often are compiled, also beside the calls. `known` is the range of
-    one that an earlier session has made, which serves at once where it is stored. Dimensions with `bounds` stay open in
-    all of them; those without a largest size are open up to the largest that came so far, rounded up to a power of two.
-    Several threads may call at once; what several need is made once. Executables used longest ago are given up where
-    there are more than the limits allow; calls that run keep theirs.
+    This class selects the executable for a call. `making` compiles one for assumptions, which include the values of the
+    inputs `names`, and of others found to be needed. A call waits for compilation if nothing serves it. If background
+    compilation is possible, an executable for a range of sizes is compiled after the first one for fixed sizes; within
+    the range, only frequent sizes get their own code, also in the background. `known` is the range of an earlier
+    session, whose executable serves at once if it is stored. Dimensions with `bounds` stay open in all executables;
+    those without an upper bound are open up to the largest size so far, rounded up to a power of two. Several threads
+    may call at once; an executable that several need is made once. The least recently used executables beyond the
+    limits are evicted; running calls keep theirs.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class Specializations(Executable):
         super().__init__([MAIN], State([]))
         self._bounds = dict(bounds or {})
         self._planned: dict[str, int] = {}
-        """Dimension that grows → the largest size that is compiled for."""
+        """Open dimension → the largest size that code is compiled for."""
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
         self._by_shapes: dict[Hashable, Assumptions] = {}
-        """Shapes of inputs → what a call wants that brings them, where that follows from them alone."""
+        """Input shapes → the assumptions of a call, if shapes alone determine them."""
         self._capacities = LoopCapacities(limits.loop_bytes)
         self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
@@ -119,7 +119,7 @@ class Specializations(Executable):
         self._source = making
         self._known: OrderedDict[Assumptions, Specialization] = OrderedDict()
         self._removals = 0
-        """How many executables were given up."""
+        """The number of evicted executables."""
         self._latest: Specialization | None = None
         self._stored_range = None if making.background is None else known
         ranks = {rank_label(argument.name) for argument in signature.inputs}
@@ -129,20 +129,20 @@ class Specializations(Executable):
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Take new locks, in a child process in which nobody holds those of before."""
+        """Take new locks in a child process, because the old ones may be held."""
         self._looking = threading.Lock()
         self._turn = threading.Lock()
         self._due: list[Callable[[], None]] = []
-        """What is to begin beside the calls, behind that which shows it."""
+        """Background work to start after the current call."""
         self._general.forget_pending()
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """The inputs whose values fix shapes, as far as it is known."""
+        """The inputs whose values determine shapes, as far as known."""
         return self._names
 
     def kept(self) -> list[Specialization]:
-        """Those that are kept, the one used last at the end."""
+        """The kept specializations, the last used at the end."""
         with self._looking:
             found = list(self._known.values())
             if (general := self._general.found) is not None:
@@ -165,19 +165,19 @@ class Specializations(Executable):
 
     def entry_point(self, inputs: Mapping[str, np.ndarray]) -> EntryPoint:
         """
-        What serves a call with those inputs, whose types and shapes fit the signature.
+        The entry for a call with these inputs, whose types and shapes fit the signature.
 
-        Raises `InputError` where inputs do not agree on a free dimension, and `GlowError` where no executable can be
-        made for them.
+        Raises `InputError` if inputs disagree on a free dimension, and `GlowError` if no executable can be made.
         """
         return self._serving(inputs)[1].entry
 
     def serve(self, inputs: Mapping[str, Tensor], call: Callable[[Specialization], Served]) -> Served:
         """
-        What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
+        Return the result of `call` on the specialization for these inputs; raises the errors of `entry_point` and
+        `call`.
 
-        Where code for a range of sizes fails, code for these sizes runs. Where a loop exceeds its capacity, code with a
-        larger one runs, and where that takes too much memory for a call that needs less, code with a smaller one.
+        If code for a range fails, code for these sizes runs. If a loop exceeds its capacity, code with a larger one
+        runs; if that needs too much memory for a call that needs less, code with a smaller one runs.
         """
         has_grown = False
         while True:
@@ -199,14 +199,14 @@ class Specializations(Executable):
                 self._begin_due()
 
     def _has_shrunk(self, error: GlowError, wanted: Assumptions) -> bool:
-        """Whether loops have smaller capacities than what ran out of memory."""
+        """Whether the capacities of loops are now smaller than those of the code that ran out of memory."""
         if not isinstance(error, OutOfMemoryError):
             return False
         with self._looking:
             return self._capacities.shrink(wanted, error)
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
-        """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
+        """A direct call of the code for exactly these input shapes, valid while it is kept; `None` if there is none."""
         wanted = self._by_shapes.get(shapes)
         found = None if wanted is None else self._known.get(wanted)
         if wanted is None or found is None or found.is_range:
@@ -214,7 +214,7 @@ class Specializations(Executable):
         found.direct = found.entry.direct(tuple(shape for _, shape in shapes))
         if found.direct is None:
             return None
-        reference = weakref.ref(found)  # Who remembers the call keeps nothing that is given up.
+        reference = weakref.ref(found)  # A remembered call must not keep evicted code alive.
         removals = self._removals
 
         def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
@@ -231,7 +231,9 @@ class Specializations(Executable):
         return call
 
     def _serving(self, inputs: Mapping[str, Tensor], has_grown: bool = False) -> tuple[Assumptions, Specialization]:
-        """What a call wants, and what serves it; `has_grown` says that the call needs the capacities of its loops."""
+        """
+        The assumptions of a call, and a specialization for them; `has_grown` means that it needs its loops' capacities.
+        """
         while True:
             names = self._names
             wanted = self._wanted(inputs, names)
@@ -247,7 +249,7 @@ class Specializations(Executable):
                     raise
 
     def _wanted(self, inputs: Mapping[str, Tensor], names: Sequence[str]) -> Assumptions:
-        """What a call with those inputs wants, where those with `names` fix shapes."""
+        """The assumptions of a call with these inputs; the values of the inputs `names` determine shapes."""
         shapes = (
             None
             if names or self._grows or self._capacities
@@ -267,7 +269,7 @@ class Specializations(Executable):
         return wanted
 
     def _found(self, wanted: Assumptions) -> Specialization | None:
-        """What serves a call by now."""
+        """The present specialization for a call."""
         if (found := self._known.get(wanted)) is not None:
             self._known.move_to_end(wanted)
             return found
@@ -281,7 +283,7 @@ class Specializations(Executable):
         return self._general.found
 
     def _begin_due(self) -> None:
-        """Begin beside the calls what they have shown to be worth it."""
+        """Start the due background compilations."""
         if not self._due:
             return
         with self._looking:
@@ -296,9 +298,9 @@ class Specializations(Executable):
         forget: Callable[[], None],
     ) -> None:
         """
-        Make something beside the calls, and take it between two of them, as long as somebody has this.
+        Make something in the background, and use it for calls, as long as this object is referenced.
 
-        Where too much waits to be made, `forget` that it was to be: later calls ask for it again.
+        If too many tasks wait, `forget` the request: later calls will repeat it.
         """
         owner = weakref.ref(self)
 
@@ -308,14 +310,13 @@ class Specializations(Executable):
             if (found := owner()) is not None:
                 take(found, made, begin)
 
-        # A call that comes before what begins at once is there waits for it, but not for what is made for others.
+        # A call before a started background compilation is done waits for it, but not for compilations of other
+        # sessions.
         if not start(work, lambda: owner() is not None, self._turn):
             forget()
 
     def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
-        """
-        What dimensions are taken for that have no bounds, or grow; raises `InputError` for one outside of its bounds.
-        """
+        """The values assumed for dimensions that have bounds or grow; raises `InputError` for a size out of bounds."""
         found: dict[str, Dimension] = {
             label: size for label, size in sizes.items() if label not in self._bounds and label not in self._following
         }
@@ -329,12 +330,12 @@ class Specializations(Executable):
         return found
 
     def _plan(self, label: str, size: int) -> int:
-        """The largest size that a dimension is compiled for, where a call brings one."""
+        """The largest size to compile a dimension for, when a call brings a size."""
         with self._looking:
             return max(self._planned.get(label, 1), power_of_two(size))
 
     def _make(self, wanted: Assumptions, names: tuple[str, ...]) -> None:
-        """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
+        """Make the executable for assumptions, or learn that more are needed, unless another thread just did."""
         begin = time.perf_counter()
         with held(self._turn):
             with self._looking:
@@ -357,21 +358,23 @@ class Specializations(Executable):
                 self._plan_general(wanted, loaded.executable.activation_bytes)
 
     def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
-        """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""
+        """
+        Whether an earlier session stored code for these sizes or for a range that contains them; it serves from now on.
+        """
         known = self._stored_range
         if known is None or not holds(known, wanted):
             return False
         if (loaded := self._source.stored(wanted)) is not None:
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             return True
-        self._stored_range = None  # It is here, or gone.
+        self._stored_range = None  # It is loaded, or gone.
         if (loaded := self._source.stored(known)) is None:
             return False
         self.take_general(known, loaded, begin, time.perf_counter() - begin)
         return True
 
     def take(self, wanted: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
-        """Let an executable serve calls from now on, for which one has `waited` so many seconds, or none."""
+        """Use an executable for calls from now on; a call has `waited` that many seconds for it, or none."""
         made = self._specialization(wanted, loaded, begin, waited)
         with self._looking:
             self._outgrow(wanted)
@@ -380,14 +383,14 @@ class Specializations(Executable):
             self._trim()
 
     def take_general(self, range_: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
-        """Let an executable serve calls from now on whose sizes are in its range; as `take`."""
+        """Use an executable for calls in its range from now on; as `take`."""
         made = self._specialization(range_, loaded, begin, waited)
         made.is_range = True
         with self._looking:
             self._general.take(made, range_)
 
     def tell_range(self, range_: Assumptions) -> None:
-        """Let later sessions know for which range there is code."""
+        """Store for later sessions the range that code exists for."""
         self._source.opened(range_)
 
     def _specialization(
@@ -405,7 +408,7 @@ class Specializations(Executable):
         )
 
     def _plan_general(self, wanted: Assumptions, activations: int) -> None:
-        """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
+        """Plan a range that contains these sizes, if possible, to be compiled after the current call."""
         if self._source.background is None or self._names or self._capacities:
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
@@ -413,7 +416,7 @@ class Specializations(Executable):
             self._due.append(partial(self._in_background, make, _take_general, self._general.unplan))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
-        """Plan for the largest sizes of assumptions, and give up what no call asks for any more."""
+        """Plan for the largest sizes in assumptions, and evict code that calls no longer need."""
         own = self._capacities.without(assumptions)
         grown = ((label, size[1]) for label, size in own.sizes if isinstance(size, tuple))
         most = {label: size for label, size in grown if size is not None}
@@ -426,7 +429,7 @@ class Specializations(Executable):
                 self._removals += 1
 
     def _learn(self, error: InputValuesError) -> None:
-        """Take further inputs among those whose values fix shapes, and give loops that nothing bounds a capacity."""
+        """Add inputs to those whose values determine shapes, and give unbounded loops a capacity."""
         wanted = {*self._names, *error.inputs}
         loops = [loop for loop in error.trip_capacities if loop not in self._capacities]
         if wanted == set(self._names) and not loops:
@@ -437,7 +440,7 @@ class Specializations(Executable):
         self._source.learned(self._names)
 
     def _trim(self) -> None:
-        """Give up what was used longest ago, as far as the limits ask for it."""
+        """Evict the least recently used executables beyond the limits."""
         while len(self._known) > 1 and (
             len(self._known) > self.limits.number or self._bytes() > self.limits.kept_bytes
         ):
@@ -446,36 +449,36 @@ class Specializations(Executable):
             self._removals += 1
 
     def _bytes(self) -> int:
-        """The bytes of those that are kept, shared parts once."""
+        """The bytes of kept executables, counting shared parts once."""
         return sum(_together(self._known.values()).values())
 
 
 def _compiled(compile_: Compile, wanted: Assumptions) -> tuple[Assumptions, Loaded] | None:
-    """What is made beside the calls for assumptions; `None` behind a warning where that is a mistake of the user's."""
+    """The result of a background compilation for assumptions; `None`, with a warning, for user errors."""
     try:
         return wanted, compile_(wanted)
     except GlowError as error:
         if is_end(error):
             raise
-        warn(error)  # It stays pending: it would fail again.
+        warn(error)  # It stays pending, because it would fail again.
         return None
 
 
 def _take_special(owner: Specializations, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
-    """Let what was made beside the calls serve them."""
+    """Use an executable made in the background for calls."""
     if found is not None:
         owner.take(*found, begin)
 
 
 def _take_general(owner: Specializations, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
-    """Let what was made beside the calls for a range serve them; where there is none, no other is planned any more."""
+    """Use an executable for a range made in the background; if there is none, stop planning ranges."""
     if found is not None:
         owner.take_general(*found, begin)
         owner.tell_range(found[0])
 
 
 def _together(items: Iterable[Specialization]) -> dict[object, int]:
-    """The memory of some specializations, each part once."""
+    """The memory of specializations, counting shared parts once."""
     found: dict[object, int] = {}
     for item in items:
         found |= item.executable.memory
@@ -503,7 +506,7 @@ class _Entry(EntryPoint):
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
-        # Values of inputs that fix shapes may change from call to call.
+        # Values that determine shapes may change from call to call.
         return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
 
     def bound_on(

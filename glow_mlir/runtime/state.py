@@ -1,4 +1,4 @@
-"""State of a loaded model: arrays that live from call to call, and that all of its entries see."""
+"""State of a loaded model: arrays that persist between calls, shared by all of its entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.support.forks import reset_in_forks
 
 @dataclass(frozen=True)
 class Initial:
-    """State as it begins: name, element type and shape, and the bytes of the initial value, `None` for zeros."""
+    """Initial state: name, element type, shape, and the bytes of the initial value, `None` for zeros."""
 
     name: str
     dtype: str
@@ -32,40 +32,40 @@ class Initial:
 
 class State:
     """
-    The state of a loaded model, by name. It begins with its initial values.
+    The states of a loaded model by name, initialized with their initial values.
 
-    `turn` lets the calls that read or write it follow one another, also in a child of `os.fork`.
+    `turn` is a lock for calls that read or write state; it also works in a child of `os.fork`.
     """
 
     def __init__(self, initial: Iterable[Initial]) -> None:
         self._initial = {value.name: value for value in initial}
         self.arrays = {name: value.make() for name, value in self._initial.items()}
         self.changes = dict.fromkeys(self.arrays, 0)
-        """How often each has been written, or may have been."""
+        """Change counters of the states; a possible write counts as a change."""
         self.reset_after_fork()
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """In a child process nobody is in a call, though another thread of the parent may have been."""
+        """Take a new lock in a child process, because another thread of the parent may hold the old one."""
         self.turn = threading.Lock()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What all of it is called."""
+        """The names of all states."""
         return tuple(self._initial)
 
     def initial(self, name: str) -> Initial:
-        """How that of a name begins."""
+        """The initial value of a state."""
         return self._initial[name]
 
     def get(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """Copies of that of those names, or of all of it; raises `InputError` for an unknown name."""
+        """Copies of the named states, or of all; raises `InputError` for an unknown name."""
         chosen = tuple(self.arrays) if names is None else tuple(names)
         with self.turn:
             return {name: self._known(name).copy() for name in chosen}
 
     def set(self, values: Mapping[str, np.ndarray]) -> None:
-        """Overwrite some of it, or, where an array is wrong, nothing; raises `InputError`."""
+        """Overwrite states; if any array is invalid, change nothing and raise `InputError`."""
         for name, value in values.items():
             array = self._known(name)
             if value.dtype != array.dtype or value.shape != array.shape:
@@ -77,7 +77,7 @@ class State:
                 self.arrays[name][...] = value
 
     def reset(self, names: Sequence[str] | None = None) -> None:
-        """Give the state of those names, or all of it, its initial value; raises `InputError` for an unknown name."""
+        """Reset the named states, or all, to their initial values; raises `InputError` for an unknown name."""
         chosen = tuple(self._initial) if names is None else tuple(names)
         for name in chosen:
             self._known(name)
@@ -87,14 +87,16 @@ class State:
                 self.arrays[name][...] = self._initial[name].make()
 
     def attach(self, targets: Mapping[str, np.ndarray]) -> None:
-        """Keep state in other memory from now on, in arrays of its types and shapes, which get what it is."""
+        """
+        Keep states in other memory from now on: arrays of the same types and shapes, which get the present values.
+        """
         with self.turn:
             for name, target in targets.items():
                 target[...] = self._known(name)
                 self.arrays[name] = target
 
     def change(self, names: Iterable[str]) -> None:
-        """Count that state is about to be written, by whoever has the turn."""
+        """Count a coming write of states; requires the turn."""
         for name in names:
             self.changes[name] += 1
 
@@ -106,5 +108,5 @@ class State:
 
 
 def uses_state(bindings: Iterable[Binding]) -> bool:
-    """Whether an entry with those bindings reads or writes state, plain or packed."""
+    """Whether an entry with these bindings reads or writes state, plain or packed."""
     return any(binding.role in ("state", "packed") for binding in bindings)

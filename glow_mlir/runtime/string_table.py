@@ -1,4 +1,4 @@
-"""Strings as numbers: what machine code has of them, and what they are for callers."""
+"""Strings represented by numbers in machine code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from glow_mlir.errors import InputError
 
 EMPTY = 0
-"""The number of the empty string, which fills what is padded."""
+"""The number of the empty string, which is used for padding."""
 
 
 class StringTable:
     """
-    Strings, each with its number: those that a model knows, and behind them those that one call brings.
+    A table of numbered strings: those of a model, followed by those of a call.
 
-    Equal strings have equal numbers; their order says nothing.
+    Equal strings have equal numbers; the order of numbers has no meaning.
     """
 
     def __init__(self, known: Iterable[str] = ("",)) -> None:
@@ -26,11 +26,11 @@ class StringTable:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All strings, by their numbers."""
+        """All strings, in the order of their numbers."""
         return tuple(self._words)
 
     def number(self, word: str) -> int:
-        """The number of a string, which it gets where it has none."""
+        """The number of a string, which is added if it is new."""
         found = self._numbers.setdefault(word, len(self._words))
         if found == len(self._words):
             self._words.append(word)
@@ -38,21 +38,21 @@ class StringTable:
 
     def numbers(self, words: np.ndarray | Sequence[str], what: str = "a tensor of strings") -> np.ndarray:
         """
-        The numbers of an array of strings, int64 of its shape.
+        The numbers of an array of strings, as int64 of the same shape.
 
-        Raises `InputError` for what is no string in `what`.
+        Raises `InputError` for elements of `what` that are not strings.
         """
         array = np.asarray(words, object)
         try:
             found = list(map(self._numbers.get, array.ravel().tolist()))
-        except TypeError:  # Lists and dictionaries are no keys.
+        except TypeError:  # Lists and dictionaries are not hashable.
             found = [None]
         if None in found:
             found = [self.number(as_text(word, what)) for word in array.ravel().tolist()]
         return np.array(found, np.int64).reshape(array.shape)
 
     def strings(self, numbers: np.ndarray) -> np.ndarray:
-        """The strings of an array of numbers, `str` in an array of objects of its shape."""
+        """The strings for an array of numbers, as an array of `str` objects of the same shape."""
         found = np.empty(numbers.size, object)
         words = self._words
         found[:] = [words[number] for number in numbers.ravel().tolist()]
@@ -60,7 +60,7 @@ class StringTable:
 
 
 class CallStrings(StringTable):
-    """A table for one call: what it adds to the strings of a model is forgotten with it."""
+    """A table for one call; its additions to the model's strings are dropped afterwards."""
 
     def __init__(self, known: StringTable) -> None:
         self._known = known
@@ -74,7 +74,7 @@ class CallStrings(StringTable):
 
 
 def as_strings(words: np.ndarray, what: str) -> np.ndarray:
-    """An array of `str` objects; raises `InputError` for what is no string in `what`."""
+    """An array of `str` objects; raises `InputError` for elements of `what` that are not strings."""
     if all(type(word) is str for word in words.ravel().tolist()):
         return words
     found = np.empty(words.size, object)
@@ -83,7 +83,7 @@ def as_strings(words: np.ndarray, what: str) -> np.ndarray:
 
 
 def as_text(word: Any, what: str) -> str:
-    """A string as callers give it; raises `InputError` for anything else."""
+    """A caller's string as `str`; raises `InputError` for anything else."""
     if isinstance(word, bytes):
         return word.decode(errors="surrogateescape")
     if isinstance(word, str):

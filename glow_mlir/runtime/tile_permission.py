@@ -1,4 +1,4 @@
-"""Permission to use the tile registers of AMX: Linux gives it to a process that asks, and ends one that does not."""
+"""Permission to use the tile registers of AMX; Linux kills a process that uses them without asking."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _GET_PERMITTED, _REQUEST = 0x1022, 0x1023
 """ARCH_GET_XCOMP_PERM and ARCH_REQ_XCOMP_PERM of the kernel's documentation, "Using XSTATE features"."""
 
 _TILE_DATA = 18
-"""The number of the state component that is the tiles."""
+"""The number of the tile state component."""
 
 
 @functools.cache
 def may_use_tiles() -> bool:
     """
-    Whether the threads of this process may use tiles; the first call asks the system for it.
+    Whether the threads of this process may use tiles; the first call requests permission.
 
-    It refuses where it is too old, where it is told to, and where the signal stack of a thread is too small.
+    The system refuses if it is too old, if it is configured to, or if the signal stack of a thread is too small.
     """
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
@@ -33,7 +33,7 @@ def may_use_tiles() -> bool:
 
 
 def arch_prctl(code: int, argument: int) -> int:
-    """The system call of that name: 0 where it succeeded."""
+    """The system call `arch_prctl`; 0 on success."""
     call = ctypes.CDLL(None).syscall
     call.restype = ctypes.c_long
     return call(ctypes.c_long(_ARCH_PRCTL), ctypes.c_long(code), ctypes.c_ulong(argument))

@@ -10,14 +10,13 @@ from dataclasses import field
 from glow_mlir.support.dataclass import dataclass
 
 CALLER = "caller"
-"""The track of the thread that calls the model."""
+"""The track of the calling thread."""
 
 
 @dataclass(frozen=True)
 class Event:
     """
-    Something that took time: its name, its level, when it began and how long it took in microseconds, and the track on
-    which it is shown, which is a thread.
+    A traced event: its name, level, begin and duration in microseconds, and the track (thread) on which it is shown.
     """
 
     name: str
@@ -30,15 +29,15 @@ class Event:
 
 def lead(length: float, inside: float) -> float:
     """
-    Microseconds in front of the first instruction of a call that took `length` in all, and `inside` instructions.
+    Microseconds before the first instruction of a call that took `length` in all, and `inside` in instructions.
 
-    The clock and the counter of cycles have no common zero: half of what Python adds is taken to come before.
+    The clock and the cycle counter have no common zero: half of Python's overhead is placed before the instructions.
     """
     return max(0.0, length - inside) / 2
 
 
 def chrome_trace(events: Iterable[Event], process: str, tracks: Sequence[str] = (CALLER,)) -> str:
-    """The events as the text of a trace file, with those tracks from above; events inside others are shown below."""
+    """The events as a trace file, with the given tracks from the top; nested events are shown below their parents."""
     number = os.getpid()
     positions = {name: at for at, name in enumerate(tracks, 1)}
     entries = [_named("process_name", number, 1, name=process)]
@@ -62,5 +61,5 @@ def chrome_trace(events: Iterable[Event], process: str, tracks: Sequence[str] = 
 
 
 def _named(what: str, process: int, thread: int, **details: object) -> dict[str, object]:
-    """An entry that says something of a process or thread."""
+    """A metadata entry for a process or thread."""
     return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": details}

@@ -1,4 +1,4 @@
-"""Values as callers give them, as arrays of the types that are wanted."""
+"""Convert callers' values to arrays of the required types."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from glow_mlir.support.dtypes import is_float_dtype, is_plain
 
 def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
     """
-    A value as an array: numbers and lists of numbers in the type that is wanted, if it has all of them but for rounding
-    of floats; anything else as it is. Raises `InputError` as `as_array`.
+    Convert a value to an array: numbers and lists of numbers to `dtype`, if it represents all of them up to float
+    rounding; anything else keeps its type. Raises `InputError` as `as_array`.
     """
     if dtype.kind == "O" and is_plain(value):
-        return np.asarray(value, object)  # Arrays of numpy's own strings lose zeros at the end.
+        return np.asarray(value, object)  # numpy's own string arrays drop trailing zeros.
     array = as_array(what, value)
     if dtype.kind == "O" and _holds_text(array.dtype):
         return array.astype(object)
@@ -31,12 +31,12 @@ def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _holds_text(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of a dtype hold strings or bytes; those of `numpy.void` keep zeros at the end."""
+    """Whether a dtype holds strings or bytes, except `numpy.void`, which keeps trailing zeros."""
     return dtype.kind in "US" or (dtype.type is np.void and dtype.names is None and dtype.subdtype is None)
 
 
 def as_array(what: str, value: Any) -> np.ndarray:
-    """A value as an array; raises `InputError` for anything else, such as lists of unequal lengths."""
+    """Convert a value to an array; raises `InputError` if that fails, for example for lists of unequal lengths."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:

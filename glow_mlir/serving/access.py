@@ -13,13 +13,13 @@ from glow_mlir.errors import InputError
 from glow_mlir.serving.errors import ForbiddenError, MediaTypeError
 
 Head = Mapping[bytes, bytes]
-"""The headers of a request by name; of several of a name, which none but `Host` may have, the last."""
+"""The headers of a request by name; for repeated headers, which only `Host` may be, the last."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names by which clients of this machine call a server that listens at it alone."""
+"""Names by which clients on this machine call a server that listens only on it."""
 
 BODY_TYPES = frozenset({b"application/json", b"application/octet-stream"})
-"""The types that a body may say. Pages of any origin send others without asking first."""
+"""The accepted content types of a body. Pages of other origins can send other types without a preflight request."""
 
 
 def is_loopback(host: str) -> bool:
@@ -34,22 +34,22 @@ def is_loopback(host: str) -> bool:
 
 
 def local_names(host: str) -> frozenset[str] | None:
-    """The names that requests may call a server by which listens at that address; `None` for any name."""
+    """The names that requests may use for a server listening on that address; `None` for any."""
     return LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
 
 
 class HeadCheck:
-    """Checks the heads of requests over HTTP. `names` are those that may stand in `Host`; `None` stands for any."""
+    """Check the heads of HTTP requests. `names` are the accepted values of `Host`; `None` for any."""
 
     def __init__(self, names: frozenset[str] | None) -> None:
         self._names = names
 
     def check(self, scope: Mapping[str, Any], head: Head) -> None:
         """
-        Let a request in, whose headers are `head`.
+        Accept a request with the headers `head`, or raise an error.
 
-        Raises `InputError` where it names no host, or several, `ForbiddenError` where it comes from a page of another
-        origin, or calls this server by a name of others, and `MediaTypeError` for a body of another type.
+        Raises `InputError` for a missing or repeated host, `ForbiddenError` for a request from a page of another origin
+        or to another name, and `MediaTypeError` for a body of another type.
         """
         host, origin = head.get(b"host"), head.get(b"origin")
         if host is None or len(head) != len(scope["headers"]):
@@ -63,7 +63,7 @@ class HeadCheck:
             _check_type(kind, origin)
 
     def _check_origin(self, host: bytes | None, origin: bytes | None) -> None:
-        """Refuse requests of pages of another origin, and of pages that use a name of their own for this machine."""
+        """Refuse requests of pages of another origin, and of pages that use another name for this machine."""
         if host is not None and _name_of(host) not in (self._names or ()):
             reason = "the header Host names another machine"
             raise ForbiddenError(reason, hint="the header Host")
@@ -72,7 +72,7 @@ class HeadCheck:
 
 
 def _check_hosts(scope: Mapping[str, Any]) -> None:
-    """Raise `InputError` for another number of headers `Host` than one, or none where there was no such header."""
+    """Raise `InputError` unless there is exactly one `Host` header, or none if the protocol does not require it."""
     count = sum(name == b"host" for name, _ in scope["headers"])
     if count > 1 or (not count and scope.get("http_version") != "1.0"):
         raise InputError(f"the request has {count} headers Host, not one")
@@ -88,7 +88,7 @@ def _name_of(host: bytes) -> str:
 
 
 def _check_type(kind: bytes | None, origin: bytes | None) -> None:
-    """Raise `MediaTypeError` for a type that no body may have; programs may leave it out, and pages may not."""
+    """Raise `MediaTypeError` for a type that no body may have; only programs, not pages, may omit it."""
     if kind is None and origin is None:
         return
     if kind is None or kind.partition(b";")[0].strip().lower() not in BODY_TYPES:

@@ -9,11 +9,11 @@ class Holder(Protocol):
     """The account of the memory of all requests."""
 
     def hold(self, size: int) -> None:
-        """Keep so many bytes; raises `OverloadError` where that is more than may be."""
+        """Charge bytes; raises `OverloadError` beyond the limit."""
         ...
 
     def release(self, size: int) -> None:
-        """Keep so many bytes no more."""
+        """Return charged bytes."""
         ...
 
 
@@ -23,21 +23,21 @@ class Charge:
     def __init__(self, holder: Holder | None = None) -> None:
         self._holder = holder
         self.size = 0
-        """How many bytes that is."""
+        """The number of charged bytes."""
 
     def add(self, size: int) -> None:
-        """Take so many bytes more, before they are there; raises `OverloadError` where there are not so many."""
+        """Charge more bytes, before they are allocated; raises `OverloadError` beyond the limit."""
         if self._holder is not None:
             self._holder.hold(size)
         self.size += size
 
     def give_back(self, size: int) -> None:
-        """Take so many bytes less."""
+        """Return some of the bytes."""
         if self._holder is not None:
             self._holder.release(size)
         self.size -= size
 
     def release(self) -> None:
-        """Take nothing any more."""
+        """Return all bytes."""
         if self.size:
             self.give_back(self.size)

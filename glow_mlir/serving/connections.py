@@ -23,15 +23,15 @@ class ConnectionLimits:
     """The limits of connections."""
 
     connections: int = 4096
-    """Connections at once; those beyond are closed as they come."""
+    """Maximum number of connections; further ones are closed immediately."""
     header_bytes: int = 16 << 10
-    """Bytes of the head of a request."""
+    """Maximum bytes of a request's head."""
     header_seconds: float = 10.0
-    """How long a new connection, or a request that has begun, may take until its head is there."""
+    """Maximum time until the head of a new connection's request, or of a started request, is complete."""
     read_seconds: float = 30.0
     """The maximum time without progress of a client that reads a response, in seconds."""
     idle_seconds: int = 75
-    """How long a connection is kept that asks for nothing."""
+    """Maximum time that an idle connection is kept open."""
 
 
 class Progress:
@@ -47,16 +47,16 @@ class Progress:
         self._is_in_body = self._was_answered = False
 
     def end_head(self) -> None:
-        """The head is there."""
+        """The head is complete."""
         self._head_begun = None
         self._is_in_body = True
 
     def end(self) -> None:
-        """All of the request is there."""
+        """The request is complete."""
         self._is_in_body = self._was_answered = False
 
     def head_bytes(self, size: int) -> int:
-        """The bytes of a head that has not ended, after so many more; 0 where it has."""
+        """The bytes of an incomplete head, after receiving more; 0 if the head is complete."""
         if self._head_begun is None:
             return 0
         self._head_bytes += size
@@ -64,9 +64,9 @@ class Progress:
 
     def is_late(self, latest: float, is_answered: bool) -> bool:
         """
-        Whether the head began before, and is not there, or the request was answered long before its body ended.
+        Whether an incomplete head began before `latest`, or the request was answered long before its body ended.
 
-        That was long before if it was so the last time that somebody asked.
+        The latter means that it was already so at the previous call.
         """
         was_answered, self._was_answered = self._was_answered, self._is_in_body and is_answered
         if self._head_begun is not None:
@@ -75,14 +75,14 @@ class Progress:
 
 
 class Unread:
-    """The bytes of a response that wait in this process for the client to read."""
+    """The bytes of a response in this process that the client has not read."""
 
     def __init__(self) -> None:
         self._size = 0
         self._since = 0.0
 
     def is_stuck(self, size: int, now: float, seconds: float) -> bool:
-        """Whether of so many bytes none was read for so long, as far as somebody has looked."""
+        """Whether none of the bytes was read for a number of seconds, judged by the previous calls."""
         if size != self._size or not size:
             self._size, self._since = size, now
         return now - self._since > seconds
@@ -90,10 +90,10 @@ class Unread:
 
 def unsent(transport: Any) -> int:
     """
-    Bytes that the system of a client has not taken, where some lie with this program.
+    Unsent bytes of a response, including the system's queue, if some are still in this process.
 
-    The system takes more of a program after a third of a long queue is gone, for which a slow client takes a while: its
-    queue counts as well.
+    The system accepts more data only after a third of a long queue is sent, which takes a while for a slow client;
+    therefore its queue counts as well.
     """
     size = transport.get_write_buffer_size()
     if not size:
@@ -105,10 +105,10 @@ def unsent(transport: Any) -> int:
 
 
 def _end_if_late(connection: Any, limits: ConnectionLimits, now: float) -> None:
-    """End a connection whose request does not come, or whose client reads nothing."""
+    """Abort a connection whose request is late, or whose client does not read."""
     is_answered = connection.cycle is not None and connection.cycle.response_complete
     if connection.unread.is_stuck(unsent(connection.transport), now, limits.read_seconds):
-        connection.transport.abort()  # Closing would wait until all is read.
+        connection.transport.abort()  # Closing would wait until everything is read.
     elif connection.progress.is_late(now - limits.header_seconds, is_answered):
         connection.transport.close()
 
@@ -147,7 +147,7 @@ def guarded_protocol(limits: ConnectionLimits) -> Callable[..., Any]:
                 self.transport.close()
 
         def end_if_late(self, now: float) -> None:
-            """End it if its request does not come, or its client reads nothing; called once a second."""
+            """Abort the connection if its request is late, or its client does not read; called once per second."""
             _end_if_late(self, limits, now)
 
     return Guarded

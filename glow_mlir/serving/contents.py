@@ -1,4 +1,4 @@
-"""Elements of a tensor in the fields of a message, `InferTensorContents`, read and written in pieces."""
+"""Tensor elements in the fields of a message, `InferTensorContents`, read and written piece by piece."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from glow_mlir.serving.wire import FIELDS_A_STEP, SIZED, VARINT, Data, Part, fie
 
 
 class NumberField(NamedTuple):
-    """A field of numbers: its field number, and their type; types of fixed size are floats."""
+    """A field of numbers: its field number, and the type of its numbers; fixed-size types are floats."""
 
     number: int
     dtype: np.dtype[Any]
 
     @property
     def is_fixed(self) -> bool:
-        """Whether each takes as many bytes as the others."""
+        """Whether all numbers take the same number of bytes."""
         return self.dtype.kind == "f"
 
 
@@ -47,16 +47,16 @@ NUMBERS = {
     "FP32": _FP32,
     "FP64": _FP64,
 }
-"""Element types → the field that has numbers of it; those that are not here come as bytes alone."""
+"""Element type → its field of numbers; other types are sent only as bytes."""
 
 TEXTS = 8
-"""The number of the field that has strings."""
+"""The field number of strings."""
 
 FIELD_TYPES = {STRINGS: TEXTS, **{word: field.number for word, field in NUMBERS.items()}}
-"""Element types → the number of the field that has elements of it."""
+"""Element type → its field number."""
 
 MAX_NUMBER_FIELDS = 1 << 14
-"""The fields that the numbers of a tensor may have, of one number, many or none each: each takes time."""
+"""The maximum number of number fields of a tensor; they may have one, many or no numbers each, and each takes time."""
 
 
 class Contents:
@@ -76,9 +76,9 @@ class Contents:
 
     def numbers(self, wanted: NumberField, count: int) -> Iterator[np.ndarray]:
         """
-        The numbers in a field, in pieces that take little time each, of which there are to be so many.
+        Yield `count` numbers of a field, in pieces that take little time each.
 
-        Raises `InputError` for too many bytes, and for what are no numbers.
+        Raises `InputError` for too many bytes, and for malformed numbers.
         """
         most = count * (wanted.dtype.itemsize if wanted.is_fixed else LONGEST)
         known = 0
@@ -109,7 +109,7 @@ class Contents:
             yield values[position : position + PIECE]
 
     def _single(self, wanted: NumberField, kind: int, begin: int, end: int) -> np.ndarray:
-        """A number that has a field of its own."""
+        """A number in a field of its own."""
         if wanted.is_fixed and kind != VARINT and end - begin == wanted.dtype.itemsize:
             return np.frombuffer(self._data, wanted.dtype, 1, begin)
         if wanted.is_fixed or kind != VARINT:
@@ -117,7 +117,7 @@ class Contents:
         return _truncated(np.array([begin], np.uint64), wanted.dtype)
 
     def texts(self) -> Iterator[Data]:
-        """The strings, one after the other."""
+        """Yield the strings one by one."""
         for number, kind, begin, end in self._fields():
             if number != TEXTS or kind != SIZED:
                 raise no_message("a tensor of strings has elements of another type")
@@ -125,13 +125,13 @@ class Contents:
 
 
 def _truncated(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers of 64 bits as those of a field: of fewer bits the lower ones count, and of truth values any."""
+    """Convert 64-bit numbers to those of a field: keep the lower bits; any nonzero number is true."""
     return numbers != 0 if dtype.kind == "b" else numbers.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
 def written(datatype: str, array: np.ndarray | list[Any], most: int, charge: Charge) -> Steps[list[bytes]]:
     """
-    The parts of a message that has elements of one axis, numbers or strings.
+    The parts of a message with the elements, numbers or strings, of a one-dimensional array.
 
     Raises `ResponseTooLargeError` for more bytes than `most`, and `OverloadError`.
     """

@@ -1,4 +1,4 @@
-"""The words of the protocol for element types."""
+"""The protocol's names of element types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dtypes import STRING
 
 STRINGS = "BYTES"
-"""The protocol's word for them."""
+"""The protocol's name of strings."""
 
 WORDS = {
     "bool": "BOOL",
@@ -26,12 +26,12 @@ WORDS = {
     "bfloat16": "BF16",
     STRING: STRINGS,
 }
-"""The names of element types → the protocol's words."""
+"""Element type → the protocol's name."""
 
 
 @cache
 def datatype_of(dtype: str) -> str:
-    """The protocol's word for the element type of that name; raises `UnsupportedError` where it has none."""
+    """The protocol's name of an element type; raises `UnsupportedError` if it has none."""
     if dtype not in WORDS:
         hint = f"it has {', '.join(WORDS)}"
         raise UnsupportedError(f"the inference protocol has no element type '{dtype}'", hint=hint)

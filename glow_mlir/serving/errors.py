@@ -1,4 +1,4 @@
-"""Errors of a server, and the status of HTTP and gRPC of each."""
+"""Server errors, with their HTTP and gRPC statuses."""
 
 from __future__ import annotations
 
@@ -19,69 +19,69 @@ from glow_mlir.errors import (
 )
 
 MAX_WORDS = 1 << 12
-"""The characters that a client is told of an error: gRPC's clients take no longer ones, and lose the status then."""
+"""The maximum length of an error text: gRPC clients reject longer ones, and lose the status."""
 
 OMITTED = " ... "
-"""What stands for the middle of a longer text."""
+"""The replacement for the middle of a longer text."""
 
 
 class UnknownModelError(UnknownNetworkError):
-    """A model, or a version of one, that the server does not have."""
+    """An unknown model, or version of a model."""
 
 
 class UnauthorizedError(GlowError):
-    """A request without the token that the server asks for."""
+    """A request without the required token."""
 
 
 class ForbiddenError(GlowError):
-    """A request that this server answers to nobody, or not to this client."""
+    """A forbidden request, for every client or for this one."""
 
 
 class NotOfferedError(GlowError):
-    """A request of the protocol that this server has no answer for, whoever asks."""
+    """A request of the protocol that this server does not implement."""
 
 
 class NotReadyError(GlowError):
-    """A model that takes no requests now."""
+    """A model that does not accept requests now."""
 
 
 class OverloadError(GlowError):
-    """A request that comes while the server has as many as it takes at once."""
+    """A request beyond the maximum number of concurrent requests."""
 
 
 class BodyTooLargeError(InputError):
-    """A body of a request that is larger than the server takes, or grows to more."""
+    """A request body beyond the maximum size, also after decompression."""
 
 
 class SlowBodyError(TimeLimitError):
-    """A body of a request that did not come in the time for it."""
+    """A request body that did not arrive in time."""
 
 
 class EncodingError(InputError):
-    """A body of a request in an encoding that the server does not know."""
+    """A request body in an unknown encoding."""
 
 
 class ResponseTooLargeError(GlowError):
-    """A response that is larger than a message of gRPC may be."""
+    """A response beyond the maximum size of a gRPC message."""
 
 
 class MediaTypeError(InputError):
-    """A body of a request that does not say that it is JSON."""
+    """A request body that is not declared as JSON."""
 
 
 class DisconnectedError(CancelledError):
-    """A client that is gone."""
+    """A client that has disconnected."""
 
 
 class Status(NamedTuple):
-    """The status of an error: the number of HTTP, and the name of the code of gRPC."""
+    """The status of an error: the HTTP number, and the name of the gRPC code."""
 
     http: int
     grpc: str
 
 
 INTERNAL = Status(500, "INTERNAL")
-"""The status of an error that is no fault of the client."""
+"""The status of errors that are not the client's fault."""
 
 STATUSES: dict[type[BaseException], Status] = {
     InputError: Status(400, "INVALID_ARGUMENT"),
@@ -105,7 +105,7 @@ STATUSES: dict[type[BaseException], Status] = {
     concurrent.futures.CancelledError: Status(499, "CANCELLED"),
     GlowError: INTERNAL,
 }
-"""Kinds of errors → what tells of them; a kind that is not here goes by the nearest of its bases."""
+"""Kind of error → its status; other kinds use that of the nearest base class."""
 
 
 def status_of(error: BaseException) -> Status:
@@ -119,7 +119,7 @@ def _status_of_kind(kind: type[BaseException]) -> Status:
 
 
 def shortened(text: str, most: int) -> str:
-    """The first and the last part of a text that has more characters than `most`."""
+    """Shorten a text to `most` characters by replacing its middle."""
     if len(text) <= most:
         return text
     half = (most - len(OMITTED)) // 2
@@ -127,9 +127,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """What a client is told of an error: the line of one of ours, of bounded length, and nothing of any other."""
+    """The error text for a client: one line of bounded length for our errors, and nothing specific for others."""
     if isinstance(error, GlowError):
-        # Names of a request may be as long as that is, and take long to print.
+        # Names in a request may be as long as the request, and slow to print.
         return shortened(printable(shortened(error.line, MAX_WORDS)), MAX_WORDS)
     status = status_of(error)
     return "the server failed" if status is INTERNAL else f"the request ended: {status.grpc}"

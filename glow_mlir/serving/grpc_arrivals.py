@@ -57,7 +57,7 @@ class Arrivals:
                 asyncio.timeout(self._seconds),
                 aclosing(cast("AsyncGenerator[bytes]", aiter(messages))) as parts,
             ):
-                # What is closed does not keep the message until the client has read the response.
+                # A closed generator does not keep the message until the client has read the response.
                 found = await anext(parts, None)
         except TimeoutError:
             raise SlowBodyError(f"the message did not arrive within {self._seconds:g} seconds") from None
@@ -68,7 +68,7 @@ class Arrivals:
         return found
 
     def _keep(self, size: int) -> None:
-        """A call with a message of that many bytes ends; collect those that ended before if they take too much."""
+        """A call with a message of that size ends; collect ended calls if they take too much memory."""
         self._kept_bytes += size
         if self._kept_bytes > self._most_kept:
             gc.collect()
@@ -76,7 +76,7 @@ class Arrivals:
 
     @contextmanager
     def stream(self) -> Generator[None]:
-        """The time of a stream; raises `OverloadError` where there are as many as may be."""
+        """Occupy a stream's place; raises `OverloadError` if there are too many streams."""
         if self._streams >= self._most:
             hint = "send several requests in one stream, raise --max-memory, or lower --max-message"
             raise OverloadError(f"the server already has {self._streams} streams", hint=hint)

@@ -1,4 +1,4 @@
-"""Calls of gRPC from their begin until their clients have read all of the answer, which may be never."""
+"""gRPC calls from their start until their clients have read the whole answer, which may be never."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from glow_mlir.serving.http_responses import logger
 from glow_mlir.serving.service import Limits
 
 TOGETHER_SECONDS = 0.1
-"""For so long connections that are to end are collected: to find them takes a look at all open files."""
+"""Seconds for which disconnections are collected, because each search reads all open files."""
 
 FILES = "/dev/fd"
 """The open files of this process."""
 
 
 class Calls:
-    """The calls at a server, for the thread of one event loop."""
+    """The calls of a server, used by the thread of one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._late: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self.count = 0
-        """How many there are that count."""
+        """The number of counted calls."""
 
     def call(self, context: Any) -> Call:
-        """One more call, which does not count yet."""
+        """A new call, not counted yet."""
         return Call(self, context)
 
     def enter(self) -> None:
-        """One more call that counts; raises `OverloadError` where there are as many as may be."""
+        """Count a call; raises `OverloadError` if there are too many."""
         if self.count >= self._limits.requests:
             raise OverloadError(f"the server already has {self.count} calls", hint="later")
         self.count += 1
 
     def seconds(self, size: int) -> float:
-        """The time in which a client reads so many bytes."""
+        """The time allowed to a client for reading that many bytes."""
         return self._limits.response_seconds + size / self._limits.response_rate
 
     def disconnect(self, peer: str) -> None:
-        """End the connection of a peer, soon."""
+        """Schedule the disconnection of a peer."""
         self._late.add(peer)
         if self._task is None:
             self._task = asyncio.create_task(self._end_late())
@@ -63,7 +63,7 @@ class Calls:
 
 
 class Call:
-    """One call: it holds memory for its answer until the client has read that, or is gone."""
+    """One call; it holds memory for its answer until the client has read it, or has disconnected."""
 
     def __init__(self, calls: Calls, context: Any) -> None:
         self._calls = calls
@@ -77,12 +77,12 @@ class Call:
         context.add_done_callback(self._end)
 
     def enter(self) -> None:
-        """Count, as all calls do but those of health; raises `OverloadError` where there are as many as may be."""
+        """Count the call, unless it is a health check; raises `OverloadError` if there are too many."""
         self._calls.enter()
         self._counts = True
 
     async def send(self, data: bytes, charge: Charge) -> None:
-        """Send one of several messages, for which `charge` was taken: it is released when the client has read it."""
+        """Send one of several messages; its `charge` is released when the client has read it."""
         self._begin(len(data))
         try:
             await self._context.write(data)
@@ -91,18 +91,18 @@ class Call:
             charge.release()
 
     def finish(self, size: int = 0, charge: Charge | None = None) -> None:
-        """What is sent from here on, so many bytes for which `charge` was taken, or an error, is the last of it."""
+        """The following bytes, charged to `charge`, or an error, are the end of the answer."""
         self._charge = charge
         self._begin(size)
 
     def _begin(self, size: int) -> None:
-        """So many bytes are sent, for which the client has some time; one timer is there for all messages."""
+        """Start to send bytes, for which the client has limited time; one timer serves all messages."""
         self._until = self._loop.time() + self._calls.seconds(size)
         if self._timer is None:
             self._timer = self._loop.call_at(self._until, self._look)
 
     def _look(self) -> None:
-        """Whether the client is late, at the time that an earlier message had, or this one."""
+        """Check whether the client is late, at the deadline of this or an earlier message."""
         self._timer = None
         if self._until is None:
             return
@@ -112,7 +112,7 @@ class Call:
             self._calls.disconnect(self._peer)
 
     def _end(self, _: Any) -> None:
-        """The client has the answer, or is gone."""
+        """The client has read the answer, or disconnected."""
         self._calls.count -= self._counts
         if self._timer is not None:
             self._timer.cancel()
@@ -122,13 +122,13 @@ class Call:
 
 def disconnect(peers: Collection[str]) -> None:
     """
-    End the connections of this process to peers, as gRPC names them: `ipv4:127.0.0.1:50000`, `ipv6:%5B::1%5D:50000`.
+    Close this process's connections to peers in gRPC's notation: `ipv4:127.0.0.1:50000`, `ipv6:%5B::1%5D:50000`.
 
-    gRPC for Python ends no call whose client does not read, and tells nobody of its sockets.
+    gRPC for Python does not end calls of clients that do not read, and does not expose its sockets.
     """
     wanted = {_address(peer) for peer in peers}
     for name in os.listdir(FILES):
-        with suppress(OSError, ValueError):  # It is closed by now, or is no connection.
+        with suppress(OSError, ValueError):  # Already closed, or not a connection.
             duplicate = os.dup(int(name))
             if not stat.S_ISSOCK(os.fstat(duplicate).st_mode):
                 os.close(duplicate)
@@ -142,13 +142,13 @@ def disconnect(peers: Collection[str]) -> None:
 
 
 def _address(peer: str) -> tuple[str, int]:
-    """The host and the port of a peer; of one without a port what no connection has."""
+    """The host and port of a peer; without a port, a value that matches no connection."""
     host, _, port = unquote(peer).partition(":")[2].rpartition(":")
     return (_host(host.strip("[]")), int(port)) if port.isdecimal() else ("", 0)
 
 
 def _host(name: str) -> str:
-    """An address in the one form that it has for both families."""
+    """An address in a form shared by both address families."""
     address = ip_address(name.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)

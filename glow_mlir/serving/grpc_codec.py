@@ -1,4 +1,4 @@
-"""Requests and responses of the inference protocol over gRPC: tensors as bytes, or as lists of numbers."""
+"""Encode and decode gRPC requests and responses: tensors as bytes, or as lists of numbers."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from glow_mlir.serving.tensors import flat_elements as flat
 from glow_mlir.serving.wire import Data, RequestParts, TensorPart, sized
 
 MAX_MESSAGE = (1 << 31) - 1
-"""The bytes of the longest message that gRPC sends."""
+"""The maximum size of a gRPC message in bytes."""
 
 ID, OUTPUT, RAW, CONTENTS, ANSWER = 3, 5, 6, 5, 2
-"""Numbers of fields: id, outputs and bytes of a response, elements of an output, and a response in a stream."""
+"""Field numbers: id, outputs and raw bytes of a response, contents of an output, and the response in a stream."""
 
 
 def read_message(
     network: Network, data: Data, message: RequestParts, regions: Regions, charge: Charge
 ) -> Steps[InferenceRequest]:
     """
-    What a message asks a network for; arrays may be views into its bytes.
+    Decode a message to an inference request; arrays may be views of its bytes.
 
-    Raises `InputError` for whatever is wrong with it, and `UnsupportedError` for a network that cannot be served.
+    Raises `InputError` for malformed requests, and `UnsupportedError` for a network that cannot be served.
     """
     tensors = tensors_of(network)
     inputs = yield from _inputs(tensors, data, message, regions, charge)
@@ -55,7 +55,7 @@ def read_message(
     else:
         request.outputs = [WantedOutput(name, is_binary=True) for name in tensors.outputs]
     if not message.raw and any(item.contents for item in message.inputs):
-        # Who gives numbers may not know what to do with bytes.
+        # Clients that send numbers may not support bytes in responses.
         for wanted in request.outputs:
             wanted.is_binary = False
     if message.parameters:
@@ -66,7 +66,7 @@ def read_message(
 def _inputs(
     tensors: NetworkTensors, data: Data, message: RequestParts, regions: Regions, charge: Charge
 ) -> Steps[dict[str, np.ndarray]]:
-    """All inputs by name; those without contents, and not in shared memory, have the next of the raw ones."""
+    """All inputs by name; inputs without contents or shared memory take the next raw bytes."""
     found: dict[str, np.ndarray] = {}
     raw, used = message.raw, 0
     for item in message.inputs:
@@ -93,7 +93,7 @@ def _inputs(
 
 
 def _add_outputs(request: InferenceRequest, items: list[TensorPart], tensors: NetworkTensors, regions: Regions) -> None:
-    """Let a request ask for the outputs that the message names."""
+    """Add the outputs named by the message to a request."""
     found: dict[str, WantedOutput] = {}
     for item in items:
         name = tensors.check_output(item.name)
@@ -105,7 +105,7 @@ def _add_outputs(request: InferenceRequest, items: list[TensorPart], tensors: Ne
 
 
 def values_of(parameters: Any) -> Mapping[str, Any]:
-    """Parameters of a message of protobuf's as JSON would have them."""
+    """Protobuf parameters as JSON values."""
     if not parameters:
         return {}
     found: dict[str, Any] = {}
@@ -124,15 +124,15 @@ def message_steps(
     most: int = MAX_MESSAGE,
 ) -> Steps[bytes]:
     """
-    The response to a request, without what goes into shared memory, which is written.
+    The response to a request; outputs in shared memory are written there.
 
-    Raises `InputError` for outputs that do not fit their places, and `ResponseTooLargeError` for more bytes than
+    Raises `InputError` for outputs that do not fit their regions, and `ResponseTooLargeError` for more bytes than
     `most`.
     """
     _check_size(sum(outputs[wanted.name].nbytes for wanted in request.outputs if wanted.region_slice is None), most)
     head = _head(network.name, network.version)
     datatypes = {wanted.name: wire_datatype(outputs[wanted.name]) for wanted in request.outputs}
-    # Clients count outputs to find the bytes of one, so that there are bytes for all or for none.
+    # Clients find an output's bytes by position, so either all outputs have bytes, or none.
     is_raw = any(wanted.is_binary or datatypes[wanted.name] not in FIELD_TYPES for wanted in request.outputs)
     items: Parts = [head]
     size = 0
@@ -165,7 +165,7 @@ def message_steps(
 
 @lru_cache(1024)
 def _head(name: str, version: str) -> bytes:
-    """A response without its outputs and the id of its request."""
+    """A response without outputs and request id."""
     return message_class("ModelInferResponse")(model_name=name, model_version=version).SerializeToString()
 
 
@@ -176,7 +176,7 @@ def _item(name: str, datatype: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> bytes:
-    """The parameters of an output, written behind its other fields."""
+    """The parameters of an output, appended after its other fields."""
     item = message_class("InferTensor")()
     for word, value in parameters.items():
         setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)
@@ -191,13 +191,13 @@ def _check_size(size: int, most: int) -> None:
 
 
 def joined(parts: Parts, charge: Charge, most: int = MAX_MESSAGE) -> Steps[bytes]:
-    """Parts as one; raises `ResponseTooLargeError`."""
+    """Join parts; raises `ResponseTooLargeError`."""
     size = sum(map(len, parts))
     _check_size(size, most + HEAD_TEXT)
     charge.add(size)
     if size <= COPIED:
         return b"".join(parts)
-    found = BytesIO()  # Which gives what it has without a copy.
+    found = BytesIO()  # Returns its contents without a copy.
     for part in parts:
         for begin in range(0, len(part), COPIED):
             found.write(part[begin : begin + COPIED])
@@ -206,5 +206,5 @@ def joined(parts: Parts, charge: Charge, most: int = MAX_MESSAGE) -> Steps[bytes
 
 
 def in_stream(response: bytes, charge: Charge) -> Steps[bytes]:
-    """A response as one of a stream."""
+    """Wrap a response for a stream."""
     return joined([sized(ANSWER, len(response)), response], charge)

@@ -1,9 +1,8 @@
 """
-The messages of the inference protocol over gRPC, whose classes are made of a table.
+The messages of the inference protocol over gRPC; their classes are generated from a table.
 
-Each entry is a message, with its fields as `number type name`. A `*` before the type says that there are any number of
-it, `map` that a field goes from strings to it, and a `|` that the message has but one of the fields so marked. Numbers
-and names are those of the protocol, which clients have in their code.
+Each entry is a message with its fields as `number type name`. A `*` before the type marks a repeated field, `map` a map
+from strings, and `|` the members of a oneof. Numbers and names are those of the protocol, which are fixed in clients.
 """
 
 from __future__ import annotations
@@ -109,19 +108,19 @@ MESSAGES = {
     "CudaSharedMemoryUnregisterRequest": "1 string name",
     "CudaSharedMemoryUnregisterResponse": "",
 }
-"""Messages → their fields."""
+"""Message → its fields."""
 
 DATA_TYPES = (
     "INVALID", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32",
     "FP64", "STRING", "BF16",
 )  # fmt: skip
-"""The element types of a configuration, each at its number."""
+"""The element types of a configuration, indexed by number."""
 
 
 @cache
 def message_classes() -> dict[str, Any]:
-    """The classes of all messages by their names; raises `OptionError` where protobuf is not installed."""
-    # In a pool of their own: a client in the same process has its own messages of the same names.
+    """The classes of all messages by name; raises `OptionError` if protobuf is not installed."""
+    # Use a separate pool, because a client in the same process has its own messages of the same names.
     pool = package("google.protobuf.descriptor_pool").DescriptorPool()
     pool.Add(_file())
     made = package("google.protobuf.message_factory").GetMessageClass
@@ -129,7 +128,7 @@ def message_classes() -> dict[str, Any]:
 
 
 def message_class(name: str) -> Any:
-    """The class of the message of that name."""
+    """The class of a message."""
     return message_classes()[name]
 
 
@@ -148,7 +147,7 @@ def _file() -> Any:
 
 
 def _add_field(descriptor: Any, message: Any, text: str) -> None:
-    """Add a field of the table to a message."""
+    """Add a field from the table to a message."""
     number, *marks, kind, name = text.split()
     field = message.field.add(name=name, number=int(number), label=descriptor.LABEL_OPTIONAL)
     if kind.startswith("|"):
@@ -172,7 +171,7 @@ def _add_field(descriptor: Any, message: Any, text: str) -> None:
 
 
 def _map_entry(descriptor: Any, message: Any, field: str, kind: str) -> str:
-    """The type of entries of a map, a message nested in the message with the map."""
+    """The entry type of a map, nested in the message with the map."""
     entry = message.nested_type.add(name=f"{field.title()}Entry")
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=descriptor.TYPE_STRING, label=descriptor.LABEL_OPTIONAL)

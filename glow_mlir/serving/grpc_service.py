@@ -1,4 +1,4 @@
-"""The inference protocol over gRPC: the methods of its service, and the server that has them."""
+"""The inference protocol over gRPC: the methods of its service, and the server."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from glow_mlir.serving.tensors import HEAD_TEXT, tensors_of
 from glow_mlir.serving.wire import Data, WireReader
 
 HEADERS_BYTES = 16 << 10
-"""How long the metadata of a request may be."""
+"""The maximum size of a request's metadata."""
 
 GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-"""How compressed messages begin."""
+"""The first bytes of compressed messages."""
 
 COPIES = 2
-"""The copies that there are of a response which is sent: gRPC makes one of its own."""
+"""The number of copies of a response being sent, because gRPC makes its own."""
 
 MAX_PORT = (1 << 16) - 1
 
 AS_IT_IS = string.ascii_letters + string.digits + string.punctuation.replace("%", "") + " "
-"""The characters of a status that gRPC sends as they are, each in a byte."""
+"""The characters of a status that gRPC sends unescaped, as one byte each."""
 
 HEALTH = ("ServerLive", "ServerReady")
 """Methods without access control, for supervisors that start and stop servers."""
 
 KEEPALIVE_SECONDS, ANSWER_SECONDS = 60, 20
-"""After so long without a word a client is asked whether it is there, and gone if it does not say so in that time."""
+"""Seconds of silence before a client is pinged, and for its answer before it counts as disconnected."""
 
 Method = Callable[[Any], Awaitable[Any]]
 Answering = Callable[[AsyncIterator[bytes], Any], Awaitable[bytes]]
 
 
 class GrpcServer:
-    """A server of gRPC in the event loop that starts it; raises `OptionError` where grpcio is not installed."""
+    """A gRPC server in the event loop that starts it; raises `OptionError` if grpcio is not installed."""
 
     def __init__(self, service: Service, address: str, credentials: Any = None) -> None:
         """`address` is `host:port`, with port 0 for a free one; `credentials` are server credentials of gRPC."""
@@ -68,16 +68,16 @@ class GrpcServer:
         self._server: Any = None
 
     async def start(self) -> int:
-        """Take requests: the port; raises `OptionError` where the address cannot be had."""
+        """Start accepting requests; return the port. Raises `OptionError` if the address is not available."""
         _check_port(self._address)
         message_bytes, requests = most_bytes(self._service.limits), self._service.limits.requests
         options = [
             ("grpc.max_receive_message_length", message_bytes),
-            # What is compressed is inflated by us, within limits.
+            # We decompress messages ourselves, within limits.
             ("grpc.per_message_decompression", 0),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_metadata_size", HEADERS_BYTES),
-            # Health is asked for beside as many others as may be.
+            # Health checks are accepted in addition to the maximum number of other calls.
             ("grpc.max_concurrent_streams", 2 * requests),
             ("grpc.keepalive_time_ms", 1000 * KEEPALIVE_SECONDS),
             ("grpc.keepalive_timeout_ms", 1000 * ANSWER_SECONDS),
@@ -103,25 +103,27 @@ class GrpcServer:
         return port
 
     async def stop(self, grace: float) -> None:
-        """Take no more requests, and end those after `grace` seconds that are not done."""
+        """Stop accepting requests, and cancel those not done after `grace` seconds."""
         if self._server is not None:
             await self._server.stop(grace)
 
 
 def _check_port(address: str) -> None:
-    """Raise `OptionError` for a port that there is not, of which gRPC takes the lower 16 bits, or a free one."""
+    """Raise `OptionError` for an invalid port, of which gRPC would use the lower 16 bits, or a free port."""
     port = address.rpartition(":")[2]
     if port.lstrip("-").isdecimal() and not 0 <= int(port) <= MAX_PORT:
         raise OptionError(f"cannot listen on {address}: the port must be from 0 to {MAX_PORT}")
 
 
 def most_bytes(limits: Limits) -> int:
-    """The bytes that messages of requests and of responses may have, which are no more than gRPC sends."""
+    """The maximum size of request and response messages, limited by gRPC itself."""
     return min(limits.message_bytes, MAX_MESSAGE)
 
 
 def _guard(service: Service) -> Any:
-    """The interceptor of all methods but health checks; a call without the token ends, and its message is not read."""
+    """
+    The interceptor of all methods except health checks; it ends calls without the token before reading their message.
+    """
 
     class Guard(package("grpc.aio").ServerInterceptor):
         async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
@@ -136,7 +138,7 @@ def _guard(service: Service) -> Any:
 
 
 def _refusing(error: UnauthorizedError) -> Any:
-    """A method that ends with an error, and reads and answers nothing."""
+    """A method that ends with an error without reading or answering."""
 
     async def refuse(messages: Any, context: Any) -> None:
         refusal(context, error)
@@ -145,16 +147,16 @@ def _refusing(error: UnauthorizedError) -> Any:
 
 
 def _authorization(metadata: Iterable[tuple[str, str | bytes]]) -> bytes:
-    """The header `authorization` of a request; nothing where it has none."""
+    """The `authorization` header of a request; empty if missing."""
     found = next((value for name, value in metadata if name == "authorization"), b"")
     return found.encode() if isinstance(found, str) else found
 
 
 def method_handlers(service: Service) -> Any:
     """
-    The methods of the service, as gRPC asks for them.
+    The methods of the service, for gRPC.
 
-    Those that take one message read it as a stream of one: gRPC puts it together when it is asked for it, not before.
+    Methods with a single message read it as a stream of one, so that gRPC assembles it only when it is requested.
     """
     grpc = package("grpc")
     calls, arrivals = Calls(service.limits), Arrivals(service.limits)
@@ -170,9 +172,9 @@ def method_handlers(service: Service) -> Any:
 
 def refusal(context: Any, error: BaseException) -> bytes:
     """
-    An empty message, with which a call ends with the status of an error.
+    Set the status of an error, and return an empty message that ends the call.
 
-    `context.abort` would raise what gRPC keeps for ever, and with it the frames of the call, and its message.
+    `context.abort` would raise an exception that gRPC keeps forever, with the frames of the call and its message.
     """
     context.set_code(getattr(package("grpc").StatusCode, logged(error).grpc))
     context.set_details(details_of(error))
@@ -180,7 +182,7 @@ def refusal(context: Any, error: BaseException) -> bytes:
 
 
 def details_of(error: BaseException) -> str:
-    """What a client of gRPC is told of an error, in `MAX_WORDS` bytes at most: some characters take 12."""
+    """The error text for a gRPC client, of at most `MAX_WORDS` bytes: some characters take 12."""
     words = words_of(error)
     while (size := len(quote(words, AS_IT_IS))) > MAX_WORDS:
         words = shortened(words, len(words) * MAX_WORDS // size)
@@ -189,10 +191,10 @@ def details_of(error: BaseException) -> str:
 
 async def plain(data: bytes, most: int, charge: Charge) -> Data:
     """
-    A message, inflated where it was compressed.
+    Decompress a message if it is compressed.
 
-    Which it tells by its first bytes: those of gzip are no field, and that of zlib is one that no message has. Raises
-    `InputError`, `BodyTooLargeError` and `OverloadError`.
+    The first bytes tell: those of gzip are not a field, and zlib's is a field that no message has. Raises `InputError`,
+    `BodyTooLargeError` and `OverloadError`.
     """
     charge.add(len(data))
     format = GZIP if data[:2] == GZIP_BEGIN else DEFLATE if data[:2] in DEFLATE_BEGINS else 0
@@ -204,7 +206,9 @@ async def plain(data: bytes, most: int, charge: Charge) -> Data:
 
 
 def parsed(name: str, data: Data) -> Any:
-    """The message of that name in some bytes; raises `InputError` where they are none, of which gRPC makes more ado."""
+    """
+    Parse bytes as a message; raises `InputError` if they are invalid, in which case gRPC itself would log an error.
+    """
     try:
         return message_class(name).FromString(bytes(data))
     except package("google.protobuf.message").DecodeError as error:
@@ -212,14 +216,14 @@ def parsed(name: str, data: Data) -> Any:
 
 
 def _answering(service: Service, calls: Calls, arrivals: Arrivals, name: str, method: Method) -> Answering:
-    """A method of that name, whose errors become a status."""
+    """The named method, with its errors converted to a status."""
 
     async def answer(messages: AsyncIterator[bytes], context: Any) -> bytes:
         call, charge, is_health = calls.call(context), Charge(service), name in HEALTH
         try:
             if not is_health:
                 call.enter()
-            # Health never waits.
+            # Health checks never wait.
             async with nullcontext(b"") if is_health else arrivals.message(messages) as data:
                 message = await plain(data, service.limits.control_bytes, charge)
                 found = await method(parsed(f"{name}Request", message))
@@ -238,7 +242,7 @@ def _answering(service: Service, calls: Calls, arrivals: Arrivals, name: str, me
 
 
 class GrpcInference:
-    """Answers requests for inferences."""
+    """Answers inference requests."""
 
     def __init__(self, service: Service, calls: Calls, arrivals: Arrivals) -> None:
         self._service = service
@@ -247,7 +251,7 @@ class GrpcInference:
         self._completions: Completions | None = None
 
     async def infer(self, messages: AsyncIterator[bytes], context: Any) -> bytes:
-        """Answer one request; who cancels the call cancels the request."""
+        """Answer one request; cancelling the call cancels the request."""
         call, response, charge = self._calls.call(context), b"", Charge()
         try:
             call.enter()
@@ -259,7 +263,7 @@ class GrpcInference:
         return response
 
     async def stream(self, messages: AsyncIterator[bytes], context: Any) -> None:
-        """Answer requests as they come, in their order, several of which are computed at once."""
+        """Answer a stream of requests in order; several are computed at once."""
         call = self._calls.call(context)
         try:
             call.enter()
@@ -273,17 +277,17 @@ class GrpcInference:
         call.finish()
 
     async def _streamed(self, data: bytes, remaining: float | None, step: Step) -> Answer:
-        """The response of a stream to a request, which tells of an error: the stream goes on."""
+        """The response to a request of a stream; errors become responses, so that the stream continues."""
         try:
             return await self._answer(data, remaining, step)
         except Exception as error:
             logged(error)
             found = message_class("ModelStreamInferResponse")
             response = found(error_message=words_of(error), infer_response={"id": step.id}).SerializeToString()
-            return Answer(response, Charge())  # Which is short.
+            return Answer(response, Charge())  # The response is short.
 
     async def _answer(self, data: bytes, remaining: float | None, step: Step | None = None) -> Answer:
-        """The response to a request that has so many seconds left; raises what is wrong with it."""
+        """The response to a request with a number of seconds left; raises its error."""
         service = self._service
         charge = Charge(service)
         service.enter()
@@ -319,20 +323,20 @@ class GrpcInference:
         return response if step is None else await taken(in_stream(response, charge))
 
     async def _result(self, future: Future[Outputs]) -> Outputs:
-        """What was computed."""
+        """The outputs of a future."""
         if self._completions is None:
             self._completions = Completions(asyncio.get_running_loop())
         return await self._completions.result(future)
 
 
 class _Control:
-    """The methods that are no inferences."""
+    """The methods other than inference."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def methods(self) -> dict[str, Method]:
-        """All of them by their names."""
+        """All methods by name."""
         return {
             "ServerLive": self.live,
             "ServerReady": self.ready,
@@ -359,7 +363,7 @@ class _Control:
         return message_class("ServerLiveResponse")(live=True)
 
     async def ready(self, request: Any) -> Any:
-        """Whether it takes requests."""
+        """Whether the server accepts requests."""
         return message_class("ServerReadyResponse")(ready=self._service.is_ready())
 
     async def server(self, request: Any) -> Any:
@@ -367,7 +371,7 @@ class _Control:
         return message_class("ServerMetadataResponse")(**self._service.metadata())
 
     async def model_ready(self, request: Any) -> Any:
-        """Whether a model takes requests."""
+        """Whether a model accepts requests."""
         return message_class("ModelReadyResponse")(ready=self._service.is_model_ready(request.name, request.version))
 
     async def model(self, request: Any) -> Any:
@@ -412,7 +416,7 @@ class _Control:
         return message_class("LogSettingsResponse")(settings=settings)
 
     async def memory(self, request: Any) -> Any:
-        """The regions of shared memory that are registered."""
+        """The registered regions of shared memory."""
         self._service.check_memory()
         found = self._service.regions.status(request.name)
         return message_class("SystemSharedMemoryStatusResponse")(regions={item["name"]: item for item in found})
@@ -424,13 +428,13 @@ class _Control:
         return message_class("SystemSharedMemoryRegisterResponse")()
 
     async def unregister(self, request: Any) -> Any:
-        """Forget shared memory."""
+        """Unregister shared memory."""
         self._service.check_memory()
         self._service.regions.unregister(request.name)
         return message_class("SystemSharedMemoryUnregisterResponse")()
 
     async def device_memory(self, request: Any) -> Any:
-        """The regions of memory of GPUs."""
+        """The registered regions of GPU memory."""
         found = self._service.device_regions.status(request.name)
         return message_class("CudaSharedMemoryStatusResponse")(regions={item["name"]: item for item in found})
 
@@ -440,6 +444,6 @@ class _Control:
         return message_class("CudaSharedMemoryRegisterResponse")()
 
     async def unregister_device(self, request: Any) -> Any:
-        """Forget memory of GPUs."""
+        """Unregister GPU memory."""
         self._service.device_regions.unregister(request.name)
         return message_class("CudaSharedMemoryUnregisterResponse")()

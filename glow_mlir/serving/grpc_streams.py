@@ -14,11 +14,11 @@ from glow_mlir.serving.inference import InferenceRequest, Outputs
 from glow_mlir.serving.models import Network
 
 DEPTH = 32
-"""How many requests of one stream are computed at once."""
+"""The maximum number of requests of a stream computed at once."""
 
 
 class Answer(NamedTuple):
-    """A response, and the memory that it takes."""
+    """A response, and the memory charged for it."""
 
     data: bytes
     charge: Charge
@@ -28,21 +28,21 @@ class Step:
     """
     A request of a stream.
 
-    Requests are read in steps, beside each other, and a short one is read before a long one that came earlier. Networks
-    get them in the order in which they came, as the requests of a sequence need it.
+    Steps are decoded concurrently, so a short request may be decoded before an earlier long one. Requests are submitted
+    to networks in order of arrival, as sequences require.
     """
 
     def __init__(self, before: asyncio.Event) -> None:
-        """`before` is that the network has the request in front of it, or never will."""
+        """`before` is set when the previous request was submitted, or never will be."""
         self._before = before
         self.is_passed = asyncio.Event()
-        """That the network has this one, or never will, and those in front of it."""
+        """Set when this request and those before it were submitted, or never will be."""
         self._passing: asyncio.Future[None] | None = None
         self.id = ""
-        """Its identifier, as far as it was read."""
+        """The request's identifier, as far as it was decoded."""
 
     async def submitted(self, request: InferenceRequest, network: Network) -> Future[Outputs]:
-        """Submit it when its turn comes."""
+        """Submit the request in turn."""
         await self._before.wait()
         try:
             return request.submit(network)
@@ -50,7 +50,7 @@ class Step:
             self.is_passed.set()
 
     def leave(self, _: object = None) -> None:
-        """The network has the request by now, or never gets it: the turn is passed on when it comes."""
+        """This request was submitted, or never will be: pass the turn on in order."""
         if self._before.is_set():
             self.is_passed.set()
         elif not self.is_passed.is_set() and self._passing is None:
@@ -62,11 +62,11 @@ class Step:
 
 
 Answering = Callable[[bytes, float | None, Step], Awaitable[Answer]]
-"""What answers a request of a stream that has so many seconds left, and raises nothing."""
+"""Answers a request of a stream with a number of seconds left; raises nothing."""
 
 
 class Stream:
-    """One stream; it ends where it has no request for so many seconds, and none is being answered."""
+    """One stream; it ends after a number of seconds without requests and pending answers."""
 
     def __init__(self, answering: Answering, context: Any, idle_seconds: float) -> None:
         self._answering = answering
@@ -79,14 +79,14 @@ class Stream:
         self._is_idle = False
 
     async def answers(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[Answer]:
-        """The answers, which have been sent when the next is asked for; raises `SlowBodyError` for an idle stream."""
+        """The answers, each sent before the next is requested; raises `SlowBodyError` for an idle stream."""
         reader = asyncio.create_task(self._take(messages))
         self._timer = self._loop.call_later(self._idle_seconds, self._look, reader)
         task = None
         try:
             while (task := await self._tasks.get()) is not None:
                 answer = await task
-                task = None  # Who asked has it.
+                task = None  # The caller has it.
                 yield answer
                 self._waiting -= 1
                 self._since = self._loop.time()
@@ -100,7 +100,7 @@ class Stream:
                 _discard(self._tasks.get_nowait())
 
     async def _take(self, messages: AsyncIterator[bytes]) -> None:
-        """Begin to answer what comes, one behind the other."""
+        """Start to answer requests in order of arrival."""
         before = asyncio.Event()
         before.set()
         try:
@@ -113,25 +113,25 @@ class Stream:
                 try:
                     await self._tasks.put(task)
                 except asyncio.CancelledError:
-                    _discard(task)  # Nobody else knows it.
+                    _discard(task)  # It was not queued.
                     raise
-        except Exception as error:  # What was taken is still answered.
+        except Exception as error:  # Accepted requests are still answered.
             logger.warning("a stream of requests failed", exc_info=error)
         await self._tasks.put(None)
 
     def _look(self, reader: asyncio.Task[None]) -> None:
-        """End the stream if nothing goes on in it."""
+        """End the stream if it is idle."""
         left = self._since + self._idle_seconds - self._loop.time()
         if self._waiting or left > 0:
             self._timer = self._loop.call_later(self._idle_seconds if self._waiting else left, self._look, reader)
         elif not reader.done():
             self._is_idle = True
             reader.cancel()
-            self._tasks.put_nowait(None)  # There is room: nobody waits for an answer.
+            self._tasks.put_nowait(None)  # There is room, because no answer is pending.
 
 
 def _discard(task: asyncio.Task[Answer] | None) -> None:
-    """Nobody is told of an answer any more."""
+    """Discard an answer that is no longer needed."""
     if task is not None:
         task.cancel()
         task.add_done_callback(_release)

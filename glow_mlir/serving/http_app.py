@@ -1,4 +1,4 @@
-"""The inference protocol over HTTP as an application of ASGI: inferences by themselves, all else by Starlette."""
+"""The inference protocol over HTTP as an ASGI application: inference directly, everything else through Starlette."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Handler = Callable[[Any], Awaitable[Any]]
 
 
 class HttpApp:
-    """The application; raises `OptionError` where Starlette is not installed."""
+    """The application; raises `OptionError` if Starlette is not installed."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -56,7 +56,7 @@ class HttpApp:
 
 
 def control_app(service: Service) -> Any:
-    """All requests but inferences, as an application of Starlette."""
+    """All requests except inference, as a Starlette application."""
     route = package("starlette.routing").Route
     control = _Control(service)
     routes = [route(path, _answering(handler), methods=[method]) for method, path, handler in control.routes()]
@@ -65,7 +65,7 @@ def control_app(service: Service) -> Any:
 
 
 async def _unknown(request: Any, error: Any) -> Any:
-    """Tell of a path or a method that there is not."""
+    """Report an unknown path or method."""
     return _json_response({"error": f"{request.method} {request.url.path}: {error.detail}"}, error.status_code)
 
 
@@ -74,7 +74,7 @@ def _json_response(data: Any, status: int = 200) -> Any:
 
 
 def _answering(handler: Handler) -> Handler:
-    """A handler whose data are sent as JSON, and whose errors with their status."""
+    """Wrap a handler: data is sent as JSON, and errors with their status."""
 
     async def answer(request: Any) -> Any:
         response = package("starlette.responses").Response
@@ -90,13 +90,13 @@ def _answering(handler: Handler) -> Handler:
 
 
 class _Control:
-    """The handlers of requests that are no inferences: each takes Starlette's request, and gives data for JSON."""
+    """The handlers of requests other than inference; each takes Starlette's request and returns JSON data."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def routes(self) -> list[tuple[str, str, Handler]]:
-        """Methods, paths and their handlers; of two that fit a path, the first has it."""
+        """Methods, paths and their handlers; the first match counts."""
         model = "/v2/models/{name}"
         found: list[tuple[str, str, Handler]] = [
             ("GET", "/", self.page),
@@ -151,7 +151,7 @@ class _Control:
         return {"live": True}
 
     async def ready(self, request: Any) -> Any:
-        """Whether it takes requests."""
+        """Whether the server accepts requests."""
         if not self._service.is_ready():
             raise NotReadyError("the server accepts no requests now")
         return {"ready": True}
@@ -161,7 +161,7 @@ class _Control:
         return self._service.model_metadata(*_named(request))
 
     async def model_ready(self, request: Any) -> Any:
-        """Whether a model takes requests."""
+        """Whether a model accepts requests."""
         name, version = _named(request)
         if not self._service.is_model_ready(name, version):
             raise NotReadyError(f"model '{name}' accepts no requests now")
@@ -201,7 +201,7 @@ class _Control:
         return self._service.log_settings(await self._data(request) if request.method == "POST" else None)
 
     async def memory(self, request: Any) -> Any:
-        """The regions of shared memory that are registered."""
+        """The registered regions of shared memory."""
         self._service.check_memory()
         return self._service.regions.status(_named(request)[0])
 
@@ -214,14 +214,14 @@ class _Control:
         return {}
 
     async def unregister(self, request: Any) -> Any:
-        """Forget shared memory."""
+        """Unregister shared memory."""
         self._service.check_memory()
         await self._data(request)
         self._service.regions.unregister(_named(request)[0])
         return {}
 
     async def device_memory(self, request: Any) -> Any:
-        """The regions of memory of GPUs."""
+        """The registered regions of GPU memory."""
         return self._service.device_regions.status(_named(request)[0])
 
     async def register_device(self, request: Any) -> Any:
@@ -231,7 +231,7 @@ class _Control:
         return {}
 
     async def unregister_device(self, request: Any) -> Any:
-        """Forget memory of GPUs."""
+        """Unregister GPU memory."""
         await self._data(request)
         self._service.device_regions.unregister(_named(request)[0])
         return {}
@@ -257,5 +257,5 @@ class _Control:
 
 
 def _named(request: Any) -> tuple[str, str]:
-    """The model or region in the path of a request, and its version; empty where it names none."""
+    """The model or region in the path of a request, and its version; empty if missing."""
     return request.path_params.get("name", ""), request.path_params.get("version", "")

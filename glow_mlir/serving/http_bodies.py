@@ -1,4 +1,4 @@
-"""Bodies of requests over HTTP: read within limits of size and time, and inflated within them."""
+"""Bodies of HTTP requests, read and decompressed within limits of size and time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 FORMATS = {b"gzip": GZIP, b"x-gzip": GZIP, b"deflate": DEFLATE}
-"""The encodings of bodies → what `zlib` calls them."""
+"""Encoding of a body → zlib's window bits."""
 
 WEIGHT = re.compile(rb"q=([01](?:\.\d{0,3})?)")
-"""How much a client would have something."""
+"""A quality value of `Accept-Encoding`."""
 
 
 @lru_cache(64)
 def accepted_encoding(header: bytes) -> bytes:
     """
-    Of the encodings that a header `Accept-Encoding` weighs the one that responses have: `gzip` or `deflate`.
+    The preferred encoding of a header `Accept-Encoding`: `gzip` or `deflate`.
 
-    Empty where it has neither, or wants the body as it is more than either.
+    Empty if it has neither, or prefers the identity.
     """
     weights: dict[bytes, float] = {}
     for item in header.lower().split(b","):
@@ -46,7 +46,7 @@ def accepted_encoding(header: bytes) -> bytes:
 
 
 def _weight(quality: bytes) -> float:
-    """The weight in `q=0.5`, 1 where there is none, and 0 where it is no number from 0 to 1."""
+    """The weight in `q=0.5`; 1 if missing, and 0 if it is not a number from 0 to 1."""
     if not quality:
         return 1.0
     match = WEIGHT.fullmatch(quality)
@@ -54,17 +54,17 @@ def _weight(quality: bytes) -> float:
 
 
 class HttpBody:
-    """The body of a request, and what its headers say of it; raises `InputError` for such as contradict themselves."""
+    """The body of a request, and the headers about it; raises `InputError` for contradictory headers."""
 
     def __init__(self, service: Service, head: Mapping[bytes, bytes], tensors: NetworkTensors | None = None) -> None:
-        """`tensors` are those of the requested network; `None` for requests that are no inference."""
+        """`tensors` are those of the requested network; `None` for requests other than inference."""
         self.service = service
         self.header_length: int | None = None
-        """How many bytes of it are JSON, if that is told."""
+        """The number of bytes that are JSON, if the headers give it."""
         self.charge = Charge(service)
-        """The memory that the request takes."""
+        """The memory charged to the request."""
         self.accepts = b""
-        """How the client would have the body of the response: `gzip` or `deflate`; empty for as it is."""
+        """The client's preferred encoding of the response: `gzip` or `deflate`; empty for none."""
         self._format = 0
         self._tensors = tensors
         self._most = service.limits.body_bytes
@@ -79,7 +79,7 @@ class HttpBody:
             self._check(_number(b"content-length", length))
 
     def _limit(self) -> None:
-        """Take no more bytes than the network can; raises `BodyTooLargeError`."""
+        """Limit the body to the network's largest request; raises `BodyTooLargeError`."""
         limits, tensors = self.service.limits, self._tensors
         text = limits.control_bytes if tensors is None else limits.json_bytes
         if tensors is not None and tensors.most_text is not None:
@@ -93,14 +93,14 @@ class HttpBody:
 
     async def read(self, receive: Receive) -> bytes | bytearray:
         """
-        All of it.
+        Read the whole body.
 
-        Raises `BodyTooLargeError`, `SlowBodyError`, `DisconnectedError`, `OverloadError`, and `InputError` for what
-        does not inflate.
+        Raises `BodyTooLargeError`, `SlowBodyError`, `DisconnectedError`, `OverloadError`, and `InputError` for a body
+        that cannot be decompressed.
         """
         begun = Begun(self._read(receive))
         try:
-            if begun.is_done:  # As of most requests; a clock costs more than to read them.
+            if begun.is_done:  # Usually; a timer costs more than reading.
                 body = begun.result
             else:
                 async with asyncio.timeout(self.service.limits.body_seconds):
@@ -116,7 +116,7 @@ class HttpBody:
         return body
 
     def release(self) -> None:
-        """It is needed no more."""
+        """Release the body's memory."""
         self.charge.release()
 
     async def _read(self, receive: Receive) -> bytes | bytearray:
@@ -141,7 +141,7 @@ class HttpBody:
         return message
 
     def _check(self, size: int) -> None:
-        """Raise `BodyTooLargeError` for more bytes than a body may have."""
+        """Raise `BodyTooLargeError` for more than the maximum number of bytes."""
         if size > self._most:
             raise BodyTooLargeError(f"the body of the request has more than {self._most} bytes")
 

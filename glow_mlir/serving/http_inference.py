@@ -1,4 +1,4 @@
-"""Inferences over HTTP: the one path of a server on which each microsecond counts."""
+"""Inference over HTTP, the only performance-critical path of the server."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from glow_mlir.serving.steps import taken
 from glow_mlir.serving.tensors import tensors_of
 
 PATIENCE = 0.02
-"""After so many seconds the server looks whether the client still waits: to look takes longer than a small network."""
+"""Seconds before the first check whether the client is still connected; checking takes longer than a small network."""
 
 MIN_COMPRESSED = 256
-"""Bytes of a response from which on it is compressed for clients that would have it so."""
+"""The minimum size of a response to be compressed, in bytes."""
 
 BEGIN, END = "/v2/models/", "/infer"
 
 
 def named_model(path: str) -> tuple[str, str] | None:
-    """The model and its version of the path of an inference; `None` for any other path."""
+    """The model and version in the path of an inference request; `None` for any other path."""
     if not path.endswith(END) or not path.startswith(BEGIN):
         return None
     parts = path[len(BEGIN) : -len(END)].split("/")
@@ -49,7 +49,7 @@ def named_model(path: str) -> tuple[str, str] | None:
 
 
 async def _encoded(parts: Parts, size: int, accepts: bytes) -> tuple[Parts, int, bytes]:
-    """The parts of a body, their bytes, and how they are encoded: as the client would, where that is shorter."""
+    """The parts of a body, their size and encoding: compressed as the client prefers, if that is smaller."""
     if size <= PART_BYTES:
         found = compressed(parts, accepts)
     else:
@@ -59,14 +59,14 @@ async def _encoded(parts: Parts, size: int, accepts: bytes) -> tuple[Parts, int,
 
 
 class HttpInference:
-    """Answers requests for inferences, as messages of ASGI."""
+    """Answer inference requests, as ASGI messages."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._completions: Completions | None = None
 
     async def answer(self, model: tuple[str, str], head: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        """Answer a request for a model in a version, whose headers are `head`."""
+        """Answer a request for a version of a model, with the headers `head`."""
         service, accepts = self._service, b""
         response = Charge(service)
         try:
@@ -90,7 +90,7 @@ class HttpInference:
                 parts, size, encoding = await _encoded(parts, size, accepts)
                 if encoding:
                     headers.append((b"content-encoding", encoding))
-        except asyncio.CancelledError:  # The server ends what takes too long when it goes down.
+        except asyncio.CancelledError:  # The server cancels slow requests at shutdown.
             response.release()
             await respond_error(send, receive, NotReadyError("the server is shutting down"))
             return
@@ -98,10 +98,10 @@ class HttpInference:
             response.release()
             await respond_error(send, receive, error)
             return
-        response.give_back(response.size - size)  # It is encoded by now, and takes memory until its client has read it.
+        response.give_back(response.size - size)  # Only the encoded body remains until it is read.
         try:
             await respond(send, 200, headers, parts, size)
-        except asyncio.CancelledError:  # The server goes down: the connection ends.
+        except asyncio.CancelledError:  # At shutdown, the connection is closed.
             pass
         finally:
             response.release()
@@ -138,7 +138,7 @@ class HttpInference:
 
 
 class _Watch:
-    """Cancels a future when the client of its request is gone."""
+    """Cancel a future when the client of its request disconnects."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, receive: Receive, future: Future[Outputs]) -> None:
         self._loop = loop
@@ -148,7 +148,7 @@ class _Watch:
         self._timer = loop.call_later(PATIENCE, self._begin)
 
     def end(self) -> None:
-        """There is nothing left to cancel."""
+        """Stop watching."""
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()

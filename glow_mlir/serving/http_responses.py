@@ -1,4 +1,4 @@
-"""Responses over HTTP, as messages of ASGI."""
+"""HTTP responses as ASGI messages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from glow_mlir.serving.json_text import write_json
 Headers = list[tuple[bytes, bytes]]
 
 LINGER_SECONDS = 0.5
-"""How long the rest of a body is thrown away before its connection ends: else the client may not read the answer."""
+"""
+Seconds for which the rest of a body is discarded before the connection closes; otherwise the client may miss the
+answer.
+"""
 
 PART_BYTES = 1 << 16
-"""Of a longer body no more than so many bytes are handed over before the client has read most of those before."""
+"""The size of the pieces of longer bodies; a piece is passed on when the client has read most of the previous ones."""
 
 JSON_TYPE = (b"content-type", b"application/json")
 BINARY_TYPE = (b"content-type", b"application/octet-stream")
@@ -28,7 +31,7 @@ logger = logging.getLogger("glow_mlir.serving")
 async def respond(
     send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes | memoryview], size: int
 ) -> None:
-    """Send a response of `size` bytes, and its length as a header. A large response waits for its client to read it."""
+    """Send a response of `size` bytes with a length header. A large response waits for its client to read it."""
     length = (b"content-length", b"%d" % size)
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     if size <= PART_BYTES:
@@ -41,7 +44,7 @@ async def respond(
 
 
 def _pieces(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """The bytes of a body in pieces of `PART_BYTES` at most, and not much less where parts are small."""
+    """Split a body into pieces of at most `PART_BYTES`, and not much less if parts are small."""
     waiting: list[bytes | memoryview] = []
     size = 0
     for part in parts:
@@ -59,13 +62,13 @@ def _pieces(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
 
 
 def compressed(parts: Iterable[bytes | memoryview], encoding: bytes) -> list[bytes | memoryview]:
-    """The parts of a body, in an encoding that `FORMATS` has; quickly, rather than small."""
+    """Compress the parts of a body with an encoding of `FORMATS`, favouring speed."""
     deflater = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, FORMATS[encoding])
     return [*map(deflater.compress, parts), deflater.flush()]
 
 
 async def respond_error(send: Send, receive: Receive, error: BaseException) -> None:
-    """Tell of an error; the connection ends where the rest of a body is not wanted."""
+    """Send an error; the connection closes if the rest of the body is not wanted."""
     if isinstance(error, DisconnectedError):
         return
     headers, body = error_response(error)
@@ -86,7 +89,7 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
 
 
 def logged(error: BaseException) -> Status:
-    """The status that tells of an error, which is logged where it is a fault of the server's."""
+    """The status of an error; server faults are logged."""
     status = status_of(error)
     if status.http == 500:
         logger.error("a request failed", exc_info=error)
@@ -94,7 +97,7 @@ def logged(error: BaseException) -> Status:
 
 
 def error_response(error: BaseException) -> tuple[Headers, bytes]:
-    """The headers and the body that tell of an error; what is a fault of the server's is logged."""
+    """The headers and the body of an error; server faults are logged."""
     status = logged(error).http
     headers: Headers = [JSON_TYPE]
     if status == 503:

@@ -1,4 +1,4 @@
-"""The server of HTTP: uvicorn, whose connections get limits that it lacks itself."""
+"""The HTTP server: uvicorn, with additional limits on connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BACKLOG = 1024
 
 
 class HttpServer:
-    """A server of HTTP in the event loop that starts it; raises `OptionError` where uvicorn is not installed."""
+    """An HTTP server in the event loop that starts it; raises `OptionError` if uvicorn is not installed."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class HttpServer:
         limits: ConnectionLimits | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """`port` is 0 for a free one; `options` go to uvicorn's configuration, as those for TLS."""
+        """`port` 0 selects a free one; `options` are passed to uvicorn's configuration, for example for TLS."""
         given = limits or ConnectionLimits()
         self._listener = _listening(host, port)
         self._config = package("uvicorn").Config(
@@ -49,7 +49,7 @@ class HttpServer:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> int:
-        """Take requests: the port."""
+        """Start accepting requests; return the port."""
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         while not self._server.started and not self._task.done():
             await asyncio.sleep(0.001)
@@ -58,11 +58,11 @@ class HttpServer:
         return self._listener.getsockname()[1]
 
     def close(self) -> None:
-        """Listen no more; what listens is closed with its server, where that was started."""
+        """Stop listening; a started server closes its own socket."""
         self._listener.close()
 
     async def stop(self, grace: float) -> None:
-        """Take no more requests, and end those after `grace` seconds that are not done."""
+        """Stop accepting requests, and cancel those not done after `grace` seconds."""
         if self._task is None:
             return
         self._config.timeout_graceful_shutdown = grace
@@ -71,10 +71,10 @@ class HttpServer:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises `OptionError` where the address cannot be had."""
+    """A listening socket; raises `OptionError` if the address is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # With the protocol named: else asyncio lets the body of a response wait for the client to confirm its head.
+        # Name the protocol; otherwise asyncio delays the body of a response until the client acknowledges its head.
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -89,7 +89,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _watching() -> Callable[..., Any]:
-    """The server of Uvicorn, which closes idle connections and leaves signals alone."""
+    """Uvicorn's server class, extended to close idle connections, and to ignore signals."""
     base: Any = package("uvicorn").Server
 
     class Watching(base):

@@ -23,7 +23,7 @@ Outputs = dict[str, np.ndarray]
 
 @dataclass
 class WantedOutput:
-    """An output that a client asks for: in the response, as binary data or numbers, or in a place of shared memory."""
+    """An output requested by a client: in the response as binary data or numbers, or in shared memory."""
 
     name: str
     is_binary: bool = False
@@ -37,21 +37,21 @@ class InferenceRequest:
     inputs: dict[str, np.ndarray]
     outputs: list[WantedOutput]
     names: list[str] | None = None
-    """The names of the outputs, where it names some."""
+    """The names of the requested outputs, if any are named."""
     id: str = ""
     priority: int = 0
     timeout: float | None = None
     sequence: SequenceStep | None = None
 
     def submit(self, network: Network) -> Future[Outputs]:
-        """Submit the request to the queue of the network; raises as the future does, and `NotReadyError`."""
+        """Queue the request at the network; raises the errors of the future, and `NotReadyError`."""
         if not network.is_ready:
             raise NotReadyError(f"model '{network.name}' accepts no requests now")
         options: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
         return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **options)
 
     def add_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Take what parameters of the request say of it; raises `InputError` for values of a wrong type."""
+        """Apply the parameters of the request; raises `InputError` for values of a wrong type."""
         if "priority" in parameters:
             self.priority = natural(parameters, "priority")
         if microseconds := natural(parameters, "timeout"):
@@ -67,20 +67,20 @@ class InferenceRequest:
 
 
 MOST = (1 << 63) - 1
-"""The largest number that a parameter may be."""
+"""The largest integer parameter."""
 
 MAX_TEXT = 1 << 16
-"""How long names and identifiers of requests may be."""
+"""The maximum length of names and identifiers in requests."""
 
 
 def check_text(what: str, text: str) -> None:
-    """Raise `InputError` for an identifier of more characters than `MAX_TEXT`."""
+    """Raise `InputError` for an identifier longer than `MAX_TEXT`."""
     if len(text) > MAX_TEXT:
         raise InputError(f"{what} has {len(text)} characters, more than {MAX_TEXT}")
 
 
 def natural(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
-    """A parameter that is a natural number; raises `InputError` where it is something else."""
+    """A parameter that is a natural number; raises `InputError` for anything else."""
     value = parameters.get(name, default)
     if type(value) is not int or not 0 <= value <= MOST:
         raise InputError(f"the parameter '{name}' must be an integer from 0 to {MOST}")
@@ -88,7 +88,7 @@ def natural(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
 
 
 def flag(parameters: Mapping[str, Any], name: str, *, default: bool = False) -> bool:
-    """A parameter that is a truth value; raises `InputError` where it is something else."""
+    """A boolean parameter; raises `InputError` for anything else."""
     value = parameters.get(name, default)
     if type(value) is not bool:
         raise InputError(f"the parameter '{name}' must be true or false")
@@ -97,9 +97,9 @@ def flag(parameters: Mapping[str, Any], name: str, *, default: bool = False) -> 
 
 class Completions:
     """
-    Results of other threads for the coroutines of one event loop.
+    Pass results of other threads to coroutines of one event loop.
 
-    Waking a loop takes a call of the system: results that come together share one.
+    Waking the loop takes a system call, which results that arrive together share.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -120,18 +120,18 @@ class Completions:
         return future.result()
 
     def _add(self, waiter: asyncio.Future[None], _: Future[Outputs]) -> None:
-        """A future is done; in any thread."""
+        """A future is done; called in any thread."""
         self._done.append(waiter)
         if not self._is_called:
             self._is_called = True
             try:
                 self._loop.call_soon_threadsafe(self._wake)
-            except RuntimeError:  # The loop is closed, and nobody waits any more.
+            except RuntimeError:  # The loop is closed, and nothing waits any more.
                 self._done.clear()
 
     def _wake(self) -> None:
-        """Let those go on whose futures are done."""
-        self._is_called = False  # Who is added from here on may be woken twice, but not missed.
+        """Resume the coroutines whose futures are done."""
+        self._is_called = False  # Later additions may wake twice, but are not missed.
         while self._done:
             waiter = self._done.popleft()
             if not waiter.done():

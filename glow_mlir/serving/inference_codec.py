@@ -1,4 +1,4 @@
-"""Requests and responses of the inference protocol over HTTP: JSON, with tensors in it or as bytes behind it."""
+"""HTTP requests and responses of the inference protocol: JSON, with tensors inside it or as bytes after it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from glow_mlir.serving.tensors import (
 )
 
 HEADER_LENGTH = b"inference-header-content-length"
-"""The header that says how many bytes of a body are JSON, where tensors follow as bytes."""
+"""The header for the size of the JSON part of a body, if tensors follow as bytes."""
 
 PLACE = "shared_memory_region"
 
 JSON_PIECE = 1 << 13
-"""Elements that are written as JSON in a step."""
+"""The number of elements written as JSON per step."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -44,14 +44,14 @@ Parts = list[bytes | memoryview]
 
 
 class Body(NamedTuple):
-    """A response: its parts, one behind the other, and how many bytes of it are JSON; 0 where all are."""
+    """A response: its parts in order, and the size of its JSON; 0 if it is all JSON."""
 
     parts: Parts
     header_length: int
 
 
 def text_of(body: Bytes, header_length: int | None) -> Bytes:
-    """The JSON of a body, of which so many bytes are that, or all; raises `InputError` where it has not so many."""
+    """The JSON part of a body, of the given size, or all; raises `InputError` if the body is shorter."""
     if header_length is None:
         return body
     if not 0 < header_length <= len(body):
@@ -61,7 +61,7 @@ def text_of(body: Bytes, header_length: int | None) -> Bytes:
 
 
 def read_request(network: Network, body: Bytes, header_length: int | None, regions: Regions) -> InferenceRequest:
-    """What a body asks a network for, of which so many bytes are JSON, or all, at once; see `request_steps`."""
+    """Decode a body to an inference request, all at once; see `request_steps`."""
     text = text_of(body, header_length)
     return finished(request_steps(network, read_json(text), body, len(text), regions, Charge()))
 
@@ -70,9 +70,9 @@ def request_steps(
     network: Network, data: object, body: Bytes, rest: int, regions: Regions, charge: Charge
 ) -> Steps[InferenceRequest]:
     """
-    What a body asks a network for, whose JSON says `data`, and ends at `rest`; arrays may be views into the body.
+    Decode a request whose JSON is `data`, and whose binary data starts at `rest`; arrays may be views of the body.
 
-    Raises `InputError` for whatever is wrong with it, and `UnsupportedError` for a network that cannot be served.
+    Raises `InputError` for malformed requests, and `UnsupportedError` for a network that cannot be served.
     """
     tensors = tensors_of(network)
     if not is_object(data):
@@ -94,7 +94,7 @@ def request_steps(
 
 
 class _InputsReader:
-    """The inputs of a request, whose bytes follow each other in its body."""
+    """Reads the inputs of a request; binary data of consecutive inputs is contiguous."""
 
     def __init__(self, tensors: NetworkTensors, body: Bytes, regions: Regions, charge: Charge) -> None:
         self.tensors = tensors
@@ -128,7 +128,7 @@ class _InputsReader:
     def _other(
         self, reader: InputReader, sizes: tuple[int, ...], item: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> Steps[np.ndarray]:
-        """An input in shared memory, or as numbers."""
+        """An input in shared memory, or given as numbers."""
         region_slice, data = self.regions.region_slice(parameters) if parameters else None, item.get("data")
         if region_slice is not None:
             if "data" in item:
@@ -142,7 +142,7 @@ class _InputsReader:
 def in_shared_memory(
     reader: InputReader, sizes: tuple[int, ...], regions: Regions, region_slice: RegionSlice, charge: Charge
 ) -> Steps[np.ndarray]:
-    """An input of those sizes in a place of shared memory."""
+    """An input of these sizes in a region slice of shared memory."""
     reader.check_size(sizes, region_slice.size)
     charge.add(region_slice.size)
     data = yield from regions.read(region_slice)
@@ -152,7 +152,7 @@ def in_shared_memory(
 def _add_outputs(
     request: InferenceRequest, data: Mapping[str, Any], tensors: NetworkTensors, regions: Regions, is_binary: bool
 ) -> None:
-    """Let a request ask for outputs that it names, or for all of them."""
+    """Add the named outputs, or all, to a request."""
     if "outputs" not in data:
         request.outputs = [WantedOutput(name, is_binary) for name in tensors.outputs]
         return
@@ -166,7 +166,7 @@ def _add_outputs(
 
 
 def wanted_output(name: str, parameters: Mapping[str, Any], regions: Regions, *, is_binary: bool) -> WantedOutput:
-    """An output that a client names, as its parameters say; raises `InputError`."""
+    """The output requested by name and parameters; raises `InputError`."""
     if not parameters:
         return WantedOutput(name, is_binary)
     if parameters.get("classification"):
@@ -175,7 +175,7 @@ def wanted_output(name: str, parameters: Mapping[str, Any], regions: Regions, *,
 
 
 def objects_in(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """A member that is a list of JSON objects; raises `InputError` where it is something else."""
+    """A member that is a list of JSON objects; raises `InputError` for anything else."""
     items = data.get(name)
     if not is_list(items) or not all(is_object(item) for item in items):
         raise InputError(f"'{name}' of the request must be a list of JSON objects")
@@ -193,7 +193,7 @@ def read_parameters(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
 
 
 def write_response(network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions) -> Body:
-    """The response to a request, at once; see `response_steps`."""
+    """The response to a request, all at once; see `response_steps`."""
     return finished(response_steps(network, request, outputs, regions, Charge()))
 
 
@@ -201,9 +201,9 @@ def response_steps(
     network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions, charge: Charge
 ) -> Steps[Body]:
     """
-    The response to a request, without what goes into shared memory, which is written.
+    The response to a request; outputs in shared memory are written there.
 
-    Raises `InputError` for outputs that do not fit their places, or of which JSON has no numbers.
+    Raises `InputError` for outputs that do not fit their regions, or that JSON cannot represent.
     """
     items: list[dict[str, Any]] = []
     parts: Parts = []
@@ -236,7 +236,7 @@ def response_steps(
 
 
 def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
-    """A response as JSON, in parts, whose elements are many."""
+    """A response as JSON in parts, for many elements."""
     found: list[bytes] = []
     for member, value in head.items():
         found += [b"," if found else b"{", write_json(member), b":"]
@@ -260,7 +260,7 @@ def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
 
 
 def slice_parameters(region_slice: RegionSlice, array: np.ndarray) -> dict[str, Any]:
-    """The description of an output that is in shared memory."""
+    """The description of an output in shared memory."""
     return {
         PLACE: region_slice.region.name,
         "shared_memory_offset": region_slice.offset,

@@ -1,4 +1,4 @@
-"""Bodies and messages that were compressed, inflated piece by piece within limits."""
+"""Decompress bodies and messages piece by piece within limits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ GZIP, DEFLATE = zlib.MAX_WBITS + 16, zlib.MAX_WBITS
 """The window bits of `zlib` for each format."""
 
 READ, WRITTEN = 1 << 14, 1 << 18
-"""Bytes of a step: those that are read, and those that come of them at most."""
+"""The number of bytes of a step: at most this many are read, and produced."""
 
 
 def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, what: str) -> Steps[bytearray]:
     """
-    What was compressed; its bytes are charged before they are there.
+    Decompress data; the result is charged before it is allocated.
 
-    Raises `InputError` for what is no whole stream, `BodyTooLargeError` for more bytes than `most`, and
-    `OverloadError`.
+    Raises `InputError` for an incomplete stream, `BodyTooLargeError` for more bytes than `most`, and `OverloadError`.
     """
     inflater, found = zlib.decompressobj(format), bytearray()
     for begin in range(0, len(data), READ):
@@ -51,6 +50,6 @@ def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, wh
 
 
 def _behind(what: str, size: int) -> InputError:
-    """The error for bytes behind the end of a stream, which may be another one."""
+    """The error for data after the end of a stream, possibly another stream."""
     reason = f"{what} cannot be decompressed: {size} bytes follow the end of the compressed stream"
     return InputError(reason, hint="compress all of it at once")

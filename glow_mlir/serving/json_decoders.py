@@ -1,8 +1,8 @@
 """
-JSON of requests that is long, read by processes of their own.
+Parse long JSON requests in separate processes.
 
-Who parses JSON holds the interpreter until all of it is there as objects, which take up to 60 times as much memory.
-Another process has an interpreter and memory of its own, of which there is a limit, and sends back arrays.
+Parsing JSON blocks the interpreter until all objects exist, which take up to 60 times the memory of the text. A
+separate process has its own interpreter and limited memory, and returns arrays.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from glow_mlir.support.portable_errors import portable
 DECODER = f"{__name__}:serve"
 
 SHORT = 1 << 15
-"""The size of JSON, in bytes, up to which it is parsed in this process, which takes a few milliseconds."""
+"""The maximum size of JSON in bytes that is parsed in this process, which takes a few milliseconds."""
 
 AT_ONCE = 2
-"""Decoders at once."""
+"""The maximum number of decoder processes."""
 
 FACTOR, BRACKET, QUOTE = 16, 128, 32
-"""The memory that JSON takes at most, as objects and as arrays: for each byte, and for some of them besides."""
+"""The maximum memory of JSON as objects and arrays: per byte, and in addition for some bytes."""
 
 NICENESS = 5
-"""Decoders leave the cores to those who answer."""
+"""The niceness of decoders, so that other work comes first."""
 
 CAPACITY = 64 << 20
-"""Bytes that a decoder takes besides."""
+"""The base memory of a decoder in bytes."""
 
 KEPT = 4 << 20
 """The size of JSON, in bytes, from which its decoder process is ended afterwards, to free its memory."""
 
 SECONDS = 60.0
-"""How long a decoder may take."""
+"""The time limit of a decoder in seconds."""
 
 REST = 1 << 16
 """The maximum size of the JSON of a request without the elements of its inputs, in bytes."""
@@ -65,7 +65,7 @@ REST = 1 << 16
 
 @dataclass(frozen=True)
 class _Decoded:
-    """A request without the elements of its inputs, and where these follow: the number of the input, and its dtype."""
+    """A request without the elements of its inputs; the arrays follow, each with its input's number and dtype."""
 
     data: Any
     arrays: Sequence[tuple[int, str, int]]
@@ -75,7 +75,7 @@ _children = Children(lambda: ChildProcess(DECODER, niceness=NICENESS))
 
 
 class JsonDecoders:
-    """Reads JSON for the coroutines of one event loop."""
+    """Decode JSON for coroutines of one event loop."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="glow-serve-json")
@@ -84,10 +84,11 @@ class JsonDecoders:
 
     async def decoded(self, text: Bytes, inputs: Sequence[Argument], most: int, charge: Charge) -> Any:
         """
-        What JSON of more than `SHORT` bytes says to a network with those inputs, whose data are arrays of one axis.
+        Decode JSON of more than `SHORT` bytes for a network with these inputs, whose data becomes one-dimensional
+        arrays.
 
-        Raises `InputError` for whatever is wrong with it, `BodyTooLargeError` where that takes more memory than `most`,
-        and `OverloadError`.
+        Raises `InputError` for malformed requests, `BodyTooLargeError` if decoding needs more memory than `most`, and
+        `OverloadError`.
         """
         needed = await taken(needed_memory(text))
         if needed > most:
@@ -102,7 +103,7 @@ class JsonDecoders:
             try:
                 return await asyncio.shield(asked)
             except asyncio.CancelledError:
-                with suppress(GlowError):  # What is read for nobody takes memory until its end.
+                with suppress(GlowError):  # A cancelled decoding occupies memory until it ends.
                     await asked
                 raise
             finally:
@@ -110,7 +111,7 @@ class JsonDecoders:
                 charge.give_back(needed)
 
     async def _charge(self, charge: Charge, size: int) -> None:
-        """Take memory, for which others that are read may have to be done; raises `OverloadError`."""
+        """Charge memory, possibly after other decodings release theirs; raises `OverloadError`."""
         while True:
             try:
                 charge.add(size)
@@ -119,10 +120,10 @@ class JsonDecoders:
                 if not self._running:
                     raise
             await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.sleep(0)  # Until they have given theirs back.
+            await asyncio.sleep(0)  # Let others release theirs.
 
     def _asked(self, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
-        """The answer of a decoder process, awaited in a thread."""
+        """The answer of a decoder process; runs in a thread."""
         try:
             with _children.asked() as child:
                 clock = Timer(SECONDS, os.kill, (child.pid, signal.SIGKILL))
@@ -132,7 +133,7 @@ class JsonDecoders:
                     answer = self._answer(child, text, inputs, memory)
                 finally:
                     clock.cancel()
-                    if answer is None or len(text) >= KEPT:  # Of an answer that is not whole the rest may come yet.
+                    if answer is None or len(text) >= KEPT:  # The rest of a partial answer may still arrive.
                         child.close()
             if isinstance(answer, Exception):
                 raise answer
@@ -158,12 +159,12 @@ class JsonDecoders:
         return found.data
 
     def close(self) -> None:
-        """Read nothing any more."""
+        """Stop decoding."""
         self._threads.shutdown()
 
 
 def needed_memory(text: Bytes) -> Steps[int]:
-    """The memory that JSON takes at most while it is read."""
+    """The maximum memory needed to decode JSON."""
     found = FACTOR * len(text)
     for begin in range(0, len(text), COPIED):
         piece = bytes(text[begin : begin + COPIED])
@@ -173,8 +174,8 @@ def needed_memory(text: Bytes) -> Steps[int]:
 
 
 def serve(channel: socket.socket) -> None:
-    """The loop of a decoder: parse JSON until the channel closes, or until much was parsed."""
-    gc.disable()  # Nothing of JSON is in a circle, and to look for some takes longer than to read it.
+    """The main loop of a decoder: parse JSON until the channel closes, or much was parsed."""
+    gc.disable()  # JSON has no cycles, and searching for them is slower than parsing.
     while len(parts := read_parts(channel, 2)) == 2:
         (inputs, memory), text = pickle.loads(parts[0]), parts[1]
         _limit_memory(memory + CAPACITY)
@@ -183,16 +184,16 @@ def serve(channel: socket.socket) -> None:
             found = _decoded(text, {argument.name: reader_of(argument) for argument in inputs}, arrays)
         except GlowError as error:
             found = portable(error)
-        except (MemoryError, SystemError):  # `orjson` tells of no memory by the second.
+        except (MemoryError, SystemError):  # `orjson` raises the latter for lack of memory.
             return
-        _limit_memory(None)  # The text of the next request counts when its own limit is set.
+        _limit_memory(None)  # The limit of the next request includes its text.
         write_parts(channel, pickle.dumps(found))
         for array in arrays:
             channel.sendall(array.view(np.uint8).data, socket.MSG_NOSIGNAL)
 
 
 def _limit_memory(size: int | None) -> None:
-    """Let this process take so many bytes more than it has now; `None` for as many as the system gives."""
+    """Limit the additional memory of this process; `None` for no limit."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if size is None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
@@ -204,7 +205,7 @@ def _limit_memory(size: int | None) -> None:
 
 
 def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarray]) -> _Decoded:
-    """What JSON says of a network with those inputs, whose elements become arrays; raises `InputError`."""
+    """Decode JSON for a network with these inputs; their elements become arrays. Raises `InputError`."""
     data = read_json(text)
     if not is_object(data):
         raise InputError("the request must be a JSON object")
@@ -212,7 +213,7 @@ def _decoded(text: bytes, readers: dict[str, InputReader], arrays: list[np.ndarr
     for number, item in enumerate(objects_in(data, "inputs")):
         reader, shape = readers.get(str(item.get("name"))), item.get("shape")
         if "data" not in item or reader is None or not is_list(shape):
-            continue  # What is wrong with it is told of where the rest is read.
+            continue  # Its error is reported when the rest is decoded.
         found = reader.of_list(reader.checked(item.get("datatype"), shape), item.pop("data")).reshape(-1)
         array = _packed(found) if found.dtype == object else found
         arrays.append(array)

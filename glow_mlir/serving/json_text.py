@@ -33,12 +33,12 @@ def read_json(text: bytes | bytearray | memoryview) -> Any:
 
 
 def _refuse(word: str) -> NoReturn:
-    """Python reads what other languages do not."""
+    """Reject constants that Python accepts, but JSON does not have."""
     raise ValueError(f"{word} is not a JSON number")
 
 
 def write_json(data: Any) -> bytes:
-    """JSON of data that may have arrays in it, of dtypes that JSON has numbers for, in C order."""
+    """JSON of data that may contain arrays in C order, of dtypes that JSON can represent."""
     orjson = _orjson()
     if orjson is not None:
         return orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -46,10 +46,10 @@ def write_json(data: Any) -> bytes:
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a value that was read is an object of JSON."""
+    """Whether a decoded value is a JSON object."""
     return type(value) is dict
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether a value that was read is a list of JSON."""
+    """Whether a decoded value is a JSON list."""
     return type(value) is list

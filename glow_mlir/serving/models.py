@@ -15,7 +15,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class ModelState:
-    """How a version of a model stands: `state` is `READY`, `LOADING`, `UNLOADING` or `UNAVAILABLE`."""
+    """The state of a version of a model: `READY`, `LOADING`, `UNLOADING` or `UNAVAILABLE`."""
 
     name: str
     version: str
@@ -24,11 +24,11 @@ class ModelState:
 
 
 READY = "READY"
-"""The state of a model that takes requests."""
+"""The state of a model that accepts requests."""
 
 
 class Network(Protocol):
-    """A version of a model that takes requests from any thread."""
+    """A version of a model that accepts requests from any thread."""
 
     @property
     def name(self) -> str:
@@ -52,16 +52,16 @@ class Network(Protocol):
 
     @property
     def max_batch(self) -> int:
-        """How many rows it computes at once; 0 where it does not put requests together."""
+        """The maximum number of rows per call; 0 if requests are not batched."""
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Whether it takes requests."""
+        """Whether it accepts requests."""
         ...
 
     def data(self) -> Mapping[str, Any]:
-        """Its name and version, how many requests wait, counts and percentiles, as JSON has them."""
+        """Name, version, queue length, counts and percentiles as JSON data."""
         ...
 
     def submit(
@@ -74,10 +74,10 @@ class Network(Protocol):
         sequence: SequenceStep | None = None,
     ) -> Future[dict[str, np.ndarray]]:
         """
-        Put a request into the queue: the outputs by name, or those of `outputs` alone, are the future's result.
+        Queue a request; the future returns all outputs by name, or the named ones.
 
-        `timeout` is in seconds from now. Raises what the future may raise too: `InputError`, an error for a full
-        queue, and other kinds of `GlowError`.
+        `timeout` is in seconds from now. Raises errors that the future may raise as well: `InputError`, an error for a
+        full queue, and other kinds of `GlowError`.
         """
         ...
 
@@ -86,15 +86,15 @@ class Models(Protocol):
     """The repository of models of a server."""
 
     def find(self, name: str, version: str = "") -> Network:
-        """The network of that name, in its latest version unless one is told; raises `UnknownModelError`."""
+        """A network, in its latest version by default; raises `UnknownModelError`."""
         ...
 
     def names(self) -> Iterable[ModelState]:
-        """All models that the repository has, loaded or not."""
+        """All models of the repository, loaded or not."""
         ...
 
     def load(self, name: str, config: Mapping[str, Any] | None) -> None:
-        """Load a model, or load it again, which may take long; raises `UnknownModelError` and other `GlowError`."""
+        """Load or reload a model, which may take long; raises `UnknownModelError` and other `GlowError`."""
         ...
 
     def unload(self, name: str) -> None:

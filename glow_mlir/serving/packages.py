@@ -10,5 +10,5 @@ from glow_mlir.support.optional_packages import imported
 
 @cache
 def package(module: str) -> Any:
-    """A module of a package that serves; raises `OptionError` where it is not installed."""
+    """A module of a serving package; raises `OptionError` if it is not installed."""
     return imported(module, "serve", f"serving needs {module.partition('.')[0]}")

@@ -1,4 +1,4 @@
-"""Numbers as protobuf packs them: of a fixed size, or in as many bytes of seven bits as they need."""
+"""Numbers in protobuf's packed encodings: fixed-size, and varints of seven bits per byte."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from glow_mlir.errors import InputError
 from glow_mlir.serving.steps import PIECE
 
 LONGEST = 10
-"""The bytes of the longest number."""
+"""The maximum bytes of a varint."""
 
 MORE = 0x80
-"""The bit of a byte that another one follows."""
+"""The continuation bit of a byte."""
 
 
 def unpacked_varints(data: np.ndarray) -> np.ndarray:
-    """The numbers of 64 bits in bytes, the last of which ends one; raises `InputError` for one that is too long."""
+    """Decode complete varints to 64-bit numbers; raises `InputError` for one that is too long."""
     ends = np.flatnonzero(data < MORE)
     if len(ends) == len(data):
         return data.astype(np.uint64)
@@ -36,7 +36,7 @@ def unpacked_varints(data: np.ndarray) -> np.ndarray:
 
 
 def varint_pieces(data: np.ndarray) -> Iterator[np.ndarray]:
-    """All numbers in bytes, in pieces that take little time each; raises `InputError` for one without an end."""
+    """Yield all varints in bytes, in pieces that take little time; raises `InputError` for an unterminated one."""
     begin = 0
     while begin < len(data):
         piece = data[begin : begin + PIECE]

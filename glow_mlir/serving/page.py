@@ -1,4 +1,4 @@
-"""The page of a server: queue lengths, throughput and percentiles of each model, as they are now."""
+"""The status page of a server: queue lengths, throughput and percentiles of each model."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ PAGE = """<!doctype html>
 
 
 def page_data(service: Service) -> list[dict[str, Any]]:
-    """The data of the page for each model that takes requests, for JSON; durations are in seconds."""
+    """The data of the page for each model that accepts requests, for JSON; durations are in seconds."""
     return [dict(network.data()) for network in service.ready_networks()]

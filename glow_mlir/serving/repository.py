@@ -1,14 +1,14 @@
 """
-The repository of a server: models in folders, each with versions, what is said of them, and which of them are loaded.
+The model repository of a server: models in folders, their versions and configurations, and the loaded ones.
 
     repository/
-      NAME/
-        config.json      what is said of the model, if anything
-        1/model.onnx     its first version
-        2/model.onnx
+        NAME/
+            config.json      the configuration of the model, optional
+            1/model.onnx     its first version
+            2/model.onnx
 
-A file is a model of one version by itself, and so is a folder with one file for which a name is given. What a
-repository has is in its folder: no name, link or path of a configuration leads out of it.
+A single file is a model with one version; so is a folder with one file, if a name is given. Everything in a repository
+stays inside its folder: no name, link or path of a configuration leads out of it.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ CONFIG = "config.json"
 MAX_CONFIG_BYTES = 1 << 20
 
 SUFFIXES = (".onnx", ".mlir", ".onnxtxt", ".textproto")
-"""How the names of files of models end."""
+"""The suffixes of model files."""
 
 UNLOADING = 30.0
-"""How many seconds the requests of a model that is unloaded have."""
+"""Seconds granted to the running requests of an unloaded model."""
 
 LOADING, UNAVAILABLE = "LOADING", "UNAVAILABLE"
-"""States of models that take no requests."""
+"""States of models that do not accept requests."""
 
 POLICIES = ("latest", "all")
 
 CLIENTS_WORDS = ("batch", "delay", "queue", "versions")
-"""The words that a client's configuration of a model may say: none of them takes processes, files or code."""
+"""The configuration options available to clients; none starts processes, or names files or code."""
 
 CLIENTS_BATCH = 1024
-"""The largest batch that a client may ask for: memory of calls grows with it."""
+"""The maximum batch size available to clients, because it determines the memory of calls."""
 
 
 class Named(NamedTuple):
-    """A model with the name that it is served by."""
+    """A model with its served name."""
 
     name: str
     path: Path
@@ -72,7 +72,7 @@ class Source:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file by itself."""
+        """Whether it is a single file."""
         return self.path.is_file()
 
     def config(self) -> Mapping[str, Any]:
@@ -93,7 +93,7 @@ class Source:
         return cast("dict[str, Any]", found)
 
     def versions(self, policy: object) -> dict[str, Path]:
-        """Version → the file of the model, of those that a policy takes: `latest`, `all`, or a list of numbers."""
+        """Version → the model file, for the versions of a policy: `latest`, `all`, or a list of numbers."""
         if self.is_file:
             return {"1": self.path}
         if self.path == self.root and models_in(self.path):
@@ -116,7 +116,7 @@ class Source:
         return {str(number): self._file(str(number)) for number in wanted}
 
     def _file(self, version: str) -> Path:
-        """The file of a version: the only one, or `model.onnx` where there are several."""
+        """The file of a version: the only one, or `model.onnx` among several."""
         folder = self.path / version
         found = models_in(folder)
         named = [path for path in found if path.stem == "model"] or found
@@ -136,7 +136,7 @@ def _is_number(name: str) -> bool:
 
 
 def inside(root: Path, path: Path) -> Path:
-    """A path that exists, without links, if it is in a folder; raises `ModelError` for one that leads out of it."""
+    """An existing path inside a folder, with links resolved; raises `ModelError` for one outside."""
     try:
         found = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
@@ -147,16 +147,16 @@ def inside(root: Path, path: Path) -> Path:
 
 
 class ModelRepository:
-    """The models of folders and files, served by a host; any thread may load and unload them."""
+    """The models of folders and files, hosted together; any thread may load and unload them."""
 
     def __init__(
         self, host: Host, given_models: Sequence[Path | Named], chosen: Mapping[str, Any] | None = None
     ) -> None:
         """
-        `given_models` are files of models, folders of repositories, and models with their names; `chosen` holds for all
-        models that say nothing else.
+        `given_models` are model files, repository folders, and models with names; `chosen` are the default options of
+        all models.
 
-        Raises `OptionError` for a place that is none, and for two models of a name.
+        Raises `OptionError` for an invalid path, and for duplicate names.
         """
         self._host = host
         self._named = [
@@ -166,13 +166,13 @@ class ModelRepository:
         self._given = dict(chosen or {})
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
-        """Of who loads or unloads a model."""
+        """A lock for loading and unloading."""
         self._states: dict[tuple[str, str], ModelState] = {}
         self._reloading: set[tuple[str, str]] = set()
         self.sources()
 
     def sources(self) -> dict[str, Source]:
-        """The models that there are by now, by name."""
+        """The existing models by name."""
         found: dict[str, Source] = {}
         for (name, _), config_file in zip(self._named, self._sources, strict=True):
             if config_file.is_file():
@@ -198,7 +198,7 @@ class ModelRepository:
     # ---- what servers ask ----
 
     def find(self, name: str, version: str = "") -> Network:
-        """A network; raises `UnknownModelError`, and `NotReadyError` while it is loaded, or where it could not be."""
+        """A network; raises `UnknownModelError`, and `NotReadyError` while it is loading or if loading failed."""
         key = self._host.key_of(name, version or None)
         if key is not None:
             if (network := self._host.loaded(key)) is not None:
@@ -212,11 +212,11 @@ class ModelRepository:
         raise UnknownModelError(f"there is no model '{name}'{chosen}", hint=known_keys(name, self._keys()))
 
     def _keys(self) -> list[Key]:
-        """Names and versions of all models; of one that is not loaded, with no version."""
+        """Names and versions of all models; for unloaded ones, without a version."""
         return [(state.name, state.version) for state in self.names()]
 
     def _load_again(self, key: tuple[str, str]) -> None:
-        """Load an evicted model again, in the background."""
+        """Reload an evicted model in the background."""
         with self._lock:
             if key in self._reloading:
                 return
@@ -226,7 +226,7 @@ class ModelRepository:
             try:
                 self._host.network(*key)
             except GlowError as error:
-                with suppress(UnknownNetworkError):  # Who asks next would have it tried again.
+                with suppress(UnknownNetworkError):  # The next request tries again.
                     self._host.remove(*key)
                 self._states[key] = self._unavailable(*key, error)
             finally:
@@ -242,10 +242,10 @@ class ModelRepository:
 
     def load(self, name: str, config: Mapping[str, Any] | None = None) -> None:
         """
-        Load a model as its folder is now, all versions that its configuration says.
+        Load the present versions of a model, as selected by its configuration.
 
-        `config` is of a client: its `CLIENTS_WORDS` go before those of the folder. Raises `UnknownModelError`, and
-        `GlowError` for what is wrong with it; versions that were loaded before stay then.
+        `config` comes from a client: its `CLIENTS_WORDS` override those of the folder. Raises `UnknownModelError`, and
+        `GlowError` for other errors, in which case versions that were loaded before stay.
         """
         source = self.sources().get(name)
         if source is None:
@@ -274,7 +274,7 @@ class ModelRepository:
             return self._loading.setdefault(name, threading.RLock())
 
     def _reason_of(self, error: BaseException) -> str:
-        """An error as clients are told of it, who need not know where the repository is."""
+        """The text of an error for clients, without the location of the repository."""
         reason = error.reason if isinstance(error, GlowError) else str(error)
         for config_file in self._sources:
             reason = reason.replace(f"{config_file if config_file.is_dir() else config_file.parent}{os.sep}", "")
@@ -303,7 +303,7 @@ class ModelRepository:
             raise
 
     def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
-        """How a model stands that could not be loaded; clients are not told where the repository is."""
+        """The state of a model that could not be loaded, without the location of the repository."""
         file = Path(error.file).name if isinstance(error, GlowError) and error.file else ""
         reason = self._reason_of(error)
         return ModelState(name, version, UNAVAILABLE, f"{file}: {reason}" if file else reason)
@@ -340,7 +340,7 @@ def _known_options() -> Mapping[str, Declared]:
 
 
 def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration that a client may give; raises `InputError` for one that says more."""
+    """Check a configuration from a client; raises `InputError` for options that clients may not set."""
     for word in config:
         if word not in CLIENTS_WORDS:
             hint = f"{', '.join(CLIENTS_WORDS)}; set the rest in config.json"
@@ -351,7 +351,7 @@ def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _keywords(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords of a host, whose paths are in the folder of the model; raises `OptionError`."""
+    """Hosting keywords, with paths inside the folder of the model; raises `OptionError`."""
     known, found = _known_options(), dict[str, Any]()
     for word, value in chosen.items():
         config_file = str(source.path / CONFIG)
@@ -362,7 +362,7 @@ def _keywords(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
         if is_path and not isinstance(value, str):
             raise OptionError(f"{word} must be a path, got {value!r}", file=config_file)
         found[word] = str(inside(source.root, source.path / value)) if is_path else value
-    if isinstance(sizes := found.get("dimensions"), dict):  # JSON has no tuples.
+    if isinstance(sizes := found.get("dimensions"), dict):  # JSON has lists instead of tuples.
         given = cast("dict[str, Any]", sizes)
         found["dimensions"] = {
             name: tuple(cast("list[Any]", size)) if isinstance(size, list) else size for name, size in given.items()
@@ -371,6 +371,6 @@ def _keywords(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_path(option: Declared) -> bool:
-    """Whether an option is a file."""
+    """Whether an option names a file."""
     flag = option.option.flag
     return option.kind == PATH or (flag is not None and flag.what == "FILE")

@@ -1,4 +1,4 @@
-"""A server of models by HTTP and gRPC at once, from its start until it has drained."""
+"""A server of models over HTTP and gRPC, from its start until it is drained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Addresses:
-    """The address of a server: port 0 is a free one, and `None` none."""
+    """The addresses of a server: port 0 selects a free one, `None` disables the protocol."""
 
     host: str = "127.0.0.1"
     http: int | None = 8000
@@ -29,15 +29,15 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Encryption:
-    """The TLS files, with which connections are encrypted."""
+    """The TLS files for encrypted connections."""
 
     certificate: Path | None = None
-    """The certificate of TLS, and those it is signed by, as PEM; `None` without TLS."""
+    """The TLS certificate and its chain as PEM; `None` without TLS."""
     key: Path | None = None
     """Its private key."""
 
     def check(self) -> None:
-        """Raise `OptionError` for files that cannot be read, and one without the other."""
+        """Raise `OptionError` for missing files, and for one without the other."""
         if (self.certificate is None) != (self.key is None):
             raise OptionError("TLS needs a certificate and its key", hint="--tls-certificate and --tls-key")
         for path in (self.certificate, self.key):
@@ -50,15 +50,15 @@ class Server:
 
     def __init__(self, service: Service, addresses: Addresses, encryption: Encryption | None = None) -> None:
         """
-        Raises `OptionError` where an address cannot be had, files of TLS cannot be read, or clients of other machines
-        were allowed what is for this one.
+        Raises `OptionError` if an address is not available, TLS files cannot be read, or remote clients would get local
+        permissions.
         """
         service.check_reach(addresses.host)
         self._service = service
         self._encryption = encryption or Encryption()
         self._encryption.check()
         self.ports: dict[str, int] = {}
-        """`http` and `grpc` → the port, for each that is open."""
+        """`http` and `grpc` → the port, for each open one."""
         self._http = None if addresses.http is None else self._http_server(addresses.host, addresses.http)
         self._grpc = None if addresses.grpc is None else self._grpc_server(addresses.host, addresses.grpc)
 
@@ -77,7 +77,7 @@ class Server:
         return GrpcServer(self._service, f"{named}:{port}", credentials)
 
     async def start(self) -> None:
-        """Take requests."""
+        """Start accepting requests."""
         if self._http is not None:
             self.ports["http"] = await self._http.start()
         if self._grpc is not None:
@@ -89,20 +89,22 @@ class Server:
             self._http.close()
 
     async def drain(self, grace: float) -> None:
-        """Say that it is not ready, take no new requests, and end those that are not done in so many seconds."""
+        """Report not ready, accept no new requests, and cancel those not done after `grace` seconds."""
         self._service.is_open = False
         stops = [server.stop(grace) for server in (self._http, self._grpc) if server is not None]
         await asyncio.gather(*stops)
 
 
 async def serve(server: Server, grace: float, started: Callable[[Server], None]) -> None:
-    """Serve until SIGTERM or SIGINT comes, and drain; a second one ends the waiting. `started` is told of ports."""
+    """
+    Serve until SIGTERM or SIGINT, then drain; a second signal ends the wait. `started` is called once ports are open.
+    """
     loop, asked = asyncio.get_running_loop(), asyncio.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, asked.set)
     gc.collect()
-    gc.freeze()  # To look at all objects of the compiler takes 0.2 s, in which nobody is answered.
+    gc.freeze()  # Collecting the compiler's objects takes 0.2 s, which blocks requests.
     await server.start()
     started(server)
     await asked.wait()

@@ -1,4 +1,4 @@
-"""The protocol-independent requests of a server other than inferences, for HTTP and gRPC alike."""
+"""Protocol-independent requests to a server other than inference, shared by HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TRACE = {
     "trace_file": "",
     "trace_mode": "triton",
 }
-"""The settings of traces, in Triton's words: clients have none made. A program has them by `Host.tracing`."""
+"""Trace settings in Triton's terms: clients cannot enable traces. Programs can, with `Host.tracing`."""
 
 LOG = {
     "log_file": "",
@@ -45,7 +45,7 @@ LOG = {
     "log_verbose_level": 0,
     "log_format": "default",
 }
-"""The settings of the log, in Triton's words: it goes to the standard error, with warnings and errors."""
+"""Log settings in Triton's terms: warnings and errors go to standard error."""
 
 CONTROL_EXTENSION, MEMORY_EXTENSION = "model_repository", "system_shared_memory"
 
@@ -57,30 +57,27 @@ class Limits:
     """The limits of a server."""
 
     body_bytes: int = 256 << 20
-    """Bytes of a request, also of one that was compressed."""
+    """Maximum bytes of a request, also after decompression."""
     json_bytes: int = 32 << 20
-    """Bytes of JSON in a request, whose values take up to 60 times as much while they are read."""
+    """Maximum bytes of JSON in a request; decoding takes up to 60 times as much memory."""
     message_bytes: int = 32 << 20
-    """
-    Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go. It takes less
-    than 2 GiB.
-    """
+    """Maximum bytes of a gRPC message, also after decompression; less than 2 GiB. gRPC assembles a message at once."""
     control_bytes: int = 256 << 10
-    """Bytes of a request that is no inference."""
+    """Maximum bytes of a request other than inference."""
     memory_bytes: int = 2 << 30
     """The maximum memory of all requests at once, in bytes, with their decoded tensors and their responses."""
     body_seconds: float = 30.0
-    """How long the body of a request may take to come."""
+    """Time limit for receiving a request body in seconds."""
     response_seconds: float = 30.0
-    """How long a client of gRPC may take to read a response, beside the time for its bytes."""
+    """Time limit for a gRPC client to read a response in seconds, in addition to the time for its bytes."""
     response_rate: int = 1 << 17
-    """The bytes a second that a client of gRPC reads at least."""
+    """The assumed minimum read rate of a gRPC client, in bytes per second."""
     stream_seconds: float = 300.0
-    """How long a stream of gRPC is kept that has no request."""
+    """Time limit of an idle gRPC stream in seconds."""
     requests: int = 1024
-    """Requests that are there at once, and calls of gRPC, also those whose messages are not there yet."""
+    """Maximum number of concurrent requests and gRPC calls, including calls whose messages have not arrived."""
     request_seconds: float = 60.0
-    """How long a request is computed that says no time itself, and at most."""
+    """The default and maximum computation time of a request in seconds."""
 
 
 class Service:
@@ -97,8 +94,8 @@ class Service:
         token: str = "",
     ) -> None:
         """
-        `metrics` gives the text that Prometheus reads. With a `token` requests have to say it, but for those of health.
-        With `control` clients load and unload models, and with `shared_memory` they share memory of this machine.
+        `metrics` returns the text for Prometheus. With a `token`, all requests except health checks must present it.
+        With `control`, clients may load and unload models, and with `shared_memory`, share memory of this machine.
         """
         self.models = models
         self.limits = limits or Limits()
@@ -108,56 +105,58 @@ class Service:
         self.has_control = control
         self.shares_memory = shared_memory
         self.names: frozenset[str] | None = None
-        """The names that requests over HTTP may call it by; `None` for any, as behind other addresses than loopback."""
+        """The host names accepted in HTTP requests; `None` for any, as at addresses other than loopback."""
         self.decoders = JsonDecoders()
-        """Read long JSON."""
+        """Decodes long JSON."""
         self._loaders = ThreadPoolExecutor(4, thread_name_prefix="glow-serve-load")
         """Load and unload models in a thread of their own, so that requests are not delayed."""
         self.has_token = bool(token)
         self._bearer = f"Bearer {token}".encode()
         self.is_open = True
-        """Whether it says that it is ready; not so while it goes down."""
+        """Whether the server reports ready; false during shutdown."""
         self.running = 0
-        """How many requests are there."""
+        """The number of running requests."""
         self.held_bytes = 0
-        """How many bytes their bodies have."""
+        """The bytes held by their bodies."""
 
     def authorize(self, authorization: bytes) -> None:
-        """Raise `UnauthorizedError` where the header `authorization` lacks the token; wrong ones take equally long."""
+        """
+        Raise `UnauthorizedError` unless the `authorization` header has the token; the comparison takes constant time.
+        """
         if self.has_token and not hmac.compare_digest(self._bearer, authorization):
             raise UnauthorizedError("the request has no valid token", hint="Authorization: Bearer TOKEN")
 
     # ---- load ----
 
     def enter(self) -> None:
-        """One more request; raises `OverloadError` where there are as many as may be."""
+        """Count a request; raises `OverloadError` if there are too many."""
         if self.running >= self.limits.requests:
             raise OverloadError(f"the server already has {self.running} requests", hint="later")
         self.running += 1
 
     def leave(self) -> None:
-        """A request has its answer."""
+        """A request was answered."""
         self.running -= 1
 
     def hold(self, size: int) -> None:
-        """Keep so many bytes; raises `OverloadError` where that is more than may be."""
+        """Charge bytes; raises `OverloadError` beyond the limit."""
         if self.held_bytes + size > self.limits.memory_bytes:
             raise OverloadError(f"the requests at the server already hold {self.held_bytes} bytes", hint="later")
         self.held_bytes += size
 
     def release(self, size: int) -> None:
-        """Keep so many bytes no more."""
+        """Return charged bytes."""
         self.held_bytes -= size
 
     def timeout(self, wanted: float | None) -> float:
-        """The seconds that a request may take which wants that."""
+        """The time limit of a request in seconds, given the requested one."""
         most = self.limits.request_seconds
         return most if wanted is None else min(most, wanted)
 
     # ---- what it is ----
 
     def is_ready(self) -> bool:
-        """Whether it takes requests."""
+        """Whether the server accepts requests."""
         return self.is_open
 
     def metadata(self) -> dict[str, Any]:
@@ -174,7 +173,7 @@ class Service:
         return self.models.find(name, version)
 
     def is_model_ready(self, name: str, version: str = "") -> bool:
-        """Whether a model takes requests; raises `UnknownModelError`."""
+        """Whether a model accepts requests; raises `UnknownModelError`."""
         try:
             return self.models.find(name, version).is_ready
         except NotReadyError:
@@ -195,7 +194,7 @@ class Service:
         }
 
     def config(self, name: str, version: str = "") -> dict[str, Any]:
-        """The configuration of a model as Triton has it, whose shapes lack the batch where there is one."""
+        """The configuration of a model in Triton's format; shapes of batched models omit the batch."""
         network = self.models.find(name, version)
         skipped = int(network.max_batch > 0)
         return {
@@ -208,18 +207,18 @@ class Service:
         }
 
     def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
-        """The statistics of a model, or of all ready ones, in Triton's form; raises `UnknownModelError`."""
+        """The statistics of a model, or of all ready ones, in Triton's format; raises `UnknownModelError`."""
         networks = [self.models.find(name, version)] if name else self.ready_networks()
         return [_statistics(network) for network in networks]
 
     def ready_networks(self) -> list[Network]:
-        """The networks that take requests, in all their versions."""
+        """All versions of networks that accept requests."""
         found: list[Network] = []
         for state in self.models.names():
             try:
                 if state.state == READY:
                     found.append(self.models.find(state.name, state.version))
-            except (NotReadyError, UnknownNetworkError):  # It was unloaded in between.
+            except (NotReadyError, UnknownNetworkError):  # It was unloaded meanwhile.
                 continue
         return found
 
@@ -227,22 +226,22 @@ class Service:
 
     def trace_settings(self, name: str = "", wanted: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """
-        The settings of traces, of a model or all, which clients ask to be some.
+        The trace settings of a model or of all, which clients may only set to their present values.
 
-        Raises `ForbiddenError` for others than they are, and `UnknownModelError`.
+        Raises `ForbiddenError` for other values, and `UnknownModelError`.
         """
         if name:
             self.models.find(name)
         return _unchanged("traces", TRACE, wanted or {}, "programs set it by Host.tracing")
 
     def log_settings(self, wanted: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """The settings of the log, which clients ask to be some; raises `ForbiddenError` for others than they are."""
+        """The log settings, which clients may only set to their present values; raises `ForbiddenError` for others."""
         return _unchanged("the log", LOG, wanted or {}, "redirect the server's standard error instead")
 
     # ---- the repository ----
 
     def index(self, *, is_ready: bool = False) -> list[dict[str, str]]:
-        """All models of the repository, or those that take requests."""
+        """All models of the repository, or only those that accept requests."""
         return [
             {"name": state.name, "version": state.version, "state": state.state, "reason": state.reason}
             for state in self.models.names()
@@ -251,9 +250,9 @@ class Service:
 
     async def load(self, name: str, parameters: Mapping[str, Any]) -> None:
         """
-        Load a model, beside the loop, by the configuration in the parameters, which is JSON.
+        Load a model outside the event loop, with the JSON configuration in the parameters.
 
-        Raises `InputError`, and `ForbiddenError` where clients load no models.
+        Raises `InputError`, and `ForbiddenError` if clients may not load models.
         """
         self.check_control()
         for word in parameters:
@@ -267,22 +266,22 @@ class Service:
         await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.load, name, config))
 
     async def unload(self, name: str) -> None:
-        """Unload a model, beside the loop; raises `UnknownModelError`, and `ForbiddenError`."""
+        """Unload a model outside the event loop; raises `UnknownModelError`, and `ForbiddenError`."""
         self.check_control()
         await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.unload, name))
 
     def check_control(self) -> None:
-        """Raise `ForbiddenError` where clients may not load and unload models."""
+        """Raise `ForbiddenError` if clients may not load and unload models."""
         if not self.has_control:
             raise ForbiddenError("clients may not load or unload models", hint="glow-serve --model-control")
 
     def check_memory(self) -> None:
-        """Raise `ForbiddenError` where clients may not share memory."""
+        """Raise `ForbiddenError` if clients may not share memory."""
         if not self.shares_memory:
             raise ForbiddenError("shared memory is disabled on this server", hint="glow-serve --shared-memory")
 
     def check_reach(self, host: str) -> None:
-        """Take requests at an address; raises `OptionError` for what nobody elsewhere may be allowed."""
+        """Accept requests at an address; raises `OptionError` if remote clients would get local permissions."""
         self.names = local_names(host)
         if self.names is not None:
             return
@@ -295,7 +294,7 @@ class Service:
 
 
 def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any], hint: str) -> Mapping[str, Any]:
-    """The settings; raises if a client wants other ones, of which `None` is the default."""
+    """The settings; raises an error if a client requests other values, where `None` means the default."""
     for word, value in wanted.items():
         if word not in settings:
             raise InputError(f"{what} of this server has no setting '{word}'", hint=f"there are {', '.join(settings)}")
@@ -305,7 +304,7 @@ def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any]
 
 
 def _one(value: Any) -> Any:
-    """The one element of a list: over gRPC all settings of traces are lists, over HTTP some."""
+    """The single element of a list, because gRPC sends all trace settings as lists, and HTTP some."""
     return value[0] if is_list(value) and len(value) == 1 else value
 
 
@@ -317,7 +316,7 @@ def _own_version() -> str:
 
 
 def _shape(argument: Argument) -> list[int]:
-    """A shape in which sizes that are free are -1, and so is all of an open one."""
+    """A shape with -1 for free sizes, and a single -1 for unknown rank."""
     shape = (-1,) if argument.shape is None else argument.shape
     return [size if isinstance(size, int) else -1 for size in shape]
 
@@ -332,7 +331,7 @@ def _configured(argument: Argument, skipped: int) -> dict[str, Any]:
 
 
 def _statistics(network: Network) -> dict[str, Any]:
-    """The counts of a network in Triton's words."""
+    """The counts of a network in Triton's terms."""
     data = network.data()
     failed = sum(_number(data, word) for word in ("failed", "cancelled", "expired", "refused"))
     succeeded = _number(data, "succeeded")
@@ -355,6 +354,6 @@ def _number(data: Mapping[str, Any], word: str) -> int:
 
 
 def _duration(data: Mapping[str, Any], word: str, count: int) -> dict[str, int]:
-    """How often something took how long, in nanoseconds, of seconds whose mean is known."""
+    """Triton's count and total nanoseconds, from a count and a mean in seconds."""
     mean = data.get(word, {}).get("mean", 0.0)
     return {"count": count, "ns": int(mean * count * NANOSECONDS)}

@@ -1,4 +1,4 @@
-"""Shared memory of clients on the same machine, from which inputs are read, and into which outputs are written."""
+"""Shared memory of clients on the same machine, for inputs and outputs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
 FOLDER = "/dev/shm"
-"""Where Linux has POSIX shared memory as files."""
+"""The folder of POSIX shared memory on Linux."""
 
 KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
-"""The keys of shared memory: one name of a file."""
+"""The format of keys: the name of a file."""
 
 RESERVED = "glow-"
-"""How keys begin of memory that belongs to this program itself, and is no client's."""
+"""Prefix of keys of this program's own memory."""
 
 MAX_REGIONS = 1024
-"""The regions that may be registered at once where the system opens files enough."""
+"""The maximum number of registered regions, if the system's file limit allows it."""
 
 MOST = (1 << 63) - 1
 
 
 class OpenFile:
-    """A descriptor that is closed when `close` was called and nobody uses it any more."""
+    """A descriptor that is closed after `close` was called and its last use has ended."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -41,7 +41,7 @@ class OpenFile:
 
     @contextmanager
     def used(self) -> Generator[int]:
-        """The descriptor, which stays open meanwhile."""
+        """Use the descriptor, which stays open meanwhile."""
         self._users += 1
         try:
             yield self._descriptor
@@ -49,7 +49,7 @@ class OpenFile:
             self.close()
 
     def close(self) -> None:
-        """One user less."""
+        """Release the descriptor."""
         self._users -= 1
         if not self._users:
             os.close(self._descriptor)
@@ -57,7 +57,7 @@ class OpenFile:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of shared memory that a client has registered under a name, in bytes, and its file."""
+    """A part of shared memory registered by a client under a name, in bytes, and its file."""
 
     name: str
     key: str
@@ -66,7 +66,7 @@ class Region:
     file: OpenFile
 
     def data(self) -> dict[str, Any]:
-        """What clients are told of it."""
+        """The description for clients."""
         return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
 
 
@@ -80,11 +80,11 @@ class RegionSlice(NamedTuple):
 
 class Regions:
     """
-    The regions that clients have registered, for one thread.
+    The regions registered by clients, for use in one thread.
 
-    They are read and written by calls of the system, and not mapped: a client may cut a region short at any time, and
-    to touch a page that is gone would end this process. A region that is unregistered while it is read or written stays
-    open until that ends: the system gives the number of a closed descriptor to the next file.
+    They are accessed by system calls instead of being mapped: a client may truncate a region at any time, and an access
+    to a missing page would crash this process. A region that is unregistered during an access stays open until its end,
+    because the system may reuse the number of a closed descriptor.
     """
 
     def __init__(self, folder: str = FOLDER) -> None:
@@ -93,7 +93,7 @@ class Regions:
         self._most = most_regions()
 
     def register(self, name: str, key: object, offset: object, size: object) -> None:
-        """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
+        """Register memory by its key; raises `InputError` for a name in use, or missing memory."""
         if name in self._regions:
             raise InputError(f"the shared memory '{name}' is already registered", hint="unregister it first")
         if len(self._regions) >= self._most:
@@ -110,7 +110,7 @@ class Regions:
         self._regions[name] = Region(name, key, begin, length, OpenFile(descriptor))
 
     def _opened(self, file: str, key: str) -> int:
-        """The descriptor of a regular file of the folder; raises `InputError` for anything else."""
+        """The descriptor of a regular file in the folder; raises `InputError` for anything else."""
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
         try:
             descriptor = os.open(os.path.join(self._folder, file), flags)
@@ -122,7 +122,7 @@ class Regions:
         return descriptor
 
     def unregister(self, name: str = "") -> None:
-        """Forget a region, or all of them; an unknown one is none."""
+        """Unregister a region, or all of them; unknown names are ignored."""
         names = [name] if name else list(self._regions)
         for known in names:
             region = self._regions.pop(known, None)
@@ -130,12 +130,12 @@ class Regions:
                 region.file.close()
 
     def status(self, name: str = "") -> list[dict[str, Any]]:
-        """The region of that name, or all of them; raises `InputError` for an unknown one."""
+        """The region of that name, or all; raises `InputError` for an unknown one."""
         regions = [self._known(name)] if name else self._regions.values()
         return [region.data() for region in regions]
 
     def region_slice(self, parameters: Mapping[str, Any]) -> RegionSlice | None:
-        """The place that parameters of a tensor name, if they do; raises `InputError` for one that is not there."""
+        """The region slice named by a tensor's parameters, if any; raises `InputError` for an invalid one."""
         name = parameters.get("shared_memory_region")
         if name is None:
             return None
@@ -149,7 +149,7 @@ class Regions:
         return RegionSlice(region, offset, size)
 
     def read(self, region_slice: RegionSlice) -> Steps[np.ndarray]:
-        """The bytes of a place; raises `InputError` where its memory has become smaller, or was unregistered before."""
+        """Read a region slice; raises `InputError` if its memory was truncated or unregistered."""
         data, done = np.empty(region_slice.size, np.uint8), 0
         view, begin = memoryview(data.data), region_slice.region.offset + region_slice.offset
         with self._file(region_slice) as descriptor:
@@ -163,14 +163,14 @@ class Regions:
         return data
 
     def write(self, region_slice: RegionSlice, name: str, array: np.ndarray) -> Steps[None]:
-        """Write an output into a place; raises `InputError` where it does not fit, or memory was unregistered."""
+        """Write an output to a region slice; raises `InputError` if it does not fit, or the memory was unregistered."""
         if array.nbytes > region_slice.size:
             given = f"{region_slice.size} bytes of the shared memory '{region_slice.region.name}'"
             raise InputError(f"output '{name}' takes {array.nbytes} bytes, more than {given}")
         begin, done = region_slice.region.offset + region_slice.offset, 0
         view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         with self._file(region_slice) as descriptor:
-            # What is written behind the end of a file makes it longer.
+            # Writing past the end of a file would extend it.
             if os.fstat(descriptor).st_size < begin + array.nbytes:
                 raise InputError(f"the shared memory '{region_slice.region.name}' has become smaller")
             while done < array.nbytes:
@@ -179,7 +179,7 @@ class Regions:
                 done += os.pwrite(descriptor, view[done : done + COPIED], begin + done)
 
     def _file(self, region_slice: RegionSlice) -> AbstractContextManager[int]:
-        """The file of a place; raises `InputError` where its region is registered no more, or another by its name."""
+        """The file of a region slice; raises `InputError` if its region was unregistered or replaced."""
         if self._regions.get(region_slice.region.name) is not region_slice.region:
             raise _unknown(region_slice.region.name)
         return region_slice.region.file.used()
@@ -192,13 +192,13 @@ class Regions:
 
 
 def most_regions() -> int:
-    """The regions that may be registered at once: each has a file open, and other clients need files as well."""
+    """The maximum number of registered regions: each needs an open file, and connections need files as well."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_REGIONS if files == resource.RLIM_INFINITY else min(MAX_REGIONS, files // 2)
 
 
 class DeviceRegions:
-    """Regions of memory of GPUs. Clients register none: networks take their inputs from memory of this machine."""
+    """Regions of GPU memory. None can be registered, because networks read inputs only from host memory."""
 
     def register(self, name: str) -> None:
         """Raise `NotOfferedError`."""
@@ -206,10 +206,10 @@ class DeviceRegions:
         raise NotOfferedError(reason, hint="register system memory, with glow-serve --shared-memory")
 
     def unregister(self, name: str = "") -> None:
-        """Forget a region, or all of them; an unknown one is none."""
+        """Unregister a region, or all of them; unknown names are ignored."""
 
     def status(self, name: str = "") -> list[dict[str, Any]]:
-        """No regions; raises `InputError` for the name of one."""
+        """An empty list; raises `InputError` for the name of a region."""
         if name:
             raise _unknown(name)
         return []
@@ -220,7 +220,7 @@ def _unknown(name: str) -> InputError:
 
 
 def _bytes(value: object, what: str, least: int) -> int:
-    """A count of bytes; raises `InputError` where it is something else."""
+    """A byte count; raises `InputError` for anything else."""
     if type(value) is not int or not least <= value <= MOST:
         raise InputError(f"the {what} of the shared memory must be an integer from {least} to {MOST}")
     return value

@@ -1,8 +1,8 @@
 """
-Work on requests in short steps, between which the event loop looks after others.
+Work on requests in short steps, between which the event loop runs other tasks.
 
-What takes time with the size of a request is a generator that yields once in a while, after a millisecond or so. A
-small request is through before the first of them.
+Work whose time depends on the size of a request is a generator that yields about every millisecond. A small request is
+done before the first yield.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Steps = Generator[None, None, Result]
 """Work in steps, and its result."""
 
 STINT = 0.002
-"""Seconds of work after which others have their turn."""
+"""Seconds of work before other tasks run."""
 
 PIECE = 1 << 16
-"""Elements, or bytes, of a step in which Python or numpy works on each of them."""
+"""Elements or bytes per step, if Python or numpy processes each."""
 
 COPIED = 1 << 20
-"""Bytes of a step that copies."""
+"""Bytes per step of copying."""
 
 
 def finished(steps: Steps[Result]) -> Result:
-    """The result of work, all at once."""
+    """Do the work all at once; return its result."""
     while True:
         try:
             next(steps)
@@ -38,10 +38,10 @@ def finished(steps: Steps[Result]) -> Result:
 
 
 async def taken(steps: Steps[Result]) -> Result:
-    """The result of work, step by step, with turns for other tasks; a wait is closed if the work is cancelled."""
+    """Do the work step by step, letting other tasks run in between; if it is cancelled, the generator is closed."""
     try:
         next(steps)
-    except StopIteration as found:  # As of most requests.
+    except StopIteration as found:  # The usual case.
         return found.value
     end = perf_counter() + STINT
     try:
@@ -58,7 +58,7 @@ async def taken(steps: Steps[Result]) -> Result:
 
 
 class Begun(Generic[Result]):
-    """A coroutine that was begun; what it still waits for, if `is_done` is not set, is awaited once."""
+    """A started coroutine; unless `is_done` is set, it must be awaited once."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Result]) -> None:
         self.is_done = False
@@ -74,7 +74,7 @@ class Begun(Generic[Result]):
             try:
                 try:
                     sent = yield waited
-                except BaseException as error:  # Such as that it is cancelled: it is told.
+                except BaseException as error:  # For example cancellation: pass it on.
                     waited = self._coroutine.throw(error)
                 else:
                     waited = self._coroutine.send(sent)
@@ -83,14 +83,14 @@ class Begun(Generic[Result]):
 
 
 def copied(target: memoryview, source: memoryview) -> Steps[None]:
-    """Copy bytes into a place of the same size."""
+    """Copy bytes to memory of the same size."""
     for begin in range(0, len(source), COPIED):
         target[begin : begin + COPIED] = source[begin : begin + COPIED]
         yield
 
 
 def are_finite(array: np.ndarray) -> Steps[bool]:
-    """Whether an array of floats, of one axis, has finite ones alone."""
+    """Whether all elements of a one-dimensional float array are finite."""
     for begin in range(0, len(array), COPIED):
         if not np.isfinite(array[begin : begin + COPIED]).all():
             return False

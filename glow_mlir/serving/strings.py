@@ -1,4 +1,4 @@
-"""Strings as the protocol sends them: each in UTF-8 behind its length, a number of four bytes, little endian."""
+"""Strings in the protocol's encoding: UTF-8, each prefixed by its length in four bytes, little endian."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.steps import Steps
 
 LENGTH_BYTES = 4
-"""The bytes of a length."""
+"""The bytes of a length prefix."""
 
 STRINGS_A_STEP = 1 << 11
 
 STRING_BYTES = 128
-"""The bytes that a string takes at most beside its characters, with its places in lists and arrays."""
+"""The maximum overhead of a string in bytes, including its slots in lists and arrays."""
 
 SHORT_BYTES = 1 << 10
-"""A string of so many bytes at most is looked at when it is there."""
+"""The maximum size of a string that is decoded before its memory is charged exactly."""
 
 TWO_BYTES, FOUR_BYTES = 0xC4, 0xF0
-"""The least bytes of UTF-8 that begin a character which takes two bytes in a string, and four."""
+"""The first UTF-8 bytes of characters that take two and four bytes in a Python string."""
 
 Bytes = bytes | bytearray | memoryview
 
 STRING_KINDS = frozenset("OSTU")
-"""The kinds of numpy's dtypes that have strings."""
+"""The kinds of numpy dtypes that hold strings."""
 
 
 def text(data: Bytes, charge: Charge) -> str:
     """
-    A string of UTF-8, for each byte of which one is charged already; the others are before they are there.
+    Decode UTF-8; one byte per byte is already charged, and the rest is charged before it is allocated.
 
-    All characters of a string take as many bytes as the widest one. Raises `UnicodeDecodeError` and `OverloadError`.
+    All characters of a Python string take as many bytes as the widest. Raises `UnicodeDecodeError` and `OverloadError`.
     """
     size = len(data)
     if size <= SHORT_BYTES:
@@ -50,9 +50,9 @@ def text(data: Bytes, charge: Charge) -> str:
 
 def unpacked(data: memoryview, count: int, charge: Charge) -> Steps[list[str]]:
     """
-    So many strings, which all of the bytes are; `charge` takes what they need beside their bytes.
+    Decode `count` strings that fill the bytes; `charge` accounts for memory beyond the bytes.
 
-    Raises `ValueError` where they are not, or are no UTF-8, and `OverloadError`.
+    Raises `ValueError` for malformed data or invalid UTF-8, and `OverloadError`.
     """
     found: list[str] = []
     begin, whole = 0, len(data)
@@ -72,7 +72,7 @@ def unpacked(data: memoryview, count: int, charge: Charge) -> Steps[list[str]]:
 
 
 def packed(strings: Iterable[bytes]) -> bytes:
-    """Strings behind their lengths."""
+    """Length-prefixed strings."""
     parts: list[bytes] = []
     for item in strings:
         parts += (len(item).to_bytes(LENGTH_BYTES, "little"), item)
@@ -80,7 +80,7 @@ def packed(strings: Iterable[bytes]) -> bytes:
 
 
 def packed_parts(strings: list[Any]) -> Steps[list[bytes]]:
-    """Strings behind their lengths, in parts."""
+    """Length-prefixed strings, in parts."""
     parts: list[bytes] = []
     for begin in range(0, max(1, len(strings)), STRINGS_A_STEP):
         if begin:
@@ -91,7 +91,7 @@ def packed_parts(strings: list[Any]) -> Steps[list[bytes]]:
 
 
 def string_array(strings: list[str]) -> np.ndarray:
-    """Strings as an array of Python's, in one axis."""
+    """Strings as a one-dimensional array of Python objects."""
     found = np.empty(len(strings), object)
     found[:] = strings
     return found
@@ -104,7 +104,7 @@ def encoded(array: np.ndarray) -> list[bytes]:
 
 
 def decoded(array: np.ndarray) -> Steps[list[str]]:
-    """The strings of an array in C order; raises `UnicodeDecodeError` for bytes that are no UTF-8."""
+    """The strings of an array in C order; raises `UnicodeDecodeError` for bytes that are not UTF-8."""
     items: list[Any] = array.reshape(-1).tolist()
     found: list[str] = []
     for begin in range(0, len(items), STRINGS_A_STEP):

@@ -1,4 +1,4 @@
-"""The wire format of inputs and outputs of a network: arrays from and to bytes and lists of numbers."""
+"""The wire format of a network's inputs and outputs: arrays from and to bytes and lists of numbers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from glow_mlir.serving.strings import (
 from glow_mlir.support.dtypes import STRING, is_float_dtype, name_of
 
 NUMBER_TEXT = 64
-"""The bytes that a number takes in JSON at most, with what stands around it."""
+"""The maximum bytes of a number in JSON, including separators."""
 
 HEAD_TEXT = 1 << 16
-"""The bytes that a request takes at most beside the elements of its inputs."""
+"""The maximum bytes of a request besides the elements of its inputs."""
 
 MAX_AXES = 64
-"""The axes that an array may have."""
+"""The maximum number of axes of an array."""
 
 MAX_ELEMENTS = (1 << 47) - 1
-"""The elements that an axis may have: no processor has an address for more."""
+"""The maximum size of an axis, because processors cannot address more."""
 
 
 class InputReader:
@@ -59,7 +59,7 @@ class InputReader:
         self._kinds = {int, float} if is_float_dtype(self.dtype) else {bool} if self.dtype.kind == "b" else {int}
 
     def checked(self, datatype: object, shape: Sequence[object]) -> tuple[int, ...]:
-        """The sizes of a value of that type and shape."""
+        """The sizes of a value with that type and shape, checked."""
         if datatype != self.datatype:
             self._refuse_datatype(datatype)
         sizes = self._sizes(shape)
@@ -68,7 +68,7 @@ class InputReader:
         return sizes
 
     def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int, charge: Charge) -> Steps[np.ndarray]:
-        """A value in `size` bytes from `begin`, little endian and in C order, without a copy; `shape` is checked."""
+        """A value from `size` bytes at `begin`, little endian and in C order, without a copy; `shape` is checked."""
         count = self.check_size(shape, size)
         if not count:
             return self._shaped(np.empty(0, self.dtype), shape)
@@ -76,7 +76,7 @@ class InputReader:
             raise InputError(f"the request ends within input '{self.name}'")
         if self.dtype.kind != "b":
             return self._shaped(np.frombuffer(data, self.dtype, count, begin), shape)
-        # Code for a truth value knows 0 and 1 alone.
+        # Code for booleans accepts only 0 and 1.
         charge.add(count)
         given, found = np.frombuffer(data, np.uint8, count, begin), np.empty(count, np.bool_)
         for position in range(0, count, COPIED):
@@ -110,7 +110,7 @@ class InputReader:
                 array = np.array(numbers, self.dtype)
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}") from None
-        # JSON has finite numbers alone, and so has what comes of them.
+        # JSON has only finite numbers, so infinities result from overflow.
         if self.dtype.kind not in "biu" and not np.isfinite(array).all():
             raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
         return self._shaped(array, shape)
@@ -144,13 +144,13 @@ class InputReader:
         return self._shaped(found, shape)
 
     def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
-        """Place numbers in an array of the type of this input, which has to have them; floats stay as they are."""
+        """Copy numbers into an array of this input's type, if it can represent them; floats are not checked."""
         target[:] = numbers
         if self.dtype.kind in "biu" and not np.array_equal(target, numbers):
             raise InputError(f"input '{self.name}' has a number out of the range of {self.datatype}")
 
     def _flat(self, shape: Sequence[int], data: list[Any]) -> list[Any]:
-        """The numbers of lists in lists of that shape, or of one list of all of them."""
+        """The numbers of lists nested like the shape, or of one flat list."""
         if not data or type(data[0]) is not list:
             return data
         for size in shape[1:]:
@@ -160,7 +160,7 @@ class InputReader:
         return data
 
     def _sizes(self, shape: Sequence[object]) -> tuple[int, ...]:
-        """A shape as sizes."""
+        """A shape as a tuple of sizes."""
         if len(shape) > MAX_AXES:
             raise InputError(f"input '{self.name}' has {len(shape)} axes, more than the {MAX_AXES} of an array")
         sizes: list[int] = []
@@ -172,10 +172,10 @@ class InputReader:
         return tuple(sizes)
 
     def _shaped(self, array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-        """An array in its shape."""
+        """An array reshaped to its shape."""
         try:
             return array.reshape(shape)
-        except (OverflowError, ValueError):  # Sizes beside one of 0 may be of any size.
+        except (OverflowError, ValueError):  # Next to a size of 0, other sizes may be arbitrary.
             raise InputError(f"there is no array of the shape {list(shape)} of input '{self.name}'") from None
 
     def _refuse_datatype(self, datatype: object) -> None:
@@ -204,14 +204,14 @@ class StringReader(InputReader):
         return self._shaped(string_array(strings), shape)
 
     def check_size(self, shape: Sequence[int], size: int) -> int:
-        """How many strings a value of that shape has, whose lengths alone take no more than so many bytes."""
+        """The number of strings of a shape, checked against the bytes of their lengths."""
         count = prod(shape)
         if size < count * LENGTH_BYTES:
             raise InputError(f"input '{self.name}' has {size} bytes, too few for {count} lengths")
         return count
 
     def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
-        """A value of this shape, from a flat list of strings, or of bytes in UTF-8, in C order."""
+        """A value of this shape, from a flat list of strings, or of UTF-8 bytes, in C order."""
         if len(numbers) != prod(shape):
             raise InputError(f"input '{self.name}' has {len(numbers)} elements, but its shape is {list(shape)}")
         if not {str, bytes}.issuperset(map(type, numbers)):
@@ -230,7 +230,7 @@ class StringReader(InputReader):
     def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
         """A value of strings of this shape, from the fields of a message."""
         count, size = prod(shape), sum(end - begin for begin, end in contents.parts)
-        if count * 2 > size:  # Of its field and its length.
+        if count * 2 > size:  # The bytes of field number and length.
             raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
         charge.add(size + count * STRING_BYTES)
         strings: list[str] = []
@@ -255,7 +255,7 @@ def reader_of(argument: Argument) -> InputReader:
 
 
 class NetworkTensors:
-    """The inputs and outputs of a network as requests name them; raises `UnsupportedError` for a type without word."""
+    """The inputs and outputs of a network by name; raises `UnsupportedError` for a type unknown to the protocol."""
 
     def __init__(self, network: Network) -> None:
         self.inputs = {argument.name: reader_of(argument) for argument in network.inputs}
@@ -266,21 +266,21 @@ class NetworkTensors:
         counts = [count or 0 for count in elements]
         sizes = [count * item.dtype.itemsize for item, count in zip(self.inputs.values(), counts, strict=True)]
         self.most_bytes = sum(sizes) if is_bounded else None
-        """The bytes of all inputs of the largest request; `None` where shapes, or strings, set no bound."""
+        """The bytes of all inputs of the largest request; `None` if shapes or strings are unbounded."""
         self.most_text = sum(counts) * NUMBER_TEXT + HEAD_TEXT if is_bounded else None
-        """The bytes of the largest request as JSON."""
+        """The size of the largest request as JSON."""
         self.most_packed = sum(counts) * LONGEST + HEAD_TEXT if is_bounded else None
-        """The bytes of the largest request as a message."""
+        """The size of the largest request as a message."""
 
     def reader(self, name: object) -> InputReader:
-        """The input of that name; raises `InputError` for an unknown one."""
+        """The reader of an input; raises `InputError` for an unknown name."""
         found = self.inputs.get(name) if isinstance(name, str) else None
         if found is None:
             raise InputError(f"there is no input {_quoted(name)}", hint=f"inputs are {', '.join(self.inputs)}")
         return found
 
     def check_complete(self, inputs: dict[str, np.ndarray]) -> None:
-        """Raise `InputError` where an input is missing."""
+        """Raise `InputError` if an input is missing."""
         if len(inputs) != len(self.inputs):
             missing = ", ".join(f"'{name}'" for name in self.inputs if name not in inputs)
             raise InputError(f"the request has no input {missing}")
@@ -309,7 +309,7 @@ _known: WeakKeyDictionary[Network, NetworkTensors] = WeakKeyDictionary()
 
 
 def tensors_of(network: Network) -> NetworkTensors:
-    """The inputs and outputs of a network; raises `UnsupportedError` for a type that the protocol has no word for."""
+    """The inputs and outputs of a network; raises `UnsupportedError` for a type unknown to the protocol."""
     found = _known.get(network)
     if found is None:
         found = _known[network] = NetworkTensors(network)
@@ -317,12 +317,12 @@ def tensors_of(network: Network) -> NetworkTensors:
 
 
 def wire_datatype(array: np.ndarray) -> str:
-    """The protocol's word for the element type of an output."""
+    """The protocol's name of an output's element type."""
     return STRINGS if array.dtype.kind in STRING_KINDS else datatype_of(name_of(array.dtype))
 
 
 def wire_bytes(array: np.ndarray) -> bytes:
-    """The elements of an output in C order, little endian; strings behind their lengths."""
+    """The elements of an output in C order, little endian; strings are length-prefixed."""
     return packed(encoded(array)) if array.dtype.kind in STRING_KINDS else array.tobytes()
 
 
@@ -332,7 +332,7 @@ def is_short(array: np.ndarray) -> bool:
 
 
 def wire_parts(array: np.ndarray, charge: Charge) -> Steps[Sequence[bytes | memoryview]]:
-    """The elements of an output in C order, little endian, in parts, without a copy; strings behind their lengths."""
+    """The elements of an output in C order, little endian, in parts, without a copy; strings are length-prefixed."""
     if array.dtype.kind in STRING_KINDS:
         texts = yield from string_parts(array, charge)
         return texts
@@ -345,7 +345,7 @@ def wire_parts(array: np.ndarray, charge: Charge) -> Steps[Sequence[bytes | memo
 
 
 def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
-    """The strings of an output, each behind its length, in parts."""
+    """The strings of an output, length-prefixed, in parts."""
     charge.add(array.size * STRING_BYTES)
     parts = yield from packed_parts(array.reshape(-1).tolist())
     charge.add(sum(map(len, parts)))
@@ -353,7 +353,7 @@ def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
 
 
 def contiguous(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
-    """An array in C order; others are copied row by row."""
+    """An array in C order; other arrays are copied row by row."""
     if array.flags.c_contiguous or not array.ndim:
         return array
     charge.add(array.nbytes)
@@ -366,7 +366,7 @@ def contiguous(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
 
 
 def wire_array(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
-    """An output as it lies in memory that a client sees: strings as bytes, each behind its length."""
+    """The bytes of an output in shared memory; strings are length-prefixed."""
     if array.dtype.kind not in STRING_KINDS:
         return (yield from contiguous(array, charge))
     parts = yield from string_parts(array, charge)
@@ -374,15 +374,15 @@ def wire_array(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
 
 
 def flat_elements(array: np.ndarray) -> np.ndarray | list[Any]:
-    """The elements of an output in C order: numbers as an array, and strings, or bytes of some, as a list."""
+    """The elements of an output in C order: numbers as an array, strings or bytes as a list."""
     return array.reshape(-1).tolist() if array.dtype.kind in STRING_KINDS else array.reshape(-1)
 
 
 def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
     """
-    An output in one axis as JSON writes it.
+    A flattened output, for JSON.
 
-    Raises `InputError` for infinities, NaN, and strings of bytes that are no UTF-8, which JSON does not have.
+    Raises `InputError` for infinities, NaN, and byte strings that are not UTF-8, which JSON cannot represent.
     """
     if array.dtype.kind in STRING_KINDS:
         try:
@@ -394,12 +394,12 @@ def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
 
 
 def short_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """An output in one axis as JSON writes it, of which `is_short` holds, at once; raises as `wire_numbers`."""
+    """A flattened output for JSON, all at once, if `is_short`; raises as `wire_numbers`."""
     return _json_numbers(name, array, array.dtype.kind in "biu" or bool(np.isfinite(array).all()))
 
 
 def _json_numbers(name: str, array: np.ndarray, is_finite: bool) -> np.ndarray:
-    """Numbers in one axis as JSON writes them; raises `InputError` where they are not finite."""
+    """Flattened numbers for JSON; raises `InputError` if they are not finite."""
     if not is_finite:
         raise InputError(
             f"output '{name}' has infinities or NaN, which JSON cannot represent", hint="request it as binary data"

@@ -1,8 +1,8 @@
 """
-Requests for inferences as protobuf writes them, read without a copy and in steps.
+Parse protobuf inference requests without a copy and in steps.
 
-Protobuf's own parser holds the interpreter until all of a message is there as objects, which may take 40 times as much
-memory. What is large in a message, bytes and numbers, is found here, and left where it is.
+Protobuf's own parser blocks the interpreter until all objects of a message exist, which may take 40 times the memory.
+Here the large parts of a message, bytes and numbers, are located and left in place.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from glow_mlir.serving.packed_numbers import LONGEST, MORE
 from glow_mlir.serving.steps import Steps
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
-"""Wire types of protobuf. The two that are missing are groups, which are obsolete."""
+"""Protobuf wire types, without the obsolete groups."""
 
 MAX_FIELDS = 1 << 14
-"""The fields that a request may have beside its tensors' elements: each takes time."""
+"""The maximum number of fields of a request besides elements of tensors, because each takes time."""
 
 FIELDS_A_STEP = 1 << 10
 
@@ -34,12 +34,12 @@ Part = tuple[int, int]
 
 
 def no_message(reason: str) -> InputError:
-    """The error for bytes that are no message."""
+    """The error for bytes that are not a valid message."""
     return InputError(f"the request is not a valid message: {reason}")
 
 
 def read_varint(data: Data, at: int) -> tuple[int, int]:
-    """The number of 64 bits at a place, and where it ends; raises `InputError` for one that is too long."""
+    """The 64-bit number at an offset, and its end; raises `InputError` for one that is too long."""
     found = 0
     for position in range(LONGEST):
         byte = data[at + position]
@@ -51,10 +51,10 @@ def read_varint(data: Data, at: int) -> tuple[int, int]:
 
 def fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """
-    The fields in a part of a message: number, wire type, and where the value begins and ends.
+    Yield the fields in a part of a message: number, wire type, and begin and end of the value.
 
-    Of a `VARINT` the third is the number itself. Raises `InputError` for what is no field, and `IndexError` for what
-    ends behind the last byte of all.
+    For a `VARINT`, the third item is the number itself. Raises `InputError` for an invalid field, and `IndexError` for
+    one that ends after the last byte.
     """
     at = begin
     while at < end:
@@ -86,12 +86,12 @@ def fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, in
 
 
 def signed(number: int) -> int:
-    """A number of 64 bits with its sign."""
+    """A 64-bit number as signed."""
     return number - (1 << 64) if number >> 63 else number
 
 
 class TensorPart:
-    """An input of a request, or an output that it names, and where its elements are, if it has any of its own."""
+    """An input, or requested output, of a request, and the range of its elements, if it has any of its own."""
 
     __slots__ = ("contents", "datatype", "name", "parameters", "shape")
 
@@ -104,7 +104,7 @@ class TensorPart:
 
 
 class RequestParts:
-    """A request for an inference, in the fields of `ModelInferRequest`."""
+    """An inference request, with the fields of `ModelInferRequest`."""
 
     __slots__ = ("id", "inputs", "model_name", "model_version", "outputs", "parameters", "raw")
 
@@ -126,7 +126,7 @@ class WireReader:
         self._fields = 0
 
     def read(self) -> Steps[RequestParts]:
-        """All of it but its tensors' elements; raises `InputError`."""
+        """Read everything except the elements of tensors; raises `InputError`."""
         found = RequestParts()
         try:
             for number, kind, begin, end in fields(self._data, 0, len(self._data)):
@@ -148,7 +148,7 @@ class WireReader:
         return found
 
     def _add(self, found: RequestParts, number: int, begin: int, end: int) -> None:
-        """Add a field to what was found that is neither an input nor its bytes."""
+        """Add a field that is neither an input nor raw bytes."""
         if number in _STRINGS:
             setattr(found, _STRINGS[number], self._text(begin, end))
         elif number == 6:
@@ -157,7 +157,7 @@ class WireReader:
             self._add_parameter(found.parameters, begin, end)
 
     def _count(self) -> None:
-        """One more field; raises `InputError` for more than may be."""
+        """Count a field; raises `InputError` beyond the limit."""
         self._fields += 1
         if self._fields > MAX_FIELDS:
             reason = f"the request has more than {MAX_FIELDS} fields besides the elements of its tensors"
@@ -173,7 +173,7 @@ class WireReader:
             raise no_message("a string is not valid UTF-8") from None
 
     def _tensor(self, begin: int, end: int, parameters: int) -> TensorPart:
-        """An input or an output, whose parameters have that number."""
+        """An input or an output; `parameters` is the field number of its parameters."""
         found = TensorPart()
         for number, kind, start, stop in fields(self._data, begin, end):
             self._count()
@@ -192,7 +192,7 @@ class WireReader:
         return found
 
     def _add_sizes(self, shape: list[int], kind: int, begin: int, end: int) -> None:
-        """Sizes of a shape, packed or one by one."""
+        """Add sizes of a shape, packed or single."""
         if kind == VARINT:
             shape.append(signed(begin))
             return
@@ -206,7 +206,7 @@ class WireReader:
             raise no_message("it ends within a number")
 
     def _add_parameter(self, parameters: dict[str, Any], begin: int, end: int) -> None:
-        """A parameter by its name; one without a value is `None`."""
+        """Add a parameter by name; without a value it is `None`."""
         name, value = "", None
         for number, kind, start, stop in fields(self._data, begin, end):
             self._count()

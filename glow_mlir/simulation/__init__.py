@@ -1,1 +1,1 @@
-"""Served models on devices that are not there: a simulator of discrete events for queues, batches and replicas."""
+"""Simulate served models on hypothetical devices: discrete events for queues, batches and replicas."""

@@ -1,4 +1,4 @@
-"""When requests come, and what they are like."""
+"""Arrival processes and kinds of requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 
 RETRY = 1e-3
-"""Seconds after which a client that was refused asks again."""
+"""Seconds after which a refused client retries."""
 
 
 @dataclass(frozen=True)
 class ClosedLoop:
     """
-    Clients that each wait for their answer, think for some seconds, and ask again.
+    Clients that wait for each answer, think for some seconds, and send the next request.
 
-    One that is refused waits for `retry` seconds besides; one whose request expired is told so at its deadline.
+    A refused client waits for `retry` additional seconds; a client whose request expired is notified at its deadline.
     """
 
     clients: int
@@ -28,7 +28,7 @@ class ClosedLoop:
 
 @dataclass(frozen=True)
 class Poisson:
-    """Requests that know nothing of each other, so many a second on average."""
+    """Independent requests with a mean rate per second."""
 
     rate: float
 
@@ -53,10 +53,10 @@ Arrivals = ClosedLoop | Poisson | FixedRate | Trace
 @dataclass(frozen=True)
 class Kind:
     """
-    Some of the requests: how many in comparison with the other kinds, their rows, and how they are waited for.
+    A kind of requests: its weight relative to other kinds, its rows, priority and deadline.
 
-    Each has one of `sizes` rows, each as likely. Those of a lower `priority` are taken first. A request that still
-    waits `deadline` seconds after it came expires.
+    The number of rows is drawn uniformly from `sizes`. Lower `priority` numbers come first. A request that has waited
+    for `deadline` seconds expires.
     """
 
     name: str = "request"
@@ -69,9 +69,10 @@ class Kind:
 @dataclass(frozen=True)
 class Load:
     """
-    What is asked of a system: when, how many requests, and of which kinds.
+    The load of a system: arrivals, number of requests, and their kinds.
 
-    The first `warmup` requests are served, but are not in the statistics. A trace has its own number of requests.
+    The first `warmup` requests are served, but not counted in statistics. A trace determines the number of requests
+    itself.
     """
 
     arrivals: Arrivals
@@ -85,7 +86,7 @@ class Load:
         return len(self.arrivals.times) if isinstance(self.arrivals, Trace) else self.requests
 
     def check(self) -> None:
-        """Raise `OptionError` where this makes no sense."""
+        """Raise `OptionError` for an invalid load."""
         _check_arrivals(self.arrivals)
         if self.count < 1:
             raise OptionError("there are no requests", hint="give 1 at least")
@@ -113,7 +114,7 @@ def _check_arrivals(arrivals: Arrivals) -> None:
 
 
 def open_times(arrivals: Poisson | FixedRate | Trace, count: int, random: np.random.Generator) -> list[float]:
-    """The seconds at which requests come that wait for nobody."""
+    """The arrival times of requests that do not depend on answers, in seconds."""
     match arrivals:
         case Poisson(rate):
             return np.cumsum(random.exponential(1.0 / rate, count)).tolist()
@@ -124,7 +125,7 @@ def open_times(arrivals: Poisson | FixedRate | Trace, count: int, random: np.ran
 
 
 def kinds_and_rows(load: Load, random: np.random.Generator) -> tuple[list[int], list[int]]:
-    """The kind of each request, by its number, and its rows."""
+    """The number of the kind of each request, and its rows."""
     count = load.count
     weights = np.array([kind.weight for kind in load.kinds])
     chosen = np.zeros(count, np.int64)

@@ -1,4 +1,4 @@
-"""Descriptions of systems and their load as JSON, which docs/simulation.md explains."""
+"""JSON descriptions of systems and their load, explained in docs/simulation.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HINT = "docs/simulation.md describes the file"
 
 @dataclass(frozen=True)
 class Description:
-    """A system with one replica, its load, and whether clients or rate are those for each replica."""
+    """A system with one replica, its load, and whether clients or rate are per replica."""
 
     system: System
     load: Load
@@ -33,14 +33,14 @@ class Description:
 
     @property
     def devices(self) -> int:
-        """The devices of a replica."""
+        """The number of devices of a replica."""
         return len(self.system.devices)
 
     def on(self, devices: int) -> tuple[System, Load]:
         """
-        As many replicas as that many devices are enough for, and their load.
+        The system with as many replicas as fit on the devices, and its load.
 
-        Raises `OptionError` where they are not enough for one.
+        Raises `OptionError` if not even one fits.
         """
         count = devices // self.devices
         if not count:
@@ -62,7 +62,7 @@ class Description:
 
 
 def read_description(path: Path) -> Description:
-    """What a file describes; raises `OptionError` that names file and key for anything else."""
+    """Read the description in a file; raises `OptionError` with file and key if it is invalid."""
     try:
         text = path.read_text("utf-8")
     except (OSError, ValueError) as error:
@@ -74,7 +74,7 @@ def read_description(path: Path) -> Description:
 
 
 def parsed_description(text: str) -> Description:
-    """What a text describes; raises `OptionError` that names the key for anything else."""
+    """Parse a description; raises `OptionError` with the key if it is invalid."""
     try:
         data = parsed_json(text)
     except ValueError as error:
@@ -101,7 +101,7 @@ def parsed_description(text: str) -> Description:
 
 @dataclass(frozen=True)
 class _Object:
-    """A JSON object, what it is called in errors, and the keys that were asked for."""
+    """A JSON object, its path in errors, and the keys read so far."""
 
     data: Mapping[str, Any]
     json_path: str
@@ -109,17 +109,17 @@ class _Object:
 
     @staticmethod
     def of(data: Any, json_path: str) -> _Object:
-        """What JSON has at a place; raises `OptionError` for what is no object."""
+        """The object at a path; raises `OptionError` for anything else."""
         if not isinstance(data, dict):
             raise OptionError(f"'{json_path}' is no object" if json_path else "is not a JSON object", hint=HINT)
         return _Object(cast("dict[str, Any]", data), json_path, set())
 
     def key(self, name: str) -> str:
-        """What a key is called."""
+        """The path of a key."""
         return f"{self.json_path}.{name}" if self.json_path else name
 
     def get(self, name: str, *default: Any) -> Any:
-        """The value of a key; raises `OptionError` where there is neither it nor a default."""
+        """The value of a key; raises `OptionError` if it is missing and has no default."""
         self.asked.add(name)
         if name not in self.data and not default:
             raise OptionError(f"'{self.key(name)}' is missing", hint=HINT)
@@ -135,7 +135,7 @@ class _Object:
         return [_Object.of(item, f"{self.key(name)}[{number}]") for number, item in enumerate(found)]
 
     def number(self, name: str, *default: float) -> float:
-        """A number from 0 on."""
+        """A nonnegative number."""
         return _number(self.get(name, *default), self.key(name))
 
     def count(self, name: str, *default: int, least: int = 1) -> int:
@@ -143,14 +143,14 @@ class _Object:
         return _count(self.get(name, *default), self.key(name), least)
 
     def text(self, name: str, *default: str) -> str:
-        """A text that is not empty."""
+        """A nonempty text."""
         found = self.get(name, *default)
         if not isinstance(found, str) or not found:
             raise OptionError(f"'{self.key(name)}' is no name", hint="a text that is not empty")
         return found
 
     def end(self) -> None:
-        """Raise `OptionError` where there are keys that nobody asked for."""
+        """Raise `OptionError` for keys that were not read."""
         for name in self.data.keys() - self.asked:
             near = get_close_matches(name, self.asked, n=1) or sorted(self.asked)
             raise OptionError(f"'{self.key(name)}' means nothing", hint=f"{' or '.join(near)}?")
@@ -186,7 +186,7 @@ def _calls(whole: _Object) -> dict[str, int]:
 
 
 def _replica(whole: _Object) -> Replica:
-    """The stages, each behind the one before it where nothing else is said."""
+    """The stages; by default, each follows the previous one."""
     found: list[Stage] = []
     names: list[str] = []
     for number, data in enumerate(whole.objects("stages")):
@@ -202,7 +202,7 @@ def _replica(whole: _Object) -> Replica:
 
 
 def _hops(data: _Object, names: Sequence[str]) -> tuple[Hop, ...]:
-    """What a stage is after: names of earlier stages → seconds, or `{"fixed": …, "per_row": …}`."""
+    """The predecessors of a stage: names of earlier stages → seconds, or `{"fixed": …, "per_row": …}`."""
     given = data.inner("after", {names[-1]: 0.0} if names else {})
     found: list[Hop] = []
     for name in given.data:
@@ -221,9 +221,9 @@ def _hops(data: _Object, names: Sequence[str]) -> tuple[Hop, ...]:
 
 def _law(data: Any, json_path: str) -> Law:
     """
-    Seconds: a number, a list of measured ones, `{"fixed": …, "per_row": …}` or `{"exponential": …}`.
+    A law of seconds: a number, a list of measured values, `{"fixed": …, "per_row": …}` or `{"exponential": …}`.
 
-    What is fixed may be a list of measured seconds as well.
+    `fixed` may also be a list of measured values.
     """
     if isinstance(data, list):
         return Measured(_samples(data, json_path))
@@ -247,7 +247,7 @@ def _samples(data: Any, json_path: str) -> tuple[float, ...]:
 
 
 def _arrivals(data: _Object) -> tuple[Arrivals, bool]:
-    """When requests come, and whether that is said for each replica."""
+    """The arrival process, and whether it is given per replica."""
     is_for_each = data.get("each_replica", False)
     if not isinstance(is_for_each, bool):
         raise OptionError(f"'{data.key('each_replica')}' must be true or false")

@@ -1,9 +1,9 @@
 """
-The simulator: events in the order of their time, and a queue that gives work to replicas.
+The simulator: events in time order, and a queue that distributes work to replicas.
 
-A device does what it is given in this order, as queues of devices do (docs/devices.md). So the end of all stages of a
-call is known when it begins, by sums and maxima alone (Baccelli et al., *Synchronization and Linearity*, 1992), and a
-call is one event, however many stages it has.
+A device processes its work in order, like the queues of devices (docs/devices.md). So the end of all stages of a call
+is known when it begins, by sums and maxima (Baccelli et al., *Synchronization and Linearity*, 1992), and a call is one
+event, regardless of its number of stages.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from glow_mlir.simulation.service import Law, Service, service_of
 from glow_mlir.simulation.system import Stage, System
 
 _ANSWER, _ENTER, _ARRIVE, _EXPIRE, _DUE = range(5)
-"""What happens; of things that happen at once a lower number comes first."""
+"""Kinds of events; of simultaneous events, lower numbers come first."""
 
 _NANOSECONDS = 1e9
 
 _Planned = tuple[int, Service, float, tuple[tuple[int, float, float], ...], Stage]
-"""A stage: the number of its device, its law, its share, and stages before it, with seconds and seconds a row."""
+"""A stage: its device's number, its law and share, and its predecessors with seconds, fixed and per row."""
 
 
 def simulate(system: System, load: Load, *, seed: int = 0, traced: bool = False) -> Result:
     """
-    What a system does under a load; the same for the same arguments.
+    The result of a system under a load; deterministic for the same arguments.
 
-    With `traced`, the result has what each device did when. Raises `OptionError` for what makes no sense.
+    With `traced`, the result contains the timeline of each device. Raises `OptionError` for invalid arguments.
     """
     system.check()
     load.check()
@@ -43,18 +43,18 @@ def simulate(system: System, load: Load, *, seed: int = 0, traced: bool = False)
 
 
 class _Replicas:
-    """Which replica is to have the next call: the one with fewest in flight, of these the one used longest ago."""
+    """Select the replica for the next call: the one with fewest running calls, and of these the least recently used."""
 
     def __init__(self, count: int, depth: int) -> None:
         self._depth = depth
         self._flying = [0] * count
         self._used = list(range(-count, 0))
-        """The number of the last call of each."""
+        """The number of each replica's last call."""
         self._free = [(0, used, number) for number, used in enumerate(self._used)]
-        """A heap with calls in flight, last call and number of those that may have more, and entries that are old."""
+        """A heap of available replicas (running calls, last call, number), including outdated entries."""
 
     def next(self) -> int:
-        """Its number; -1 where all have as many calls as they may have."""
+        """The number of the next replica; -1 if all are at their limit."""
         free = self._free
         while free:
             flying, used, number = free[0]
@@ -64,7 +64,7 @@ class _Replicas:
         return -1
 
     def begin(self, number: int, call: int) -> None:
-        """The replica that is next has a call, which has a number higher than those before."""
+        """The next replica begins a call, with a higher number than all before."""
         self._flying[number] += 1
         self._used[number] = call
         if self._flying[number] < self._depth:
@@ -73,17 +73,17 @@ class _Replicas:
             heappop(self._free)
 
     def end(self, number: int) -> None:
-        """A call of a replica is done."""
+        """A replica has finished a call."""
         self._flying[number] -= 1
         heappush(self._free, (self._flying[number], self._used[number], number))
-        if len(self._free) > 4 * len(self._flying) + 64:  # Most are old.
+        if len(self._free) > 4 * len(self._flying) + 64:  # Most are outdated.
             state = zip(self._flying, self._used, strict=True)
             self._free = [(*each, at) for at, each in enumerate(state) if each[0] < self._depth]
             heapify(self._free)
 
 
 class _Run:
-    """One simulation. Requests are numbers, in the order in which they are issued."""
+    """One simulation. Requests are numbered in the order of issue."""
 
     def __init__(self, system: System, load: Load, seed: int, traced: bool) -> None:
         arrivals, kinds, services = (np.random.default_rng([seed, part]) for part in range(3))
@@ -99,7 +99,7 @@ class _Run:
         self._issued = 0
         self._now = 0.0
         self._events: list[tuple[float, int, int, int, list[int]]] = []
-        """Time, what happens, a number of a request or call, and for an answer the replica and the requests."""
+        """Events: time, kind, number of a request or call, and for an answer the replica and the requests."""
         self._begin_devices(services)
         self._cores = [-math.inf] * system.cores
         self._replicas = _Replicas(len(system.replicas), system.depth)
@@ -107,7 +107,7 @@ class _Run:
         self._begin_records(traced)
 
     def _begin_devices(self, random: np.random.Generator) -> None:
-        """All stages by numbers. Equal laws share their random numbers: what is drawn depends on the order of calls."""
+        """Number all stages. Equal laws share their random numbers, so draws depend on the order of calls."""
         devices = self._system.devices
         numbers = {name: number for number, name in enumerate(devices)}
         services: dict[Law, Service] = {}
@@ -127,11 +127,11 @@ class _Run:
             for replica in self._system.replicas
         ]
         self._slots = [[0.0] * self._system.calls.get(name, 1) for name in devices]
-        """For each device a heap with when it is done with what it has been given."""
+        """For each device, a heap of the times at which it becomes free."""
         self._busy = [0.0] * len(devices)
 
     def _begin_queue(self) -> None:
-        """The queue: requests by priority, and all by age, where one that has left stays until it is first."""
+        """The queue: requests by priority, and all by age; removed requests stay until they come first."""
         priorities = sorted({kind.priority for kind in self._load.kinds})
         self._lanes: list[deque[int]] = [deque() for _ in priorities]
         self._lane_of = [self._lanes[priorities.index(kind.priority)] for kind in self._load.kinds]
@@ -140,7 +140,7 @@ class _Run:
         self._waiting_rows = 0
         self._has_left = bytearray(self._count)
         self._due = -1.0
-        """When the oldest will have waited long enough, if an event says so."""
+        """The time at which the oldest request will have waited long enough, if an event is scheduled for it."""
 
     def _begin_records(self, traced: bool) -> None:
         self._entered = [math.nan] * self._count
@@ -148,7 +148,7 @@ class _Run:
         self._done = [math.nan] * self._count
         self._present = 0
         self._area = 0.0
-        """The sum of the seconds for which requests have been present."""
+        """The total seconds of requests in the system."""
         self._calls = 0
         self._called_rows = 0
         self._refused: list[int] = []
@@ -156,7 +156,7 @@ class _Run:
         self._spans: list[Span] | None = [] if traced else None
 
     def go(self) -> None:
-        """Let all happen."""
+        """Run until all events are processed."""
         if self._closed is None:
             self._issued = self._count
             self._events.append((self._arrived[0], _ARRIVE, 0, 0, []))
@@ -170,7 +170,7 @@ class _Run:
             now = events[0][0]
             self._area += self._present * (now - self._now)
             self._now = now
-            # What happens at once is known before anything is begun: a batch has all that came at that time.
+            # Process all simultaneous events before calls begin, so that a batch contains all requests of that time.
             while events and events[0][0] == now:
                 _, what, number, replica, requests = heappop(events)
                 handlers[what](number, replica, requests)
@@ -178,7 +178,7 @@ class _Run:
                 self._dispatch()
 
     def _issue(self, time: float) -> None:
-        """A client asks again, as long as there are requests."""
+        """A client sends another request, if any are left."""
         number = self._issued
         if number < self._count:
             self._issued = number + 1
@@ -186,7 +186,7 @@ class _Run:
             heappush(self._events, (time, _ARRIVE, number, 0, []))
 
     def _arrive(self, number: int, replica: int, requests: list[int]) -> None:
-        """A request has come; the host has work with it."""
+        """A request arrives; the host processes it."""
         self._present += 1
         if self._closed is None and number + 1 < self._count:
             heappush(self._events, (self._arrived[number + 1], _ARRIVE, number + 1, 0, []))
@@ -198,7 +198,7 @@ class _Run:
         heappush(self._events, (done, _ENTER, number, 0, []))
 
     def _enter(self, number: int, replica: int, requests: list[int]) -> None:
-        """A request is put into the queue, or refused."""
+        """A request enters the queue, or is refused."""
         if self._system.queue is not None and self._waiting >= self._system.queue:
             self._refused.append(number)
             self._gone(1)
@@ -216,7 +216,7 @@ class _Run:
             heappush(self._events, (max(self._now, self._arrived[number] + deadline), _EXPIRE, number, 0, []))
 
     def _expire(self, number: int, replica: int, requests: list[int]) -> None:
-        """A request is no longer waited for, unless it has been taken before."""
+        """A request expires, unless it was taken before."""
         if self._has_left[number]:
             return
         self._leave(number)
@@ -226,17 +226,17 @@ class _Run:
             self._issue(self._now + self._closed.think)
 
     def _leave(self, number: int) -> None:
-        """A request waits no longer."""
+        """A request leaves the queue."""
         self._has_left[number] = 1
         self._waiting -= 1
         self._waiting_rows -= self._rows[number]
 
     def _gone(self, count: int) -> None:
-        """So many requests are not there any more."""
+        """Requests leave the system."""
         self._present -= count
 
     def _look(self, number: int, replica: int, requests: list[int]) -> None:
-        """The oldest request has waited long enough; whether it still waits is looked at where calls begin."""
+        """The oldest request may have waited long enough; this is checked where calls begin."""
 
     def _answer(self, number: int, replica: int, requests: list[int]) -> None:
         """A call is done, and its requests are answered."""
@@ -247,7 +247,7 @@ class _Run:
                 self._issue(self._now + self._closed.think)
 
     def _dispatch(self) -> None:
-        """Begin as many calls as can be."""
+        """Begin as many calls as possible."""
         while self._waiting and (replica := self._replicas.next()) >= 0 and self._is_due():
             requests, rows = self._taken()
             end = self._called(replica, rows)
@@ -261,7 +261,7 @@ class _Run:
             heappush(self._events, (end, _ANSWER, call, replica, requests))
 
     def _is_due(self) -> bool:
-        """Whether a batch is full, or has been waited for long enough; else an event will tell when it has."""
+        """Whether a batch is full, or has waited long enough; otherwise schedule an event for that."""
         batching = self._system.batching
         if not batching.delay or self._waiting_rows >= batching.size:
             return True
@@ -276,7 +276,7 @@ class _Run:
         return False
 
     def _taken(self) -> tuple[list[int], int]:
-        """The requests of the next batch, by priority and age, none of which overtakes, and their rows."""
+        """The requests of the next batch in order of priority and age, without overtaking, and their rows."""
         most, rows = self._system.batching.size, 0
         found: list[int] = []
         for lane in self._lanes:
@@ -294,7 +294,7 @@ class _Run:
         return found, rows
 
     def _called(self, replica: int, rows: int) -> float:
-        """When a call that begins now is done, with each of its stages behind what its device has been given before."""
+        """The end of a call that begins now; each stage starts after earlier work of its device."""
         ends: list[float] = []
         for device, service, share, before, stage in self._plans[replica]:
             begin = self._now
@@ -305,7 +305,7 @@ class _Run:
             slots = self._slots[device]
             if slots[0] > begin:
                 begin = slots[0]
-            # A share is a quotient of whole numbers: rounding it does not make a row more.
+            # A share is a quotient of integers: rounding errors must not add a row.
             taken = service(rows if share == 1.0 else math.ceil(rows * share - 1e-9))
             end = begin + taken
             heapreplace(slots, end)
@@ -317,7 +317,7 @@ class _Run:
         return max(ends)
 
     def result(self) -> Result:
-        """What was found."""
+        """The result of the simulation."""
         warmup = self._load.warmup
         arrived, done = np.array(self._arrived), np.array(self._done)
         latency, queued = done - arrived, np.array(self._left) - np.array(self._entered)

@@ -1,4 +1,4 @@
-"""Replicas from compiled models: what a host program puts into the queues of devices, as stages."""
+"""Replicas from compiled models: the queue operations of a host program as stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.simulation.service import Fixed, Law, Measured
 from glow_mlir.simulation.system import Hop, Replica, Stage
 
 TRANSFER = "transfer"
-"""What queues call a copy between two memories."""
+"""The name of copies between memories in queues."""
 
 
 def from_host_program(
@@ -21,11 +21,11 @@ def from_host_program(
     wake_seconds: float = 0.0,
 ) -> Replica:
     """
-    The calls and transfers of a host program, each a stage of its queue, in the order in which they are put there.
+    The calls and transfers of a host program as stages of their queues, in order.
 
-    `seconds` has those of each entry: a law, measured ones, or a number. A transfer takes `hop_seconds`, or what they
-    say of its bytes. Until a queue goes on for which an event of another queue happens, it takes `wake_seconds`.
-    Raises `OptionError` for an entry without seconds.
+    `seconds` has those of each entry: a law, measured values, or a number. A transfer takes `hop_seconds`, possibly
+    depending on its bytes. A queue that waits for an event of another queue resumes after `wake_seconds`. Raises
+    `OptionError` for an entry without seconds.
     """
     stages: list[Stage] = []
     last: dict[str, int] = {}
@@ -48,7 +48,7 @@ def from_host_program(
             case WaitEvent(queue, event):
                 if (stage := events[event]) is not None:
                     awaited.setdefault(queue, []).append(Hop(stage, wake_seconds))
-            case _:  # Memory takes no time of a queue.
+            case _:  # Allocation takes no time.
                 pass
     return tuple(stages)
 
@@ -66,7 +66,7 @@ def _law(entry: str, seconds: Mapping[str, Law | Sequence[float] | float]) -> La
 
 
 def measured_seconds(trace: QueueTrace) -> dict[str, Law]:
-    """What queues did → how long that took each time, as `from_host_program` takes it."""
+    """Queue operation → its measured durations, for `from_host_program`."""
     found: dict[str, list[float]] = {}
     for (_, what), times in trace.times().items():
         found.setdefault(what, []).extend(time / 1e6 for time in times)

@@ -1,4 +1,4 @@
-"""What a simulation found: rates, times and shares."""
+"""The results of a simulation: rates, times and shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Times:
-    """Mean and percentiles of some seconds; each percentile is one of them. All are 0 where there are none."""
+    """Mean and percentiles of durations in seconds; each percentile is one of them. All are 0 without durations."""
 
     mean: float
     p50: float
@@ -24,7 +24,7 @@ class Times:
 
     @staticmethod
     def of(seconds: np.ndarray) -> Times:
-        """Those of an array of any length."""
+        """The statistics of an array."""
         if not seconds.size:
             return Times(0.0, 0.0, 0.0, 0.0, 0.0)
         found = np.quantile(seconds, QUANTILES, method="inverted_cdf")
@@ -34,13 +34,12 @@ class Times:
 @dataclass(frozen=True)
 class Result:
     """
-    What a system did under a load.
+    The results of a system under a load.
 
-    All but `warmup` requests are counted in `requests`, each of which was answered, refused by a full queue, or expired
-    in it. `seconds` are those from the first arrival to the last answer. `throughput` is answers a second while
-    requests came: what is left behind in the end, when fewer and fewer devices have work, is not in it. `latency` is
-    from arrival to answer, `queued` from the queue to a replica. `in_system` is the mean number of requests that have
-    come and are not answered, over all `seconds`.
+    `requests` counts all but the `warmup` requests; each was answered, refused by a full queue, or expired in it.
+    `seconds` are from the first arrival to the last answer. `throughput` is answers per second while requests arrive;
+    it excludes the end, when devices run out of work. `latency` is from arrival to answer, `queued` from the queue to a
+    replica. `in_system` is the mean number of unanswered requests over all `seconds`.
     """
 
     requests: int
@@ -52,23 +51,23 @@ class Result:
     latency: Times
     queued: Times
     by_kind: Mapping[str, Times]
-    """Name of each kind → its latency."""
+    """Name of a kind → its latency."""
     calls: int
     batch: float
-    """The mean of the rows of calls."""
+    """The mean number of rows per call."""
     utilisation: Mapping[str, float]
-    """Device → the share of `seconds` for which it was busy, of all that it does at once."""
+    """Device → the share of `seconds` for which it was busy, relative to its capacity."""
     in_system: float
     spans: tuple[Span, ...] = ()
-    """What devices did, in nanoseconds since 0, if it was asked for."""
+    """The operations of devices, in nanoseconds from 0, if traced."""
 
 
 def throughput(arrived: np.ndarray, done: np.ndarray, warmup: int) -> float:
     """
-    Answers a second between the arrival of the first request that counts and the last arrival.
+    Answers per second between the arrival of the first counted request and the last arrival.
 
-    Where no answer came in this time, it ends with the last answer. Both arrays have seconds, `done` NaN for those
-    without an answer.
+    If no answer came in this time, it ends with the last answer. Both arrays are in seconds; `done` is NaN for
+    unanswered requests.
     """
     begin, end = arrived[warmup], arrived.max()
     answers = int(np.count_nonzero((done > begin) & (done <= end)))

@@ -1,4 +1,4 @@
-"""How long a device takes for a call: laws of service time, in seconds."""
+"""Laws of service times of devices, in seconds."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 
 BLOCK = 1024
-"""Random numbers that are drawn at once."""
+"""The number of random numbers drawn at once."""
 
 Service = Callable[[int], float]
-"""Rows of a call → its seconds."""
+"""Rows of a call → seconds."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same seconds for each call, whatever its rows."""
+    """The same seconds for each call, regardless of its rows."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Affine:
-    """`fixed + per_row · n` seconds for a call of `n` rows: what a call costs beside its work, and the work."""
+    """`fixed + per_row · n` seconds for a call of `n` rows: overhead plus work."""
 
     fixed: float
     per_row: float
@@ -33,7 +33,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class Measured:
-    """One of some measured seconds, each as likely as the others, and `per_row · n` seconds for `n` rows."""
+    """One of several measured values, drawn uniformly, plus `per_row · n` seconds for `n` rows."""
 
     samples: tuple[float, ...]
     per_row: float = 0.0
@@ -41,7 +41,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Seconds of an exponential distribution with that mean, whatever the rows: the M of queueing theory."""
+    """Exponentially distributed seconds with a mean, regardless of rows: the M of queueing theory."""
 
     mean: float
 
@@ -50,7 +50,7 @@ Law = Fixed | Affine | Measured | Exponential
 
 
 def check_law(law: Law, where: str) -> None:
-    """Raise `OptionError` for seconds that are negative, infinite or no numbers, and where none were measured."""
+    """Raise `OptionError` for seconds that are negative or not finite, and for empty measurements."""
     match law:
         case Fixed(seconds):
             found = [seconds]
@@ -67,7 +67,7 @@ def check_law(law: Law, where: str) -> None:
 
 
 def service_of(law: Law, random: np.random.Generator) -> Service:
-    """The seconds of one call after the other by a law, with random numbers from a generator."""
+    """Yield the seconds of successive calls by a law, with random numbers from a generator."""
     match law:
         case Fixed(seconds):
             return lambda rows: seconds
@@ -83,6 +83,6 @@ def service_of(law: Law, random: np.random.Generator) -> Service:
 
 
 def _drawn(block: Callable[[], np.ndarray]) -> Iterator[float]:
-    """The numbers of one block after the other."""
+    """Yield the numbers of successive blocks."""
     while True:
         yield from block().tolist()

@@ -1,4 +1,4 @@
-"""What serves requests: replicas of a model, each some stages on devices, behind one queue."""
+"""The system that serves requests: replicas of a model, each with stages on devices, behind one queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Hop:
-    """A stage of the replica that comes before, by its number, and the seconds until the next knows what it gave."""
+    """A preceding stage of the replica, by number, and the seconds until its results are available."""
 
     stage: int
     seconds: float = 0.0
@@ -23,10 +23,10 @@ class Hop:
 @dataclass(frozen=True)
 class Stage:
     """
-    What one device does for a call of a replica.
+    The work of one device for a call of a replica.
 
-    It begins when what it is `after` is done and has come over. It takes a `share` of the rows of the call, rounded up:
-    less than all of them where devices split a batch.
+    It begins when the stages in `after` are done and their results have arrived. It processes a `share` of the rows of
+    the call, rounded up; less than 1 if devices split a batch.
     """
 
     name: str
@@ -37,21 +37,21 @@ class Stage:
 
 
 Replica = tuple[Stage, ...]
-"""One copy of a model. A stage is after earlier ones only, so that there is no cycle."""
+"""One copy of a model. Stages depend only on earlier stages, so there are no cycles."""
 
 
 def chain(stages: Sequence[Stage], hop: float = 0.0) -> Replica:
-    """Stages one after the other, with the seconds from one to the next: a pipeline, where calls are in flight."""
+    """Consecutive stages with the seconds between them: a pipeline with several calls in flight."""
     return tuple(replace(stage, after=(Hop(number - 1, hop),) if number else ()) for number, stage in enumerate(stages))
 
 
 @dataclass(frozen=True)
 class Batching:
     """
-    How requests become calls: as many as have `size` rows in all, as soon as there are so many.
+    How requests are batched: up to `size` rows in all, as soon as there are enough.
 
-    Fewer are taken once the oldest has waited for `delay` seconds; without a delay what waits when a replica is free.
-    A request of more rows is a call of its own.
+    A smaller batch is started once its oldest request has waited for `delay` seconds, or without a delay when a replica
+    is free. A request with more rows is a call of its own.
     """
 
     size: int = 1
@@ -63,10 +63,10 @@ class System:
     """
     Replicas behind a queue.
 
-    Each request takes `overhead` seconds of one of the `cores` of the host before it is in the queue, which has
-    `queue` requests at most, or as many as come. A call goes to the replica with fewest calls in flight, of these to
-    the one that was used longest ago; no replica has more than `depth`. A device does what it is given in this order,
-    one call at a time, or as many as `calls` says of its name.
+    Each request takes `overhead` seconds of one of the host's `cores` before it enters the queue, which holds at most
+    `queue` requests, or any number. A call goes to the replica with fewest running calls, and of these to the least
+    recently used; no replica has more than `depth`. A device processes its work in order, one call at a time, or as
+    many as `calls` has for its name.
     """
 
     replicas: tuple[Replica, ...]
@@ -79,11 +79,11 @@ class System:
 
     @property
     def devices(self) -> list[str]:
-        """The names of all devices, in the order in which replicas have them."""
+        """The names of all devices, in the order of the replicas."""
         return list(dict.fromkeys(stage.device for replica in self.replicas for stage in replica))
 
     def check(self) -> None:
-        """Raise `OptionError` where this makes no sense."""
+        """Raise `OptionError` for an invalid system."""
         if not self.replicas or not all(self.replicas):
             raise OptionError("a replica has no stages", hint="give one stage at least")
         for replica in dict.fromkeys(self.replicas):
@@ -114,7 +114,7 @@ def _check_stage(stage: Stage, number: int) -> None:
 
 
 def replicated(system: System, count: int) -> System:
-    """A system with each replica `count` times, each time on devices of its own, as `gpu.0` and `gpu.1`."""
+    """A system with each replica copied `count` times, each copy on its own devices, such as `gpu.0` and `gpu.1`."""
     if count == 1:
         return system
     replicas = [

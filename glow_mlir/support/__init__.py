@@ -1,1 +1,1 @@
-"""Helpers that know nothing of compilers: files, numbers from users, progress of long work."""
+"""Helpers independent of compilers: files, numbers from users, progress of long work."""

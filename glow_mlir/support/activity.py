@@ -1,4 +1,4 @@
-"""What long work tells whoever listens, by thread and task: what it is at, and what it has to do without."""
+"""Messages of long work to listeners, by thread and task: progress and warnings."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from glow_mlir.errors import GlowError, GlowWarning
 _WATCHER: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
 _Listener = Callable[[GlowError], None]
 _LISTENERS: ContextVar[tuple[_Listener, _Listener] | None] = ContextVar("listeners", default=None)
-"""Who is told of warnings, and of cautions."""
+"""The listeners to warnings and cautions."""
 
 
 def say(text: str) -> None:
-    """Tell what is done now, in a few words, as `say("tuning 3 of 20")`; nothing happens where nobody watches."""
+    """Report progress in a few words, such as `say("tuning 3 of 20")`; does nothing without a listener."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(text)
 
 
 def is_watched() -> bool:
-    """Whether somebody is told what is done."""
+    """Whether anything listens to progress."""
     return _WATCHER.get() is not None
 
 
 @contextmanager
 def watching(watcher: Callable[[str], None]) -> Generator[None]:
-    """Call `watcher` with what is said inside the `with` statement."""
+    """Call `watcher` with each progress message inside the `with` statement."""
     token = _WATCHER.set(watcher)
     try:
         yield
@@ -39,14 +39,14 @@ def watching(watcher: Callable[[str], None]) -> Generator[None]:
 
 
 def warn(warning: GlowError) -> None:
-    """Tell of a mistake of the user's that the work goes on in spite of; nothing happens where nobody listens."""
+    """Warn about a user error that does not stop the work; does nothing without a listener."""
     listeners = _LISTENERS.get()
     if listeners is not None:
         listeners[0](warning)
 
 
 def caution(warning: GlowError) -> None:
-    """Tell of what may change results, as `warn` does; where nobody listens, it is a `GlowWarning` of Python's."""
+    """Warn about something that may change results; without a listener, issue a Python `GlowWarning`."""
     listeners = _LISTENERS.get()
     if listeners is None:
         warnings.warn(str(warning), GlowWarning, stacklevel=callers_level())
@@ -55,7 +55,7 @@ def caution(warning: GlowError) -> None:
 
 
 def callers_level() -> int:
-    """How many calls lie between who asks and the code that uses the package, which Python's warnings then name."""
+    """The number of stack frames between the caller and the code that uses the package, for Python's warnings."""
     own, level = {__name__.partition(".")[0], "contextlib"}, 1  # Context managers are decorators, too.
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:
@@ -65,7 +65,7 @@ def callers_level() -> int:
 
 @contextmanager
 def relaying(warned: Callable[[GlowError], None], cautioned: Callable[[GlowError], None]) -> Generator[None]:
-    """Call functions with each warning and each caution inside the `with` statement, to tell of them elsewhere."""
+    """Pass each warning and caution inside the `with` statement to functions."""
     token = _LISTENERS.set((warned, cautioned))
     try:
         yield

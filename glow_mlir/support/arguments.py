@@ -1,4 +1,4 @@
-"""What callers may give who have no type checker."""
+"""Checks of arguments from untyped callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, cast
 
 
 def whole_number(value: object) -> int | None:
-    """The whole number that a value is, numpy's among them; `None` for all else, and for truth values."""
+    """
+    The value as an integer if it is a whole number, possibly numpy's; `None` for anything else, including booleans.
+    """
     if isinstance(value, bool):
         return None
     try:
@@ -19,7 +21,7 @@ def whole_number(value: object) -> int | None:
 
 
 def seconds(value: object) -> float | None:
-    """The duration that a value is, from 0 on; `None` for all else."""
+    """The value as a nonnegative duration; `None` for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     found = float(value)
@@ -27,12 +29,12 @@ def seconds(value: object) -> float | None:
 
 
 def truth(text: str) -> bool | None:
-    """The truth value that a text is, in one of the spellings of LLVM's command-line library; `None` for all else."""
+    """Parse a boolean in the spellings of LLVM's command-line library; `None` for anything else."""
     return {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
 
 
 def plain_numbers(value: Any) -> Any:
-    """A whole number, or a tuple of some, in numbers of Python, where numpy's are given; anything else as it is."""
+    """Convert a numpy integer, or a tuple of them, to Python integers; other values are unchanged."""
     if isinstance(value, tuple):
         return tuple(map(plain_numbers, cast("tuple[Any, ...]", value)))
     number = whole_number(value)

@@ -30,7 +30,9 @@ def addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
 
 
 def array_at(address: int, dtype: np.dtype[Any], shape: Sequence[int], owner: object = None) -> np.ndarray:
-    """The C-contiguous array at an address, which has to stay valid as long as the array; `owner` lives as long."""
+    """
+    The C-contiguous array at an address, which must stay valid while the array exists; the array keeps `owner` alive.
+    """
     size = math.prod(shape) * dtype.itemsize
     memory = (ctypes.c_uint8 * size).from_address(address)
     setattr(memory, "owner", owner)

@@ -1,4 +1,4 @@
-"""Whose code failed: ours and that of the libraries below it, or that of another package which we called."""
+"""Find whose code failed: ours with its libraries, or that of another package we called."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from types import CodeType, TracebackType
 
 LIBRARIES = ("numpy", "xdsl", "llvmlite", "onnx", "google")
-"""Packages that our own code calls: what they raise is the fault of whoever called them."""
+"""Packages called by our own code: their errors are the fault of their caller."""
 
 
 def foreign_location(error: BaseException) -> str:
     """
-    The `file:line:column` in code of another package at which an error came up; empty where only ours was called.
+    The `file:line:column` in another package's code where an error was raised; empty if only our code was called.
 
-    It is the innermost place in the package that we called first.
+    It is the innermost location in the first foreign package that we called.
     """
     found = [(module, location) for file, module, location in _locations(error.__traceback__) if is_foreign(file)]
     package = found[0][0].partition(".")[0] if found else ""
@@ -26,20 +26,20 @@ def foreign_location(error: BaseException) -> str:
 
 
 def library_of(kind: type) -> str:
-    """The library in which a class is defined; empty for one of ours, or of another package."""
+    """The library that defines a class; empty for a class of ours or of another package."""
     library = kind.__module__.partition(".")[0]
     return library if library in LIBRARIES else ""
 
 
 def failing_library(kind: type, error: BaseException) -> str:
-    """The library in which an error came up, if `kind`, whose code was called, is defined there too; else empty."""
+    """The library that raised an error, if it also defines `kind`, whose code was called; otherwise empty."""
     modules = [module.partition(".")[0] for _, module, _ in _locations(error.__traceback__)]
     library = library_of(kind)
     return library if modules[-1:] == [library] else ""
 
 
 def source_location_of_class(kind: type) -> str:
-    """The `file:line:column` at which a class of another package was defined; empty for one of ours."""
+    """The `file:line:column` of a class definition in another package; empty for our classes."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None or not is_foreign(file):
         return ""
@@ -48,7 +48,7 @@ def source_location_of_class(kind: type) -> str:
 
 
 def is_foreign(file: str) -> bool:
-    """Whether a source file belongs neither to this package nor to what is below it."""
+    """Whether a source file belongs neither to this package nor to its libraries."""
     return not file.startswith(("<frozen", "<string>", "<__array")) and not _is_known(file)
 
 
@@ -62,7 +62,7 @@ def _is_known(file: str) -> bool:
 
 @cache
 def _folders() -> tuple[Path, ...]:
-    """Where this package and the libraries lie."""
+    """The folders of this package and its libraries."""
     own = Path(__file__).parents[1]
     specs = [find_spec(name) for name in LIBRARIES]
     known = [Path(location) for spec in specs if spec for location in spec.submodule_search_locations or ()]
@@ -71,7 +71,7 @@ def _folders() -> tuple[Path, ...]:
 
 @cache
 def _standard() -> tuple[Path, ...]:
-    """Where Python's own library lies."""
+    """The folders of Python's standard library."""
     return tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 

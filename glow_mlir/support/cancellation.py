@@ -1,8 +1,8 @@
 """
-The end of a call or compilation before it is done: it was told to end, its time is up, or Ctrl-C interrupted it.
+Cancellation of a call or compilation: by request, by time limit, or by Ctrl-C.
 
-Whoever computes looks at the cancellation of its call where that costs nothing: loops at the beginning of each trip,
-in machine code by one load; compilations at each operator.
+Running work checks its cancellation where that is cheap: loops at the start of each iteration (one load in machine
+code), compilations at each operator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from types import TracebackType
 from glow_mlir.errors import CancelledError
 
 _LOOK = 0.02
-"""How many seconds a call that waits for another one lets pass before it looks whether it is to end."""
+"""Seconds between checks for cancellation while a call waits for another."""
 
 
 class Cancellation:
-    """Whether one call is to end before it is done; `word`, which machine code reads, is not 0 from then on."""
+    """The cancellation of one call; `word`, which machine code reads, becomes nonzero."""
 
     __slots__ = ("_around", "_error", "word")
 
     def __init__(self, around: Cancellation | None = None) -> None:
-        """`around` ends what it is part of, where that looks with `check`."""
+        """`around` is the cancellation of the enclosing work, which `check` checks as well."""
         self.word = ctypes.c_int32(0)
         self._error: CancelledError | None = None
         self._around = around
@@ -37,13 +37,13 @@ class Cancellation:
         return ctypes.addressof(self.word)
 
     def cancel(self, error: CancelledError) -> None:
-        """Let the call end with an error; of several, with the first. Any thread may ask for that."""
+        """Cancel the call with an error; the first error counts. Any thread may call this."""
         if self._error is None:
             self._error = error
         self.word.value = 1
 
     def check(self) -> None:
-        """Raise the error where the call, or what it is part of, is to end."""
+        """Raise the error if the call or the enclosing work is cancelled."""
         if self._around is not None:
             self._around.check()
         if self._error is not None:
@@ -54,13 +54,13 @@ _CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation | None:
-    """What ends the call that this thread or task is in; `None` where nobody has said that anything may."""
+    """The cancellation of the present thread or task; `None` if it has none."""
     return _CURRENT.get()
 
 
 @contextmanager
 def cancelled_by(cancellation: Cancellation) -> Generator[None]:
-    """Let what is computed inside the `with` statement end as `cancellation` says."""
+    """Make the body of the `with` statement cancellable by `cancellation`."""
     token = _CURRENT.set(cancellation)
     try:
         yield
@@ -69,22 +69,22 @@ def cancelled_by(cancellation: Cancellation) -> Generator[None]:
 
 
 def check_cancellation() -> None:
-    """Raise `CancelledError` where the call that this thread or task is in is to end."""
+    """Raise `CancelledError` if the call of this thread or task is cancelled."""
     if (cancellation := _CURRENT.get()) is not None:
         cancellation.check()
 
 
 def held(lock: Lock) -> AbstractContextManager[object]:
     """
-    Hold a lock inside the `with` statement, for which calls may wait as long as another one takes.
+    Hold a lock inside the `with` statement, for locks that calls hold for a long time.
 
-    Raises `CancelledError` where the call that this thread or task is in is to end before it has the lock.
+    Raises `CancelledError` if the call of this thread or task is cancelled while waiting.
     """
     return lock if (call := _CURRENT.get()) is None else _Held(lock, call)
 
 
 class _Held:
-    """A lock for which a call waits until it is to end."""
+    """A lock whose waiters can be cancelled."""
 
     __slots__ = ("_call", "_lock")
 

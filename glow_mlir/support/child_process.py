@@ -1,8 +1,8 @@
 """
-A Python process that answers requests of this one, in parts of bytes over a socket.
+A Python process that answers requests of this one, as byte messages over a socket.
 
-It is started anew, and finds every module that its parent does; or it is a fork of its parent, where that is safe,
-which has imported some of them already. Its standard output is that for errors, and it reads nothing.
+It is a new process that finds the same modules as its parent, or, where that is safe, a fork of it, which has already
+imported some. Its standard output goes to standard error, and its standard input is empty.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.forks import reset_in_forks
 
 Serve = Callable[[socket.socket], None]
-"""What a child does: read requests, and write answers, until there are no more."""
+"""The main function of a child: read requests and write answers until there are no more."""
 
 _PAUSE = 0.005
-"""Seconds between two looks whether a process has ended."""
+"""Seconds between checks whether a process has ended."""
 
 LOOK = 50
-"""How many milliseconds who waits for an answer lets pass before it looks whether it is to end."""
+"""Milliseconds between checks for cancellation while waiting for an answer."""
 
 _MAX_READ = 1 << 20
-"""How many bytes are read at once at most."""
+"""The maximum number of bytes per read."""
 
 _MAX_FORKED = 1 << 30
-"""Bytes in memory from which on a process is not forked: what it overwrites stays as long as the fork lives."""
+"""The memory size from which on a process is not forked, because overwritten pages are kept while the fork lives."""
 
 _HELLO = b"glow"
-"""What a process says when it can be asked."""
+"""The message of a process that is ready."""
 
 _FILE = b"f"
-"""What comes with the descriptor of a file."""
+"""The message that accompanies a file descriptor."""
 
 _STANDARD = 3
 """The number of standard streams, which have the first descriptors."""
 
 _PACKAGES = str(Path(__file__).resolve().parents[len(__name__.split(".")) - 1])
-"""Where this package is."""
+"""The folder of this package."""
 
 _PROGRAM = """
 import sys
@@ -64,22 +64,22 @@ from glow_mlir.support.forks import reset_in_forks
 started(served, int(channel))
 """
 """
-What a new process runs: it finds this package, and all that its parent does, but Python's own library first, whatever
-files of the same names are in folders of users.
+The program of a new process: it finds this package and the modules of its parent; Python's standard library comes
+first, even if folders of the user contain files of the same names.
 """
 
 
 class NoProcessError(OSError):
-    """The system starts no process, or none that can be asked."""
+    """The system cannot start a process, or the process does not become ready."""
 
 
 class ChildProcess:
     """
-    A process that answers requests as long as this one lives.
+    A process that answers requests while this one lives.
 
-    `served` names its function, a `Serve`, as `package.module:function`. What it writes to stderr goes to
-    `error_output`, if that is given. With a `niceness`, it leaves the cores to others. `may_fork` lets it be a fork of
-    this process, where that is safe. Raises `NoProcessError` where there can be no process.
+    `served` names its main function, a `Serve`, as `package.module:function`. Its stderr goes to `error_output`, if
+    given. `niceness` lowers its priority. With `may_fork`, it may be a fork of this process where that is safe. Raises
+    `NoProcessError` if no process can be started.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ChildProcess:
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._status: int | None = None
-        """What the system says of a fork that has ended."""
+        """The exit status of a fork that has ended."""
         self._owner = _owner()
         try:
             own, other = (_above_standard(end) for end in socket.socketpair())
@@ -98,7 +98,7 @@ class ChildProcess:
         try:
             with other:
                 if may_fork and can_fork():
-                    serve = _served(served)  # Its mistakes are its parent's.
+                    serve = _served(served)  # Its errors belong to the parent.
                     with _signals_wait() as mask:
                         self._pid = os.fork()
                         if self._pid == 0:
@@ -114,7 +114,7 @@ class ChildProcess:
         self._begin(niceness)
 
     def _begin(self, niceness: int) -> None:
-        """Wait until it can be asked."""
+        """Wait until it is ready."""
         try:
             if niceness:
                 with suppress(OSError):
@@ -128,12 +128,12 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """What the system calls it."""
+        """Its process number."""
         return self._pid
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked: it has not ended, and is of the user that this process is of."""
+        """Whether it can be used: it has not ended, and it belongs to the present user."""
         return not self.is_closed and self._owner == _owner() and self._runs()
 
     def _runs(self) -> bool:
@@ -144,31 +144,31 @@ class ChildProcess:
         if self._status is None:
             try:
                 found, self._status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:  # Somebody waits for all children of this process.
+            except ChildProcessError:  # Other code waits for all children of this process.
                 found, self._status = self._pid, 0
             self._status = self._status if found else None
         return self._status is None
 
     @property
     def is_closed(self) -> bool:
-        """Whether this process has ended it, or left it alone."""
+        """Whether this process has ended it, or dropped it."""
         return self._channel.fileno() < 0
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has said nothing that nobody has read."""
+        """Whether all its output was read."""
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         return not poll.poll(0)
 
     def send(self, *parts: bytes | bytearray | memoryview) -> None:
-        """Send a request; raises `BrokenPipeError` or `ConnectionResetError` where the process has ended."""
+        """Send a request; raises `BrokenPipeError` or `ConnectionResetError` if the process has ended."""
         write_parts(self._channel, *parts)
 
     def receive(self, count: int) -> list[bytes]:
         """
-        Wait for so many parts of an answer, or for the end of what this is part of; they are fewer where the process
-        ends. Raises `CancelledError`, before anything of the answer is read.
+        Wait for that many parts of an answer, or for cancellation; fewer are returned if the process ends. Raises
+        `CancelledError` before any part of the answer is read.
         """
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
@@ -177,7 +177,7 @@ class ChildProcess:
         return read_parts(self._channel, count)
 
     def receive_into(self, target: memoryview) -> None:
-        """Wait for bytes that fill a place; raises `ConnectionResetError` where the process ends before."""
+        """Fill a buffer with received bytes; raises `ConnectionResetError` if the process ends before."""
         done = 0
         while done < len(target):
             count = self._channel.recv_into(target[done : done + _MAX_READ])
@@ -186,19 +186,19 @@ class ChildProcess:
             done += count
 
     def send_file(self, descriptor: int) -> None:
-        """Send the descriptor of a file; raises as `send`."""
+        """Send a file descriptor; raises as `send`."""
         socket.send_fds(self._channel, [_FILE], [descriptor])
 
     def receive_file(self) -> int:
-        """The descriptor of a file that `send_file` sent, a new one; raises `OSError` where there is none."""
+        """Receive a file descriptor from `send_file`; raises `OSError` if there is none."""
         return read_file(self._channel)
 
     def close(self, patience: float = 0.0) -> str:
-        """End it where it has not ended itself after so many seconds, and say how it ended, if that is known."""
+        """Wait for its end for a number of seconds, then kill it; describe how it ended, if that is known."""
         end = time.monotonic() + patience
         while self._runs() and time.monotonic() < end:
             time.sleep(_PAUSE)
-        with suppress(OSError):  # It may be another user's by now: it ends when it reads no more requests.
+        with suppress(OSError):  # It may have another user now; it ends without requests.
             if self._runs():
                 os.kill(self._pid, signal.SIGKILL)
                 self._wait()
@@ -215,17 +215,17 @@ class ChildProcess:
             self._status = os.waitpid(self._pid, 0)[1]
 
     def forget(self) -> None:
-        """Leave it alone, as a fork does that shares it with the process which it is a copy of."""
+        """Drop it without ending it, in a fork that shares it with its parent."""
         self._channel.close()
 
 
 def _owner() -> tuple[int, int]:
-    """The user that this process is of."""
+    """The real and effective user of this process."""
     return os.getuid(), os.geteuid()
 
 
 def _above_standard(end: socket.socket) -> socket.socket:
-    """A socket whose descriptor is none of those of standard streams, of which some may be closed."""
+    """A socket whose descriptor is not one of the standard streams, some of which may be closed."""
     if end.fileno() >= _STANDARD:
         return end
     with end:
@@ -234,8 +234,8 @@ def _above_standard(end: socket.socket) -> socket.socket:
 
 def can_fork() -> bool:
     """
-    Whether a fork of this process finds no lock held by a thread that it does not have: there is no other thread, of
-    Python or of a library. One that has much memory is not forked either.
+    Whether a fork of this process would find no lock held by a missing thread: there are no other threads of Python or
+    libraries. Processes with much memory are not forked either.
     """
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -250,7 +250,7 @@ def _new_process(served: str, channel: socket.socket, error_output: IO[bytes] | 
     if not _is_python(sys.executable):
         raise OSError("no interpreter is known that could be started")
     number = channel.fileno()
-    # What `multiprocessing` asks for as well: a parent that is isolated has isolated children.
+    # As in `multiprocessing`: an isolated parent has isolated children.
     flags = cast("list[str]", getattr(subprocess, "_args_from_interpreter_flags")())
     command = [sys.executable, *flags, "-P", "-c", _PROGRAM, str(number), served, _PACKAGES, *filter(None, sys.path)]
     errors = error_output or (2 if _is_open(2) else subprocess.DEVNULL)
@@ -259,7 +259,7 @@ def _new_process(served: str, channel: socket.socket, error_output: IO[bytes] | 
 
 
 def _is_python(executable: str | None) -> bool:
-    """Whether a process can be started of it: what has Python inside of it may be any other program."""
+    """Whether the executable is Python; a program that embeds Python may be anything else."""
     return bool(executable) and Path(executable or "").name.lower().startswith(("python", "pypy"))
 
 
@@ -272,7 +272,7 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _served(name: str) -> Serve:
-    """The function that is called `package.module:function`."""
+    """The function named `package.module:function`."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)
 
@@ -280,8 +280,8 @@ def _served(name: str) -> Serve:
 @contextmanager
 def _signals_wait() -> Generator[set[int]]:
     """
-    Let signals wait inside the `with` statement; yields those that waited before. Ctrl-C behind a fork would leave a
-    process that nobody knows of.
+    Block signals inside the `with` statement; yields those blocked before. Ctrl-C right after a fork would leave an
+    unknown process.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
@@ -292,10 +292,10 @@ def _signals_wait() -> Generator[set[int]]:
 
 def _serve_fork(serve: Serve, channel: socket.socket, mask: set[int]) -> NoReturn:
     """
-    Serve in a fork, which ends here.
+    Serve in a fork, and exit.
 
-    Files and connections of the parent are closed, whose other ends would wait for this process, and its handlers of
-    signals are not called.
+    The parent's files and connections are closed, because their other ends would wait for this process, and its signal
+    handlers are disabled.
     """
     try:
         for number in signal.valid_signals():
@@ -305,7 +305,7 @@ def _serve_fork(serve: Serve, channel: socket.socket, mask: set[int]) -> NoRetur
         sys.stdout = sys.stderr
         kept = {*range(_STANDARD), channel.fileno()}
         for number in {int(name) for name in os.listdir("/proc/self/fd")} - kept:
-            with suppress(OSError):  # That of the listing itself.
+            with suppress(OSError):  # The descriptor of the listing itself.
                 os.close(number)
         with open(os.devnull, "r+b", buffering=0) as nothing:
             os.dup2(nothing.fileno(), 0)
@@ -316,17 +316,17 @@ def _serve_fork(serve: Serve, channel: socket.socket, mask: set[int]) -> NoRetur
 
 
 def started(served: str, channel: int) -> NoReturn:
-    """Serve in a new process, over the socket of that descriptor; it ends here."""
+    """Serve in a new process over the socket with that descriptor, and exit."""
     _serve(_served(served), socket.socket(fileno=channel))
 
 
 def _serve(serve: Serve, channel: socket.socket) -> NoReturn:
-    """Serve, and end the process, whatever its threads are at."""
+    """Serve, and exit without waiting for threads."""
     code = 1
     try:
-        # Ctrl-C in a terminal goes to all processes: the parent says what it means.
+        # Ctrl-C in a terminal reaches all processes, but the parent decides what it means.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with suppress(OSError):  # Where memory runs out, this process ends, and not its parent.
+        with suppress(OSError):  # Out of memory, kill this process before its parent.
             Path("/proc/self/oom_score_adj").write_text("1000")
         with suppress(BrokenPipeError, ConnectionResetError):
             write_parts(channel, _HELLO)
@@ -346,7 +346,7 @@ def write_parts(channel: socket.socket, *parts: bytes | bytearray | memoryview) 
 
 
 def read_parts(channel: socket.socket, count: int) -> list[bytes]:
-    """So many parts that `write_parts` wrote, or fewer where there are no more."""
+    """Read parts written by `write_parts`; fewer at the end."""
     found: list[bytes] = []
     while len(found) < count:
         head = _read(channel, 8)
@@ -358,7 +358,7 @@ def read_parts(channel: socket.socket, count: int) -> list[bytes]:
 
 
 def read_file(channel: socket.socket) -> int:
-    """The descriptor of a file that was sent, a new one; raises `OSError` where there is none."""
+    """Receive a file descriptor; raises `OSError` if there is none."""
     _, descriptors, _, _ = socket.recv_fds(channel, len(_FILE), 1)
     if not descriptors:
         raise OSError("no file was sent")
@@ -366,7 +366,7 @@ def read_file(channel: socket.socket) -> int:
 
 
 def _read(channel: socket.socket, length: int) -> bytes:
-    """So many bytes, or fewer where there are no more."""
+    """Read that many bytes; fewer at the end."""
     found = bytearray()
     with suppress(ConnectionResetError):
         while len(found) < length and (more := channel.recv(min(length - len(found), _MAX_READ))):
@@ -375,16 +375,16 @@ def _read(channel: socket.socket, length: int) -> bytes:
 
 
 class Asked(Protocol):
-    """What `Children` are: `ChildProcess`, or what has one."""
+    """An element of `Children`: a `ChildProcess`, or an object that has one."""
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can be used."""
         ...
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has said nothing that nobody has read."""
+        """Whether all its output was read."""
         ...
 
     def close(self) -> object:
@@ -392,7 +392,7 @@ class Asked(Protocol):
         ...
 
     def forget(self) -> None:
-        """Leave it alone."""
+        """Drop it."""
         ...
 
 
@@ -401,28 +401,28 @@ Child = TypeVar("Child", bound=Asked)
 
 class Children(Generic[Child]):
     """
-    Processes that answer requests of a kind: as many as there are requests at once, ended with this process at last.
+    Processes that answer the same kind of requests: one for each concurrent request; they end with this process.
 
-    A fork of this process has none at first.
+    A fork of this process starts without children.
     """
 
     def __init__(self, start: Callable[[], Child]) -> None:
         self._start = start
         self.idle: list[Child] = []
-        """Those that nobody asks now."""
+        """The idle children."""
         self._all: list[Child] = []
         atexit.register(self.close)
         reset_in_forks(self)
 
     def reset_after_fork(self) -> None:
-        """Leave the children alone that a fork shares with the process it is a copy of."""
+        """Drop the children, in a fork that shares them with its parent."""
         known, self._all, self.idle = self._all, [], []
         for child in known:
             child.forget()
 
     @contextmanager
     def asked(self) -> Generator[Child]:
-        """A child for one request, which another one may be in front of; raises as `start`."""
+        """A child for one request, used exclusively; raises as `start`."""
         child = self._taken()
         try:
             yield child
@@ -433,13 +433,13 @@ class Children(Generic[Child]):
                 self._end(child)
 
     def _end(self, child: Child) -> None:
-        """End a child that is not to be asked any more."""
+        """End a child that is not used again."""
         child.close()
         if child in self._all:
             self._all.remove(child)
 
     def _taken(self) -> Child:
-        """A child that nobody else has: lists are changed in one step, and a handler of signals may come between."""
+        """Take an idle child exclusively; list operations are atomic, even if a signal handler interrupts."""
         while True:
             try:
                 child = self.idle.pop()

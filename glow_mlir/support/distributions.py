@@ -1,8 +1,8 @@
 """
-What is installed, by the names of folders.
+Find installed distributions by the names of folders.
 
-`importlib.metadata` knows more, and takes longer to import than a session takes to begin of a stored artifact. It is
-asked where a question is left open.
+`importlib.metadata` knows more, but its import takes longer than loading a stored artifact into a session. It is used
+only if folders do not answer the question.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The versions of the distributions of those names, in their order; those that are not installed are left out."""
+    """The versions of the named distributions, in order; those not installed are omitted."""
     found: dict[str, str] = {}
     for folder in _folders(".dist-info") if _is_plain() else ():
         name, _, version = folder.name.removesuffix(".dist-info").partition("-")
@@ -40,7 +40,7 @@ def entry_points(group: str) -> Sequence[EntryPoint]:
 
 
 def _recorded_version(name: str) -> str:
-    """The version that `importlib.metadata` knows; empty for a distribution that is not installed."""
+    """The version according to `importlib.metadata`; empty if the distribution is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -50,18 +50,18 @@ def _recorded_version(name: str) -> str:
 
 
 def _is_plain() -> bool:
-    """Whether all that is installed lies in folders: no path is an archive, and nothing else finds distributions."""
+    """Whether all distributions are in folders: no path is an archive, and no other finder finds distributions."""
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     return finders == [PathFinder] and not any(map(os.path.isfile, sys.path))
 
 
 def _folders(*kinds: str) -> Iterator[os.DirEntry[str]]:
-    """The folders that describe distributions, in the order in which Python looks for them."""
+    """The folders that describe distributions, in Python's search order."""
     for directory in sys.path:
         try:
             with os.scandir(directory or ".") as entries:
                 yield from [entry for entry in entries if entry.name.endswith(kinds)]
-        except OSError:  # Python itself takes no notice of a path that is not there.
+        except OSError:  # Python also ignores missing paths.
             continue
 
 
@@ -74,5 +74,5 @@ def _content(path: str) -> bytes:
 
 
 def _normalized(name: str) -> str:
-    """The name of a distribution as folders have it, however it is written."""
+    """A normalized distribution name, as in folder names."""
     return re.sub(r"[-_.]+", "_", name).lower()

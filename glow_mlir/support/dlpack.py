@@ -18,13 +18,13 @@ from glow_mlir.support.array_addresses import array_at
 from glow_mlir.support.dtypes import named_dtype
 
 CPU = (1, 0)
-"""The device of all arrays: the type CPU, and its number."""
+"""The DLPack device of all arrays: type CPU, number 0."""
 
 CUDA = 2
 """The type of CUDA's devices."""
 
 ON_HOST = (CPU[0], 3, 11)
-"""The types of what is in the memory of the host, pinned by CUDA and ROCm among them."""
+"""The device types in host memory, including memory pinned by CUDA and ROCm."""
 
 FOREIGN = {
     "bfloat16": (4, 16),
@@ -34,14 +34,14 @@ FOREIGN = {
     "float8_e5m2fnuz": (13, 8),
     "float8_e8m0fnu": (14, 8),
 }
-"""Dtype that numpy lacks → its code and bits in DLPack."""
+"""Dtype that numpy lacks → its DLPack code and bits."""
 
 _UNSIGNED = 1
 """The code of unsigned integers."""
 
 
 class _Tensor(ctypes.Structure):
-    """DLPack's `DLTensor`, as far as its element type."""
+    """DLPack's `DLTensor`, up to its element type."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -55,10 +55,10 @@ class _Tensor(ctypes.Structure):
 
 
 OLD = b"dltensor"
-"""The name of a capsule of the form without versions."""
+"""The name of unversioned capsules."""
 
 _OFFSETS = {OLD: 0, b"dltensor_versioned": 32}
-"""Name of a capsule → where its tensor is: first, or behind version, context, deleter and flags."""
+"""Name of a capsule → the offset of its tensor: 0, or after version, context, deleter and flags."""
 
 _name_of = ctypes.pythonapi.PyCapsule_GetName
 _name_of.argtypes, _name_of.restype = (ctypes.py_object,), ctypes.c_char_p
@@ -68,9 +68,9 @@ _pointer_of.argtypes, _pointer_of.restype = (ctypes.py_object, ctypes.c_char_p),
 
 def to_capsule(array: np.ndarray, **options: Any) -> object:
     """
-    A capsule with the memory of an array, which lives as long; `options` are those of the protocol (`max_version`).
+    A capsule that shares the memory of an array, and keeps it alive; `options` are the protocol's (`max_version`).
 
-    Raises `InputError` for a dtype that DLPack has no code for.
+    Raises `InputError` for a dtype without DLPack code.
     """
     name = array.dtype.name
     code, bits = FOREIGN.get(name, (None, 0))
@@ -86,10 +86,10 @@ def to_capsule(array: np.ndarray, **options: Any) -> object:
 
 def from_capsule(source: Any) -> np.ndarray:
     """
-    The memory that an object has or a capsule holds, as an array.
+    The memory of an object with `__dlpack__`, or of a capsule, as an array.
 
-    It may be written unless the capsule says otherwise, which old ones cannot: nobody makes them of memory that is only
-    read. Raises `InputError` for what is no tensor of a CPU.
+    It is writable unless the capsule says otherwise; unversioned capsules cannot, but are not made from read-only
+    memory. Raises `InputError` for anything but a CPU tensor.
     """
     capsule = _capsule_of(source)
     kind, number = device_in(capsule)
@@ -108,7 +108,9 @@ def device_in(capsule: object) -> tuple[int, int]:
 
 
 def is_uint8(capsule: object) -> bool:
-    """Whether the tensor of a capsule is of bytes, as truth values were once; raises `InputError` for anything else."""
+    """
+    Whether the tensor of a capsule has byte elements, once used for booleans; raises `InputError` for anything else.
+    """
     tensor = _tensor_in(capsule)
     return (tensor.code, tensor.bits) == (_UNSIGNED, 8)
 
@@ -117,11 +119,11 @@ def to_device_capsule(
     address: int, dtype: np.dtype[Any], shape: Sequence[int], device: tuple[int, int], owner: object, **options: Any
 ) -> object:
     """
-    A capsule with memory of a device, type and number, which is valid as long as `owner` lives, as that does with it.
+    A capsule for memory of a device (type and number), valid while `owner` lives; the capsule keeps it alive.
 
     Raises `InputError` as `to_capsule`.
     """
-    # Nobody reads the elements of this array, which numpy takes for one of the host.
+    # The elements of this array are never accessed, although numpy takes it for a host array.
     capsule = to_capsule(array_at(address, dtype, shape, owner), **options)
     tensor = _tensor_in(capsule)
     tensor.device_type, tensor.device_id = device
@@ -130,10 +132,10 @@ def to_device_capsule(
 
 def from_device_capsule(source: Any, stream: int | None = None) -> np.ndarray:
     """
-    The memory of a device that an object has or a capsule holds, as an array that says where and of what shape it is,
-    and whose elements nobody may look at.
+    The device memory of an object with `__dlpack__`, or of a capsule, as an array with its address and shape; its
+    elements must not be accessed.
 
-    `stream` is the address of the one that will read it. Raises `InputError` for what is no tensor.
+    `stream` is the address of the stream that will read it. Raises `InputError` for anything but a tensor.
     """
     capsule = _capsule_of(source, {} if stream is None else {"stream": stream})
     tensor = _tensor_in(capsule)
@@ -152,7 +154,7 @@ def _array_of(capsule: object) -> np.ndarray:
     try:
         array = np.from_dlpack(_Given(capsule))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        if _name_of(capsule) in _OFFSETS:  # Nobody has taken it, and another one may.
+        if _name_of(capsule) in _OFFSETS:  # It is not consumed, and may be used again.
             tensor.code = code
         raise InputError(f"a tensor of DLPack cannot be taken: {error}", hint="convert it to an array first") from error
     if is_old and not array.flags.writeable and array.flags.c_contiguous:
@@ -174,19 +176,19 @@ class _Given:
 
 
 def _capsule_of(source: Any, options: Mapping[str, Any] = MappingProxyType({})) -> object:
-    """The capsule that an object gives, in the new form where it knows that, or the object itself if it is one."""
+    """The capsule of an object, versioned if supported, or the object itself if it is a capsule."""
     if not hasattr(source, "__dlpack__"):
         return source
     try:
         return source.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # It knows the old form only.
+    except TypeError:  # It supports only the old form.
         return source.__dlpack__(**options)
     except BufferError as error:
         raise InputError(f"a tensor cannot be given by DLPack: {error}", hint="give it as an array") from error
 
 
 def _tensor_in(capsule: object) -> _Tensor:
-    """The tensor of a capsule that nobody has taken; raises `InputError` for anything else."""
+    """The tensor of a capsule that is not consumed; raises `InputError` for anything else."""
     if type(capsule).__name__ != "PyCapsule":
         reason = f"'{type(capsule).__name__}' gives no memory by DLPack"
         raise InputError(reason, hint="give an array, or what has __dlpack__")

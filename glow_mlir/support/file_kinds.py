@@ -1,4 +1,4 @@
-"""What a file is that was given in the place of another, by its first bytes: errors say where it belongs."""
+"""Recognize files given by mistake from their first bytes, so that errors can say what they are."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path, PurePath
 from glow_mlir.support.dataclass import dataclass
 
 NEAR = 4096
-"""How much of a file tells what it is, in bytes."""
+"""The number of bytes that are examined."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: how it begins, what it is called, and what to do with one."""
+    """A kind of file: its first bytes, its description, and a hint."""
 
     start: bytes
     name: str
     hint: str
     offset: int = 0
-    """Where in the file the `start` is."""
+    """The offset of `start` in the file."""
     mark: bytes = b""
-    """What else is near the beginning."""
+    """Further bytes near the beginning."""
     is_text: bool = False
-    """Whether it is text, which no module begins with."""
+    """Whether it is text that cannot begin an MLIR module."""
 
     def fits(self, data: bytes) -> bool:
         """Whether those bytes begin a file of this kind."""
@@ -104,11 +104,11 @@ BY_SUFFIX: Mapping[str, Kind] = {
     ".pte": _EXECUTORCH,
     ".xml": _OPENVINO,
 }
-"""The end of a name → what such a file is, where its beginning does not say anything nearer."""
+"""Suffix of a file name → its kind, if the first bytes do not tell more."""
 
 
 def kind_of(data: bytes, file: str = "") -> Kind | None:
-    """What a file is that begins with those bytes; `None` where nothing tells, not even its name."""
+    """The kind of a file with these first bytes; `None` if neither they nor its name tell."""
     found = next((kind for kind in KINDS if kind.fits(data)), None)
     suffix = PurePath(file).suffix
     if found is None and data and suffix == ".onnx":
@@ -119,7 +119,7 @@ def kind_of(data: bytes, file: str = "") -> Kind | None:
 
 
 def kind_of_file(path: Path) -> Kind | None:
-    """What a file is by its first bytes; `None` where nothing tells, and where it cannot be read."""
+    """The kind of a file by its first bytes; `None` if unknown or unreadable."""
     try:
         with path.open("rb") as file:
             return kind_of(file.read(NEAR), str(path))

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or stay as they were."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class _Node(FileIO):
 @contextmanager
 def replaced(path: Path, read: Iterable[Path] = ()) -> Generator[BinaryIO]:
     """
-    Give a file to write, which takes the place of `path`, and its permissions, once it is complete.
+    Yield a file to write, which replaces `path` (keeping its permissions) once it is complete.
 
-    A symbolic link stays, and what it leads to is replaced. A device or pipe is written to itself. Raises `OptionError`
-    where the file cannot be written; then nothing of it is left; and where it is one that was `read`.
+    A symbolic link is kept, and its target replaced. Devices and pipes are written directly. Raises `OptionError` if
+    writing fails, in which case nothing is left, and if the file is one of those `read`.
     """
     _check_kept(path, read)
     try:
@@ -68,11 +68,10 @@ def replaced(path: Path, read: Iterable[Path] = ()) -> Generator[BinaryIO]:
 @contextmanager
 def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[str] = ()) -> Generator[Path]:
     """
-    Give a folder to write into, whose files take their places in `folder`, which is made, once all are complete.
+    Yield a folder to write into; its files are moved to `folder`, which is created, once all are complete.
 
-    The files may lie in folders of their own. Those of other paths stay there, but `obsolete` ones. Raises
-    `OptionError` where that is impossible, or where a file that was `read` would be replaced; then `folder` is as it
-    was.
+    The files may be in subfolders. Other files of `folder` stay, except `obsolete` ones. Raises `OptionError` if that
+    fails, or if a file that was `read` would be replaced; then `folder` is unchanged.
     """
     try:
         whole = folder.resolve()
@@ -97,18 +96,18 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
 
 
 def _check_kept(path: Path, read: Iterable[Path], hint: str = "another name") -> None:
-    """Raise `OptionError` where a path leads to a file that was `read`."""
+    """Raise `OptionError` if a path leads to a file that was `read`."""
     if any(path.samefile(other) for other in read if path.exists() and other.exists()):
         raise OptionError("would replace what it is made of", file=str(path), hint=hint)
 
 
 def _paths(folder: Path) -> list[str]:
-    """The files below a folder, by their paths in it."""
+    """The files below a folder, by relative path."""
     return [str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir()]
 
 
 def _exchange(new: Path, old: Path, folder: Path, obsolete: Collection[str]) -> None:
-    """Move the files in `new` to `folder`, and those that they replace, and obsolete ones, to `old`: all or none."""
+    """Move the files in `new` to `folder`, and replaced and obsolete ones to `old`: all or none."""
     moved: list[str] = []
     made: list[Path] = []
     names = _paths(new)
@@ -134,7 +133,7 @@ def _exchange(new: Path, old: Path, folder: Path, obsolete: Collection[str]) -> 
 
 
 def _put_back(name: str, new: Path, old: Path, folder: Path, is_new: bool) -> None:
-    """Undo what was done for a file of `folder`, which `is_new` or obsolete."""
+    """Undo the exchange of a file of `folder`."""
     if os.path.lexists(old / name):
         (old / name).replace(folder / name)
     elif is_new and not os.path.lexists(new / name):
@@ -142,7 +141,7 @@ def _put_back(name: str, new: Path, old: Path, folder: Path, is_new: bool) -> No
 
 
 def _made_folders(folder: Path) -> list[Path]:
-    """Make a folder, and those that it lies in; those that were not there."""
+    """Create a folder and its missing parents; return those created."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
     for path in missing:
         path.mkdir()
@@ -150,7 +149,7 @@ def _made_folders(folder: Path) -> list[Path]:
 
 
 def _remove_empty(folder: Path, root: Path) -> None:
-    """Remove a folder below the root, and those that it lies in, as far as nothing is in them."""
+    """Remove a folder below the root and its parents, as far as they are empty."""
     while folder != root and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent

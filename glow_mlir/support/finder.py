@@ -1,4 +1,4 @@
-"""Finders of modules of other packages, which load these in a way of their own."""
+"""Finders that customize how modules of other packages are loaded."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class Finder(ABC):
-    """Finds some modules where Python does, and lets others load them."""
+    """Finds some modules at their normal places, and replaces their loader."""
 
     @abstractmethod
     def finds(self, name: str) -> bool:
-        """Whether it is for a module of that name."""
+        """Whether the finder handles a module."""
 
     @abstractmethod
     def loader(self, name: str, plain: Loader) -> Loader:
-        """The loader of a module that `plain` loads otherwise."""
+        """The replacement for a module's normal loader."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where a module is, and how it is loaded; nothing for all others."""
+        """The location and loader of a handled module; nothing for others."""
         spec = PathFinder.find_spec(name, path, target) if self.finds(name) else None
         if spec is not None and spec.loader is not None:
             spec.loader = self.loader(name, spec.loader)
@@ -35,6 +35,6 @@ class Finder(ABC):
 
 
 def install(finder: Finder) -> None:
-    """Ask a finder before all others from now on; one of its kind that is asked already stays the only one."""
+    """Install a finder before all others, unless one of its kind is already installed."""
     if not any(isinstance(known, type(finder)) for known in sys.meta_path):
         sys.meta_path.insert(0, finder)

@@ -1,7 +1,7 @@
 """
-Forks: what has threads and locks begins anew in a child process, in which no thread of its parent goes on.
+Reset threads and locks in forked child processes, which inherit no threads of their parent.
 
-A lock that another thread held stays locked there for ever, and a thread that nobody started again never answers.
+A lock held by another thread would stay locked forever, and a missing thread would never answer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from weakref import WeakValueDictionary
 
 
 class ResetsInForks(Protocol):
-    """What has threads, locks or processes of its own."""
+    """An object with threads, locks or processes of its own."""
 
     def reset_after_fork(self) -> None:
-        """Begin without them, in a child process."""
+        """Start over without them, in a child process."""
         ...
 
 
 Item = TypeVar("Item", bound=ResetsInForks)
 
 _ITEMS: WeakValueDictionary[int, ResetsInForks] = WeakValueDictionary()
-"""In the order in which they came."""
+"""The registered objects, in order."""
 
 _NUMBERS = itertools.count()
 
@@ -34,13 +34,13 @@ _AFTER: list[Callable[[], None]] = []
 
 
 def reset_in_forks(item: Item) -> Item:
-    """Let an object begin anew in each child of `os.fork`, as long as somebody has it; gives the object."""
+    """Reset an object in each child of `os.fork`, as long as it is referenced; return it."""
     _ITEMS[next(_NUMBERS)] = item
     return item
 
 
 def around_forks(before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Call something before each `os.fork`, and behind it in the parent, as long as the process lives."""
+    """Call functions before each `os.fork`, and after it in the parent."""
     _BEFORE.append(before)
     _AFTER.append(after)
 
@@ -59,7 +59,7 @@ def _in_child() -> None:
     for item in list(_ITEMS.values()):
         try:
             item.reset_after_fork()
-        except Exception as error:  # The others begin anew all the same.
+        except Exception as error:  # Reset the others anyway.
             sys.excepthook(type(error), error, error.__traceback__)
 
 

@@ -1,4 +1,4 @@
-"""Answers about immutable objects, kept by which object it is: to hash one takes longer than most of the answers."""
+"""Caches keyed by object identity, because hashing immutable objects takes longer than most results."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 MAX_KEPT = 1 << 16
-"""Answers of one function at most; then all are forgotten, so that a long process does not grow."""
+"""The maximum number of cached results of a function, after which all are dropped."""
 
 
 def kept_by_identity(function: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """The function, which is computed once for each object that it is asked about; that must never change."""
+    """Cache a function by the identity of its argument, which must never change."""
     kept: dict[int, tuple[Asked, Answer]] = {}
 
     @wraps(function)
@@ -26,7 +26,7 @@ def kept_by_identity(function: Callable[[Asked], Answer]) -> Callable[[Asked], A
         answer = function(asked)
         if len(kept) >= MAX_KEPT:
             kept.clear()
-        kept[id(asked)] = asked, answer  # The object stays, so that no other one gets its identity.
+        kept[id(asked)] = asked, answer  # Keep the object, so that its identity is not reused.
         return answer
 
     return ask
@@ -38,9 +38,9 @@ _FURTHER = count()
 
 @kept_by_identity
 def number_of(value: Hashable) -> int:
-    """A number that equal values have in common: to hash it takes no time."""
+    """A number shared by equal values, which is fast to hash."""
     if len(_NUMBERS) >= MAX_KEPT:
-        _NUMBERS.clear()  # No number is given again, so that those of other values stay others.
+        _NUMBERS.clear()  # Numbers are never reused.
     return _NUMBERS.setdefault(value, next(_FURTHER))
 
 
@@ -49,8 +49,7 @@ def is_kind(kind: type, wanted: type | tuple[type, ...]) -> bool:
     """
     Whether a class inherits from another one, or from one of several.
 
-    To ask an abstract class with `isinstance` takes several times as long, and the first time about each class longer
-    still.
+    `isinstance` with an abstract class is several times slower, and slower still at its first use with each class.
     """
     bases = kind.__mro__
     return any(one in bases for one in wanted) if isinstance(wanted, tuple) else wanted in bases
@@ -70,5 +69,5 @@ class Subclasses(dict[type, bool]):
 
 @cache
 def subclasses_of(base: type) -> Subclasses:
-    """Which classes inherit from one, for those who ask of many objects in a row."""
+    """A lookup table of a class's subclasses, for many queries in a row."""
     return Subclasses(base)

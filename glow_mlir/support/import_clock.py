@@ -1,4 +1,4 @@
-"""How long Python takes to import modules while something else is measured, which should not be charged with that."""
+"""Measure import times, so that they can be excluded from other measurements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from typing import Any, Self
 
 class ImportClock:
     """
-    Counts the seconds that imports take inside its `with` statement, in the thread that entered it.
+    Count the seconds of imports inside the `with` statement, in the thread that entered it.
 
-    Modules that are imported by others are counted once, as parts of these. Several clocks may run at once, also in
-    one thread.
+    Nested imports are counted once, as part of the outer one. Several clocks may run at once, also in one thread.
     """
 
     def __init__(self) -> None:
@@ -33,11 +32,11 @@ class ImportClock:
         _FINDER.stop(self)
 
     def mark(self) -> tuple[float, float]:
-        """This moment: the clock, and the seconds of imports so far."""
+        """The present time, and the seconds of imports so far."""
         return time.perf_counter(), self.seconds
 
     def since(self, mark: tuple[float, float]) -> tuple[float, float]:
-        """The seconds since a moment, those of imports left out, and those of imports."""
+        """The seconds since a mark without imports, and those of imports."""
         now, imports = self.mark()
         return now - mark[0] - (imports - mark[1]), imports - mark[1]
 
@@ -46,18 +45,18 @@ class ImportClock:
         return self._thread == thread
 
     def entered(self) -> bool:
-        """Count one import more that has begun; whether it is inside no other."""
+        """An import begins; return whether it is the outermost."""
         self._depth += 1
         return self._depth == 1
 
     def left(self, seconds: float) -> None:
-        """Count the end of an import, and its time where it was inside no other."""
+        """An import ends; count its time if it is the outermost."""
         self._depth -= 1
         self.seconds += seconds
 
 
 class _Finder:
-    """What Python asks for modules first, as long as a clock runs: one for all clocks, or they would ask each other."""
+    """A finder that comes first while clocks run; one for all clocks, which would otherwise call each other."""
 
     def __init__(self) -> None:
         self._clocks: list[ImportClock] = []
@@ -86,7 +85,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the other finders find, with a loader that is measured."""
+        """The result of the other finders, with a measured loader."""
         with _Span(self.running()):
             others = [finder for finder in sys.meta_path if finder is not self]
             found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
@@ -96,7 +95,7 @@ class _Finder:
         return spec
 
     def _measure(self, loader: Any) -> None:
-        """Let a loader, which is that of one module, be measured once."""
+        """Measure a module's loader once."""
         execute = getattr(loader, "exec_module", None)
         if execute is None or "exec_module" in vars(loader):
             return

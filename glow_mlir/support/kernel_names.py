@@ -1,4 +1,4 @@
-"""Names of device functions in languages that have words of their own."""
+"""Names of device functions that avoid the keywords of other languages."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import re
 
 
 def kernel_name(function: str) -> str:
-    """How a device function is called in a program of OpenCL C, apart from all words of that."""
+    """The name of a device function in OpenCL C, distinct from its keywords."""
     return "glow_" + re.sub(r"\W", "_", function, flags=re.ASCII)

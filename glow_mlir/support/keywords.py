@@ -1,4 +1,4 @@
-"""Keyword arguments that there are not: the nearest of those that there are."""
+"""Errors for unknown keyword arguments, with the nearest known one as hint."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OF_OTHERS: Mapping[str, str] = {
     "session_options": "sess_options",
     "weight_decay": "optimizer=glow_mlir.training.AdamW(weight_decay=…)",
 }
-"""Words that other libraries have → what says the same here."""
+"""Keywords of other libraries → the equivalent here."""
 
 
 def keyword_error(owner: str, name: str, known: Collection[str]) -> KeywordError:
-    """The error for a keyword that `owner`, a function or class, does not have; `known` are those that it has."""
+    """The error for a keyword unknown to `owner`, a function or class; `known` are its keywords."""
     from difflib import get_close_matches
 
     replacement = _OF_OTHERS.get(name, "")
@@ -35,7 +35,7 @@ def keyword_error(owner: str, name: str, known: Collection[str]) -> KeywordError
 
 
 def with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Have calls of a function raise `KeywordError` for a keyword that it does not have; it takes no `**` of any."""
+    """Make a function without `**` parameters raise `KeywordError` for an unknown keyword."""
     code = function.__code__
     known = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name != "self"]
     owner = function.__qualname__.removesuffix(".__init__")

@@ -1,4 +1,4 @@
-"""How much memory this process may have."""
+"""The memory available to this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-"""Where Linux says how many bytes a container may have, or `max`."""
+"""Linux's files for the memory limit of a container in bytes, or `max`."""
 
 
 def usable_memory() -> int:

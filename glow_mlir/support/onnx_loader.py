@@ -1,8 +1,8 @@
 """
-How ONNX's package is loaded: what it imports beside what reads and checks models waits until somebody uses it.
+Delay some imports of the `onnx` package until they are used.
 
-These modules bring in parsers of command lines, archives and JSON, and take a quarter of the time of `import onnx`. One
-whose import does not begin at the package itself, or that somebody has imported before, stays as it is.
+These modules import parsers of command lines, archives and JSON, and take a quarter of the time of `import onnx`.
+Modules imported from elsewhere, or already imported, are not affected.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _WAITING = frozenset(
 
 
 def install() -> None:
-    """Load ONNX's package in this way from now on."""
+    """Install the delayed loading of the `onnx` package."""
     finder.install(_Finder())
 
 
 class _Finder(finder.Finder):
-    """Finds the modules that wait, while the package is loaded."""
+    """Find the modules to delay, while the package is loaded."""
 
     def finds(self, name: str) -> bool:
         return name in _WAITING and _is_loading("onnx")

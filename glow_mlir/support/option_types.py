@@ -1,4 +1,4 @@
-"""Of what type each of some options is, for callers without a type checker: a wrong one is one line."""
+"""Type checks of options for untyped callers, with one-line errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """What an option may be: in words, as a test, and in an example."""
+    """The type of an option: a description, a test, and an example."""
 
     words: str
     accepts: Callable[[Any], bool]
@@ -29,7 +29,7 @@ def of(kind: type[Any] | tuple[type[Any], ...]) -> Callable[[Any], bool]:
 
 
 def made_by(module: str, name: str) -> Callable[[Any], bool]:
-    """A test for objects of the class of that name, whose module is not imported to ask: who has one has done that."""
+    """A test for objects of a named class without importing its module, which any such object has imported."""
 
     def test(value: Any) -> bool:
         found = sys.modules.get(module)
@@ -39,17 +39,17 @@ def made_by(module: str, name: str) -> Callable[[Any], bool]:
 
 
 def has(*names: str) -> Callable[[Any], bool]:
-    """A test for objects with those methods, of classes that are not imported to ask."""
+    """A test for objects with the named methods, without importing classes."""
     return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
 def is_function(value: object) -> bool:
-    """Whether a value can be called, and is no class."""
+    """Whether a value is callable, but not a class."""
     return callable(value) and not isinstance(value, type)
 
 
 def lists(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """A test for lists of what a test accepts; what can be gone through once alone is none."""
+    """A test for lists of accepted values; iterators are rejected."""
 
     def test(given: Any) -> bool:
         is_list = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping)
@@ -59,12 +59,12 @@ def lists(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is one of the two, numpy's among them."""
+    """Whether a value is a boolean, possibly numpy's."""
     return type(value).__name__ in ("bool", "bool_") or (isinstance(value, int) and value in (0, 1))
 
 
 def is_words(value: Any) -> bool:
-    """Whether a value has texts by texts."""
+    """Whether a value maps strings to strings."""
     return isinstance(value, Mapping) and all(
         isinstance(text, str) for pair in cast("Mapping[Any, Any]", value).items() for text in pair
     )
@@ -77,12 +77,12 @@ NAMES = Kind("a list of names", lambda value: lists(of(str))(value) or isinstanc
 PATH = Kind("a path", of((str, os.PathLike)), "a path")
 NUMBER_OF_THREADS = Kind("a number of threads", lambda value: True, "1")
 SECONDS = Kind("a number of seconds", lambda value: True, "0.5")
-"""These are looked at where they are read."""
+"""These are checked where they are read."""
 WORDS_BY_NAMES = Kind("words by names", is_words, "{'x': 'kl'}", False)
 
 
 def check_kinds(kinds: Mapping[str, Kind], given: Mapping[str, Any]) -> None:
-    """Raise `OptionError` for an option of another type than it takes."""
+    """Raise `OptionError` for an option of a wrong type."""
     for name, kind in kinds.items():
         value = given[name]
         if value is None and kind.is_optional:

@@ -1,4 +1,4 @@
-"""Packages that few need: how they are imported, and how they are installed."""
+"""Import optional packages, and hints for their installation."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 
 
 def to_install(extra: str) -> str:
-    """The command that installs what an extra does."""
+    """The command that installs the packages of an extra."""
     return " ".join(["pip install", *(f"'{requirement}'" for requirement in EXTRAS[extra])])
 
 
 def imported(module: str, extra: str, reason: str, *, error: type[GlowError] = OptionError, otherwise: str = "") -> Any:
     """
-    A module of a package that an extra installs.
+    Import a module of a package from an extra.
 
-    Raises an error of that kind where it is missing: `reason`, "which is not installed", and how to install it, or
-    what to do `otherwise`; where the package is there and its import fails, in the words of that.
+    If it is missing, raise an `error` with `reason`, "which is not installed", and the installation command, or
+    `otherwise`. If its import fails, the error quotes the failure.
     """
     try:
         return import_module(module)

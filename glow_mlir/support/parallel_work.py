@@ -1,4 +1,4 @@
-"""Work in a thread beside other work of the same caller."""
+"""Run work in a second thread."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Here = TypeVar("Here")
 
 def both(there: Callable[[], There], here: Callable[[], Here]) -> tuple[There, Here]:
     """
-    What two calls give, of which the first runs in a thread of its own: one that lets Python go on meanwhile.
+    The results of two calls; the first, which should release Python's global lock, runs in a thread of its own.
 
-    It is waited for, whatever the other one raises; an error of its own is raised here, where that one has none. Where
-    there is no thread, as at the end of a process, it runs behind the other one.
+    The thread is always awaited; its error is raised here unless the other call raised one. If no thread can be
+    started, for example at exit, it runs after the other call.
     """
     found: list[There] = []
     errors: list[BaseException] = []

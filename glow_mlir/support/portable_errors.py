@@ -1,4 +1,4 @@
-"""Errors that another process is told."""
+"""Errors in a form that can be sent to another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.errors import ExecutionError, GlowError
 
 
 def portable(error: Exception) -> Exception:
-    """An error as another process gets it: itself, where it is a mistake of the user's, or else in words."""
+    """A user error itself, or any other error as text."""
     with suppress(Exception):
         if isinstance(error, GlowError) and type(pickle.loads(pickle.dumps(error))) is type(error):
             return error

@@ -1,4 +1,4 @@
-"""Long names of nodes, cut to what tells them apart."""
+"""Shorten long node names to distinguishing parts."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 SEPARATORS = "/."
-"""What stands between the parts of a name that says where its node is; the first that occurs is taken."""
+"""The separators between the parts of a hierarchical name; the first that occurs is used."""
 
 WIDTH = 28
-"""Characters up to which a name is kept behind the prefix that all have."""
+"""The maximum length of a name after the common prefix that is kept unchanged."""
 
 OMITTED = "…"
-"""Stands for parts in the middle of a name."""
+"""The replacement for parts in the middle of a name."""
 
 
 def short_names(names: Iterable[str], width: int = WIDTH) -> dict[str, str]:
     """
-    Each name → what is left of it: no two are alike, and no part is cut.
+    Name → distinct short name, consisting of complete parts.
 
-    The parts that all names begin with are left out. Of what is longer than `width` then, the last parts stay, as many
-    as have room, but no fewer than no other name ends with. Where these have no room, parts in their middle go.
+    Parts common to the beginning of all names are dropped. If the rest exceeds `width`, as many last parts stay as fit,
+    but enough to distinguish the name. If these do not fit, parts in their middle are dropped.
     """
     whole = list(dict.fromkeys(names))
     separator = next((mark for mark in SEPARATORS if any(mark in name for name in whole)), SEPARATORS[0])

@@ -1,4 +1,4 @@
-"""A line on a terminal that says what takes long, so that nobody takes it for a program that hangs."""
+"""A line on the terminal for slow work, so that it does not look like a hang."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glow_mlir.support.activity import is_watched
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, current_cancellation
 
 PATIENCE = 2.0
-"""Seconds after which work is told of."""
+"""Seconds after which work is reported."""
 
 _CLEAR_LINE = "\r\033[K"
 
 
 class _Notice(Cancellation):
-    """What work looks at anyway, again and again: whether it is to end, and here also whether it is to be told of."""
+    """A cancellation that is checked regularly anyway, and reports slow work at these checks."""
 
     def __init__(self, text: str) -> None:
         super().__init__(current_cancellation())
@@ -39,7 +39,7 @@ class _Notice(Cancellation):
             self._write(_CLEAR_LINE)
 
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # As where somebody has closed it meanwhile: the work goes on.
+        with suppress(OSError, ValueError):  # For example, it was closed meanwhile: continue.
             text = text.encode(sys.stderr.encoding or "ascii", "replace").decode(sys.stderr.encoding or "ascii")
             print(text, end="", file=sys.stderr, flush=True)
 
@@ -47,9 +47,9 @@ class _Notice(Cancellation):
 @contextmanager
 def report_when_slow(text: str) -> Generator[None]:
     """
-    Show `text` on standard error while what is done inside the `with` statement takes longer than two seconds.
+    Show `text` on standard error while the body of the `with` statement takes longer than two seconds.
 
-    Nothing is shown where standard error is no terminal, or where somebody watches (`activity.watching`).
+    Nothing is shown if standard error is not a terminal, or if something watches (`activity.watching`).
     """
     if is_watched() or not _is_terminal():
         yield
@@ -63,7 +63,7 @@ def report_when_slow(text: str) -> Generator[None]:
 
 
 def _how_to_end() -> str:
-    """How the work is ended where Ctrl-C does not do that: a shell may ignore it for what runs in the background."""
+    """How to stop the work if Ctrl-C is ignored, as shells set for background jobs."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     return f" (Ctrl-C is ignored here: kill {os.getpid()} ends it)" if is_ignored else ""
 
@@ -71,5 +71,5 @@ def _how_to_end() -> str:
 def _is_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # There is none, or it is closed.
+    except (AttributeError, ValueError):  # Missing or closed.
         return False

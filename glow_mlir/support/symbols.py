@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 NUMBERS_INSTEAD = "give dimensions numbers instead of bounds"
-"""What to do where something takes no sizes that are known at run time only."""
+"""The hint for code that does not support sizes known only at run time."""
 
 MAX_PARTS = 1024
 """
-With how many symbols and quotients a size is written, at most: sizes that are scaled up and down by layer after layer
-become twice as long with each.
+The maximum number of symbols and quotients in a size, because sizes that are scaled up and down by successive layers
+double in length with each.
 """
 
 
 @dataclass(frozen=True, order=True)
 class Symbol:
-    """A number from `least` to `most`, 0 or more, that is known at run time; one name is one number."""
+    """A number from `least` to `most`, at least 0, that is known at run time; symbols of one name are equal."""
 
     name: str
     least: int
@@ -42,9 +42,9 @@ class Symbol:
 @dataclass(frozen=True)
 class Quotient:
     """
-    A size over a number above 1, rounded down: `(height + 1) floordiv 2`. `SymbolicSize.__floordiv__` makes them.
+    A size divided by a number above 1, rounded down: `(height + 1) floordiv 2`; made by `SymbolicSize.__floordiv__`.
 
-    Of the dividend, numbers in sum and products are from 0 up to the divisor, without it: a quotient is never negative.
+    The numbers in the dividend are at least 0 and below the divisor: a quotient is never negative.
     """
 
     dividend: SymbolicSize
@@ -59,45 +59,45 @@ class Quotient:
 
     @cached_property
     def parts(self) -> int:
-        """How many symbols and quotients it is written with."""
+        """The number of symbols and quotients in it."""
         return 1 + self.dividend.parts
 
     @property
     def least(self) -> int:
-        """A number that it is never below."""
+        """A lower bound."""
         return self.dividend.least // self.divisor
 
     @property
     def most(self) -> int:
-        """A number that it is never above."""
+        """An upper bound."""
         return self.dividend.most // self.divisor
 
     def at(self, values: Mapping[str, int]) -> int:
-        """The number that it is where symbols have these values."""
+        """The value for these values of symbols."""
         return self.dividend.at(values) // self.divisor
 
     def spelled(self, spell: Callable[[str], str]) -> str:
-        """The quotient as text, in which `spell` says how a name is written."""
+        """The quotient as text; `spell` formats names."""
         dividend = self.dividend.spelled(spell)
         return f"{dividend if self.dividend.is_symbol else f'({dividend})'} floordiv {self.divisor}"
 
 
 Factor = Symbol | Quotient
-"""What a size may be a multiple of."""
+"""A factor of a product in a size."""
 
 Product = tuple[Factor, ...]
 """A product of symbols, in the order of their names, and of quotients behind them."""
 
 
 def _sort_key(factor: Factor) -> tuple[Any, ...]:
-    """What says where a factor comes among those of a product."""
+    """The sort key of a factor in a product."""
     if isinstance(factor, Symbol):
         return (0, factor.name, factor.least, factor.most)
     return (1, factor.divisor, factor.dividend.offset, *map(_sort_key_of_term, factor.dividend.terms))
 
 
 def _sort_key_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
-    """What says where a product comes in a sum."""
+    """The sort key of a product in a sum."""
     return (tuple(map(_sort_key, term[0])), term[1])
 
 
@@ -121,7 +121,7 @@ class SymbolicSize:
 
     @cached_property
     def parts(self) -> int:
-        """How many symbols and quotients it is written with, those in quotients as well."""
+        """The number of symbols and quotients in it, including those inside quotients."""
         return sum(1 if isinstance(factor, Symbol) else factor.parts for product, _ in self.terms for factor in product)
 
     @staticmethod
@@ -181,7 +181,7 @@ class SymbolicSize:
         return any(self == SymbolicSize.of(symbol) for symbol in self.symbols)
 
     def divided(self, other: Size) -> Size | None:
-        """The size that gives this one times `other`; `None` where there is none, or `other` is a sum."""
+        """The size whose product with `other` is this one; `None` if there is none, or `other` is a sum."""
         ((divisor, number), *rest) = (((), other),) if isinstance(other, int) else other._all_terms()
         if rest or not number:
             return None
@@ -197,7 +197,7 @@ class SymbolicSize:
 
     @cached_property
     def largest_dividend(self) -> int:
-        """The largest number that the dividend of a quotient in it, or in that of another, may be; else 0."""
+        """The upper bound of all dividends of quotients in it, nested ones included; 0 without quotients."""
         dividends = [factor.dividend for factor in self.factors if isinstance(factor, Quotient)]
         return max((number for size in dividends for number in (size.most, size.largest_dividend)), default=0)
 
@@ -211,7 +211,7 @@ class SymbolicSize:
 
     @cached_property
     def factors(self) -> frozenset[Factor]:
-        """What its products are of."""
+        """The factors of its products."""
         return frozenset(factor for product, _ in self.terms for factor in product)
 
     @cached_property
@@ -221,13 +221,13 @@ class SymbolicSize:
 
     @cached_property
     def least(self) -> int:
-        """A number that it is never below: the smallest that it may be, where no symbol comes with both signs."""
+        """A lower bound, exact if no symbol occurs with both signs."""
         bound = self._bound(lambda factor: factor.least, lambda factor: factor.most)
         return max(bound, math.ceil(self._range[0])) if self.has_quotients else bound
 
     @cached_property
     def most(self) -> int:
-        """A number that it is never above: the largest that it may be, where no symbol comes with both signs."""
+        """An upper bound, exact if no symbol occurs with both signs."""
         bound = self._bound(lambda factor: factor.most, lambda factor: factor.least)
         return min(bound, math.floor(self._range[1])) if self.has_quotients else bound
 
@@ -241,7 +241,7 @@ class SymbolicSize:
         )
 
     def at(self, values: Mapping[str, int]) -> int:
-        """The number that it is where symbols have these values."""
+        """The value for these values of symbols."""
         total = self.offset
         for product, times in self.terms:
             for factor in product:
@@ -253,7 +253,7 @@ class SymbolicSize:
         return self.spelled(str)
 
     def spelled(self, spell: Callable[[str], str]) -> str:
-        """The sum as text, in which `spell` says how a name is written."""
+        """The sum as text; `spell` formats names."""
         text = ""
         for product, factor in self.terms:
             number = [str(abs(factor))] if abs(factor) != 1 else []
@@ -283,7 +283,7 @@ def _limited(size: SymbolicSize) -> SymbolicSize:
 
 
 def _value(factor: Factor, values: Mapping[str, int]) -> int:
-    """The number that a factor is where symbols have these values."""
+    """The value of a factor for these values of symbols."""
     return values[factor.name] if isinstance(factor, Symbol) else factor.at(values)
 
 
@@ -350,8 +350,8 @@ def _without_quotients(size: SymbolicSize) -> tuple[Fraction, Fraction]:
 
 Dimension = int | tuple[int, int | None]
 """
-What a user says of a free dimension: its size, or the smallest and the largest size; `None` for a largest one that
-grows with the sizes of calls.
+The user's setting for a free dimension: its size, or the bounds of its size; an upper bound of `None` grows with the
+sizes of calls.
 """
 
 Size = int | SymbolicSize
@@ -378,10 +378,10 @@ def labels_of(sizes: Iterable[Size]) -> tuple[int | str, ...]:
 
 def size_from_label(label: str, known: Mapping[str, Size]) -> Size | None:
     """
-    The size that the label of a dimension says of others, as `past + tokens` and `(height + 1) // 2` do, where `//` may
-    be spelled `floordiv`; `None` for any other label.
+    The size given by a label that is an expression of other sizes, such as `past + tokens` or `(height + 1) // 2`,
+    where `//` may also be `floordiv`; `None` for any other label.
 
-    Exporters give such labels to what follows from other sizes, and outputs of sessions have them.
+    Exporters use such labels for dependent sizes, and so do outputs of sessions.
     """
     parts = [part.strip() for part in re.split(r"(//|\bfloordiv\b|[-+*()])", label)]
     words = [part for part in parts if part][::-1]
@@ -433,7 +433,7 @@ def product_of(sizes: Iterable[Size]) -> Size:
 
 
 def quotient(total: Size, part: Size) -> Size | None:
-    """The size that gives `total` times `part`; `None` where none does, or it is not found."""
+    """The size whose product with `part` is `total`; `None` if none is found."""
     if isinstance(total, SymbolicSize):
         return total.divided(part)
     if isinstance(part, SymbolicSize) or not part or total % part:
@@ -448,9 +448,9 @@ def symbols_of(sizes: Iterable[Size]) -> list[Symbol]:
 
 def tell_symbols(lengths: Iterable[tuple[Size, int]], values: dict[str, int]) -> None:
     """
-    Find out what symbols are where sizes turn out to be those lengths; `values` has some, and gets others.
+    Infer values of symbols from sizes with known lengths; `values` has known values, and gets the new ones.
 
-    A size of several symbols tells one of them where the others are known, in whichever order; a quotient tells none.
+    A size with several symbols determines one if the others are known, in any order; quotients determine none.
     """
     left = [(size, actual) for size, actual in lengths if not isinstance(size, int)]
     count = len(left) + 1
@@ -460,7 +460,7 @@ def tell_symbols(lengths: Iterable[tuple[Size, int]], values: dict[str, int]) ->
 
 
 def _tell_symbol(size: SymbolicSize, actual: int, values: dict[str, int]) -> bool:
-    """Find out what the only symbol is that is not known; false where there is more to know."""
+    """Infer the only unknown symbol of a size; false if there are several."""
     unknown = [symbol for symbol in size.symbols if symbol.name not in values]
     if unknown and (len(unknown) > 1 or size.has_quotients):
         return False
@@ -472,7 +472,7 @@ def _tell_symbol(size: SymbolicSize, actual: int, values: dict[str, int]) -> boo
 
 
 def wrong_size(sizes: Sequence[Size], shape: Sequence[int], values: Mapping[str, int]) -> str:
-    """What is wrong with the shape of an array of those sizes where symbols have these values; else nothing."""
+    """The fault of an array's shape for these sizes and values of symbols; empty if none."""
     for axis, (size, actual) in enumerate(zip(sizes, shape, strict=True)):
         if isinstance(size, int):
             if size != actual:

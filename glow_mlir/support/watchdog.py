@@ -26,26 +26,26 @@ from glow_mlir.support.cancellation import Cancellation, cancelled_by
 from glow_mlir.support.forks import reset_in_forks
 
 _LONGEST = 3600.0
-"""After how many seconds the thread looks again at the latest: systems do not wait for any time."""
+"""Seconds after which the thread checks again at the latest, because systems limit waiting times."""
 
 _LOOK = b"\0"
-"""What wakes the thread where nothing but its deadlines has changed: there is no signal 0."""
+"""The number that wakes the thread when only deadlines changed: there is no signal 0."""
 
 
 class Watchdog:
-    """Deadlines of calls, and the call of the main thread that Ctrl-C ends."""
+    """Deadlines of calls, and the main-thread call that Ctrl-C interrupts."""
 
     def __init__(self) -> None:
         self.main: Cancellation | None = None
-        """What ends the call in which the main thread is."""
+        """The cancellation of the main thread's call."""
         self._owner = -1
-        """Who has the descriptor when no call borrows it, while one does: another descriptor, or -1 for nobody."""
+        """The previous owner of the wake-up descriptor during a call: another descriptor, or -1."""
         self._reading = threading.RLock()
         """Who reads numbers of signals, and passes them on; a handler of signals may call a model in between."""
         self._lock = threading.Lock()
         self._deadlines: list[tuple[float, int, Cancellation, CancelledError]] = []
         self._next_look = math.inf
-        """When the thread looks at the deadlines by itself."""
+        """The time of the next check of deadlines."""
         self._order = itertools.count()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
@@ -64,13 +64,13 @@ class Watchdog:
                 self._owner = before
 
     def give_back(self) -> None:
-        """Let signals go to whoever had the descriptor before the call, with those that nobody has read yet."""
+        """Return the wake-up descriptor to its previous owner, along with unread signals."""
         found = signal.set_wakeup_fd(-1) if self._owner < 0 else self._returned()
         if found not in (-1, self._writer):  # A handler of signals has given it to somebody.
             signal.set_wakeup_fd(found)
 
     def settle(self) -> None:
-        """Read what has come, so that no later call takes it for its own."""
+        """Read pending signals, so that later calls do not see them."""
         with self._reading:
             self._read()
 
@@ -87,7 +87,7 @@ class Watchdog:
         return found
 
     def close(self) -> None:
-        """Hear no signals any more, in a child process, where the thread is not."""
+        """Stop listening, in a child process, which does not inherit the thread."""
         found, owner = signal.set_wakeup_fd(-1), self._owner
         self._owner = -1
         if (heir := owner if found == self._writer else found) >= 0:
@@ -108,13 +108,13 @@ class Watchdog:
             os.write(self._writer, _LOOK)
 
     def forget(self, cancellation: Cancellation) -> None:
-        """A call has ended: its deadline does not matter any more."""
+        """Remove the deadline of a call that has ended."""
         with self._lock:
             self._deadlines = [item for item in self._deadlines if item[2] is not cancellation]
             heapq.heapify(self._deadlines)
 
     def _serve(self) -> None:
-        """What the thread does."""
+        """The main loop of the thread."""
         poll = select.poll()  # It takes any descriptor: select() takes those below 1024.
         poll.register(self._reader, select.POLLIN)
         while True:

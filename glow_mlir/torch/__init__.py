@@ -1,7 +1,7 @@
 """
-PyTorch models: `torch.compile(model, backend="glow")`, `from_torch` and what they compiled.
+PyTorch models: `torch.compile(model, backend="glow")`, `from_torch`, and reports of compiled graphs.
 
-Nothing else of the package imports PyTorch, which is an extra.
+PyTorch is an extra; no other package imports it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HOMES = {
     "glow": "glow_mlir.torch.backend",
     "report": "glow_mlir.torch.graph_reports",
 }
-"""Public name → the module that has it."""
+"""Public name → the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Calls of a session on arrays: for sizes that differ from call to call, and backends without machine code."""
+"""Calls of a session on arrays: for sizes that vary between calls, and for backends without machine code."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from glow_mlir.torch.tensors import HOST, array_of, dtype_named, tensor_of
 
 class ArrayCall:
     """
-    Calls of a session on arrays that share the elements of tensors.
+    Call a session on arrays that share memory with tensors.
 
-    `size_inputs` are the symbols that inputs of their own tell, `size_outputs` those that outputs of their own do.
+    `size_inputs` are the symbols with an input of their own, `size_outputs` those with an output of their own.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ArrayCall:
         self._draws = RANDOM_SEED in session.loaded.state.arrays
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
-        """The outputs, tensors in the strides that PyTorch traced."""
+        """Return the outputs as tensors with the strides that PyTorch traced."""
         numbers = dict(self._outputs.numbers(inputs))
         given = {name: array_of(inputs[position], order) for position, name, order in self._inputs}
         for symbol in self._size_inputs:
@@ -64,8 +64,8 @@ class ArrayCall:
         return self._outputs.of(inputs, computed, numbers)
 
     def _tensor(self, array: np.ndarray, value: TracedTensor, numbers: Any) -> torch.Tensor:
-        """An array, whose axes lie in memory in their order, as the tensor that PyTorch traced."""
-        dense = np.asarray(array, order="C")  # A size that data decides leaves a gap behind each row.
+        """Convert an array, whose axes lie in memory in order, to the tensor that PyTorch traced."""
+        dense = np.asarray(array, order="C")  # A data-dependent size leaves a gap after each row.
         tensor, order = tensor_of(dense, dtype_named(value.dtype)), memory_order(*value.hint)
         if order is not None:
             tensor = tensor.permute(inverse(order))
@@ -78,21 +78,21 @@ class ArrayCall:
 
 
 def _has_gaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether tensors of these strides reach further than they have elements."""
+    """Whether tensors of these strides span more memory than their elements take."""
     reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
     return reach != int(np.prod(sizes))
 
 
 def size_input(symbol: str) -> str:
-    """The name of an input without content that has the size of a symbol, which no tensor of the graph has."""
+    """The name of an empty input whose size is the value of a symbol that is no size of any tensor of the graph."""
     return f"{symbol}.size"
 
 
 def size_output(symbol: str) -> str:
-    """The name of an output that is a symbol which data decides."""
+    """The name of an output that holds a data-dependent symbol."""
     return f"{symbol}.number"
 
 
 def new_seed() -> torch.Tensor:
-    """A seed by PyTorch's own generator, so that `torch.manual_seed` decides which numbers are drawn."""
+    """Draw a seed from PyTorch's generator, so that `torch.manual_seed` determines the random numbers."""
     return torch.randint(-(1 << 62), 1 << 62, (), dtype=torch.int64, device=HOST)

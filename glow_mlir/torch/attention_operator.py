@@ -1,4 +1,4 @@
-"""The gradient of attention as an operator of PyTorch that needs nothing which forward has computed."""
+"""The gradient of attention as a PyTorch operator that uses no results of forward."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def attention_backward(
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """
-    The cotangents of queries, keys and values of `scaled_dot_product_attention` for that of its result.
+    The cotangents of queries, keys and values of `scaled_dot_product_attention` from the cotangent of its result.
 
-    It computes weights again: to keep the sums of forward takes a third of that, and saves less of backward.
+    It recomputes the weights: saving the sums of forward would cost a third of that time, and save less in backward.
     """
     depth = query.shape[-1]
     factor = depth**-0.5 if scale is None else scale

@@ -20,7 +20,7 @@ from glow_mlir.torch.decompositions import decompositions, whole_resamplings
 from glow_mlir.torch.partition import partition
 from glow_mlir.torch.recurrent_layers import put_recurrences
 
-# Else Dynamo leaves recurrent layers to PyTorch.
+# Otherwise Dynamo leaves recurrent layers to PyTorch.
 torch._dynamo.config.allow_rnn = True
 
 
@@ -45,10 +45,10 @@ def glow(
     """
     Compile a graph that Dynamo traced: `torch.compile(model, backend="glow", options={"precision": "bf16"})`.
 
-    `options` are keywords of `InferenceSession`. Raises `OptionError` for options that there are not.
+    `options` are keywords of `InferenceSession`. Raises `OptionError` for unknown options.
     """
     if mode is not None:
-        raise OptionError(f"mode='{mode}' says nothing to this backend", hint="options={'precision': …}")
+        raise OptionError(f"mode='{mode}' is not supported by this backend", hint="options={'precision': …}")
     chosen = checked_options(options)
     put_recurrences(module)
     compiler = aot_autograd(
@@ -64,14 +64,14 @@ def glow(
 
 
 def has_fixed_sizes(module: fx.GraphModule) -> bool:
-    """Whether all inputs of a graph that Dynamo traced are tensors whose sizes are numbers."""
+    """Whether all inputs of a traced graph are tensors of fixed sizes."""
     values = [node.meta.get("example_value") for node in module.graph.find_nodes(op="placeholder")]
     sizes = [size for value in values for size in getattr(value, "shape", (value,))]
     return not any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Options of a compilation as keywords of a session; raises `OptionError`."""
+    """The options of a compilation as keywords of a session; raises `OptionError`."""
     given = {"threads": torch.get_num_threads(), **(options or {})}
     check_keywords(given)
     return given

@@ -43,22 +43,22 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 def captured(graph: fx.Graph) -> TracedGraph:
     """
-    A graph of operators, whose nodes have `meta["val"]`, as plain data.
+    Convert a graph of operators, whose nodes have `meta["val"]`, to plain data.
 
-    Raises `UnsupportedError` for what is no call of an operator.
+    Raises `UnsupportedError` for nodes that are not operator calls.
     """
     return _Capture().run(graph)
 
 
 class _Capture:
-    """What is known of the graph so far."""
+    """The state of a conversion."""
 
     def __init__(self) -> None:
         self._results: dict[fx.Node, tuple[fx.Node, int]] = {}
-        """A node that takes one of several results → the node that gives these, and which."""
+        """Node that selects one of several results → the node with the results, and the index."""
         self._symbols: dict[str, tuple[int, int | None]] = {}
         self._bases: dict[fx.Node, fx.Node] = {}
-        """An input, or a view of one → the input."""
+        """Input, or view of one → the input."""
 
     def run(self, graph: fx.Graph) -> TracedGraph:
         inputs: list[TracedInput] = []
@@ -75,7 +75,7 @@ class _Capture:
                 self._results[node] = node.args[0], int(cast("int", node.args[1]))
                 self._follow_view(node, is_view=True)
             elif target_name(node) == COPY_INTO:
-                # Whoever reads it reads what was copied.
+                # Later readers read the copied value.
                 self._results[node] = self._results.get(node.args[1], (node.args[1], 0))
                 nodes.append(self._node(node))
             elif node.op == "get_attr":
@@ -139,13 +139,15 @@ class _Capture:
         return TracedTensor(dtype, sizes, strides, hint, self._view(node, value), offset)
 
     def _follow_view(self, node: fx.Node, is_view: bool) -> None:
-        """Note that a node is a view of an input, where it is one of what is."""
+        """Record that a node is a view of an input, if its operand is an input or a view of one."""
         source = node.args[0] if node.args else None
         if is_view and isinstance(source, fx.Node) and source in self._bases:
             self._bases[node] = self._bases[source]
 
     def _view(self, node: fx.Node, value: torch.Tensor) -> tuple[str, int | Expression] | None:
-        """The input that a tensor is, or is a view of, and how many elements behind its beginning it begins."""
+        """
+        The input that a tensor is, or is a view of, and the offset from its first element; `None` for other tensors.
+        """
         base = self._bases.get(node)
         whole = None if base is None else base.meta["val"]
         if base is None or not isinstance(whole, torch.Tensor) or whole.dtype != value.dtype:
@@ -169,13 +171,13 @@ class _Capture:
 
 
 def _is_plain(value: torch.Tensor) -> bool:
-    """Whether a tensor is what operators take: dense real numbers, in the memory of the processor."""
+    """Whether operators support a tensor: dense real numbers in host memory."""
     is_dense = value.layout is torch.strided and not value.is_quantized and not value.is_neg()
     return is_dense and not value.is_complex() and value.device.type == HOST
 
 
 def _unsupported_name(value: torch.Tensor) -> str:
-    """What a tensor that no operator takes is called in the place of its element type."""
+    """A description, in place of the element type, of a tensor that no operator supports."""
     if value.device.type != HOST:
         return f"{value.dtype} on the device '{value.device}'".removeprefix("torch.")
     if value.is_neg():
@@ -186,16 +188,16 @@ def _unsupported_name(value: torch.Tensor) -> str:
 
 
 def _bound(bound: Any) -> int | None:
-    """A number that bounds a symbol; `None` for one that is none."""
+    """A bound of a symbol; `None` for infinity."""
     return int(bound) if bound.is_Integer and int(bound) < 1 << 40 else None
 
 
 OPEN = 61
-"""What a symbol that data decides is in examples: larger than 1, so that strides tell the order of axes."""
+"""The example value of a data-dependent symbol: larger than 1, so that strides tell the order of axes."""
 
 
 def _hint(size: int | torch.SymInt) -> int:
-    """What a size was in the example."""
+    """The size in the example."""
     if isinstance(size, int):
         return size
     node: Any = size.node
@@ -206,7 +208,7 @@ def _hint(size: int | torch.SymInt) -> int:
 
 
 def expression(found: Any) -> Expression:
-    """An expression of sympy as plain data."""
+    """Convert an expression of sympy to plain data."""
     if isinstance(found, sympy.Symbol):
         return Expression("symbol", value=str(found))
     if isinstance(found, sympy.Integer):
@@ -220,7 +222,7 @@ def expression(found: Any) -> Expression:
 
 
 def _has_several(node: fx.Node) -> bool:
-    """Whether a node gives several results."""
+    """Whether a node has several results."""
     return isinstance(node.meta.get("val"), tuple | list)
 
 
@@ -236,7 +238,7 @@ def target_name(node: fx.Node) -> str:
 
 
 def source_location(node: fx.Node) -> SourceLocation:
-    """The module of the network, and the line of the program, that a node comes from."""
+    """The module of the network, and the line of the program, of a node."""
     stack: dict[Any, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = ""
     for name, _ in cast("Iterable[tuple[Any, Any]]", stack.values()):
@@ -249,7 +251,7 @@ def source_location(node: fx.Node) -> SourceLocation:
 
 
 def module_path(path: str) -> str:
-    """The path of a module as `named_modules` has it, of how Dynamo writes it: `L['self'].layer1.0`."""
+    """Convert a module path from Dynamo's form, `L['self'].layer1.0`, to that of `named_modules`."""
     plain = re.sub(r"L\[['\"]self['\"]\]\.?", "", path)
     plain = re.sub(r"\._modules\[['\"]([^'\"]*)['\"]\]", r".\1", plain)
     plain = re.sub(r"getattr\((.*), ['\"]([^'\"]*)['\"]\)", r"\1.\2", plain)

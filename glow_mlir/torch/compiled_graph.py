@@ -1,4 +1,4 @@
-"""A traced graph that is compiled when it is first called, on tensors of PyTorch."""
+"""A traced graph that is compiled at its first call, on PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def compiled_call(
     state: frozenset[str] = frozenset(),
 ) -> Call:
     """
-    A graph, compiled. Inputs of `constants` are these arrays; those of `state` are kept by the caller.
+    Compile a graph. `constants` are arrays of inputs that become constants; the caller keeps the inputs in `state`.
 
-    Raises `GlowError` where the graph is not supported.
+    Raises `GlowError` if the graph is not supported.
     """
     functional = without_changes(graph)
     if not graph.symbols and loader_of(str(options.get("backend", DEFAULT_BACKEND))) is not None:
-        # What an input with gaps becomes has to be copied into it.
+        # The new value of an input with gaps has to be copied into it.
         own = graph if _change_in_place(graph) else functional.graph
         session = ModelSession.of(TracedModel(own, constants, state=state), **options)
         loaded = session.loaded
@@ -52,14 +52,14 @@ def compiled_call(
             return call if own is graph else functional.around(call)
     sized, symbols = with_size_inputs(functional.graph)
     sized, decided = with_size_outputs(sized)
-    # Sizes of later calls are compiled for when weights may have changed.
+    # Sizes of later calls are compiled when weights may already have changed.
     kept = {name: np.array(array) for name, array in (constants or {}).items()}
     session = ModelSession.of(TracedModel(sized, kept), **options)
     return functional.around(ArrayCall(functional.graph, session, symbols, decided))
 
 
 def _change_in_place(graph: TracedGraph) -> bool:
-    """Whether all inputs that a graph changes have no gaps, so that machine code may write to them."""
+    """Whether all changed inputs are without gaps, so that machine code may write to them."""
     changed = changed_inputs(graph)
     values = (item.value for item in graph.inputs if item.name in changed)
     return all(isinstance(value, TracedTensor) and memory_order(*value.hint) is not None for value in values)
@@ -69,13 +69,13 @@ class CompiledGraph:
     """
     A graph as PyTorch calls it: with a list of tensors, which it may clear.
 
-    It is compiled when it is first called. What is not supported PyTorch computes, between parts that are compiled.
+    It is compiled at its first call. PyTorch computes unsupported operators between the compiled parts.
     """
 
     def __init__(
         self, module: fx.GraphModule, phase: str, options: Mapping[str, Any], static: Sequence[int] = ()
     ) -> None:
-        """`static` are the inputs that are parameters or buffers."""
+        """`static` are the positions of inputs that are parameters or buffers."""
         self._graph = captured(module.graph)
         self._nodes = {node.name: node for node in module.graph.nodes}
         self._options = dict(options)
@@ -86,7 +86,7 @@ class CompiledGraph:
         self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
 
     def boxed(self) -> Call:
-        """The graph as a function that is marked as one that takes a list."""
+        """The graph as a function marked to take a list of arguments."""
 
         def call(inputs: list[Any]) -> list[Any]:
             return self(inputs)
@@ -95,7 +95,7 @@ class CompiledGraph:
         return call
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
-        """The outputs of the graph; raises `GlowError` where it is not supported, or fails."""
+        """Return the outputs; raises `GlowError` if the graph is not supported, or fails."""
         given = list(inputs)
         inputs.clear()
         self.report.calls += 1
@@ -114,7 +114,7 @@ class CompiledGraph:
     def _compiled(self, constants: Mapping[str, Any], state: frozenset[str]) -> Call:
         start = time.perf_counter()
         try:
-            # Graphs of any sizes are compiled in their calls, when it is too late to take them apart.
+            # Graphs of variable sizes are compiled during calls, too late to split them into segments.
             if self._graph.symbols and (eager := unsupported_nodes(self._graph)):
                 return self._segmented(eager)
             return compiled_call(self._graph, self._options, constants, state)
@@ -128,12 +128,12 @@ class CompiledGraph:
             self.report.compile_seconds += time.perf_counter() - start
 
     def _segmented(self, eager: Mapping[str, str]) -> Call:
-        """The graph in parts, of which PyTorch computes some."""
+        """Split the graph into segments; PyTorch computes some of them."""
         self._tell_eager(eager)
         return SegmentedCall(self._graph, self._nodes, eager, lambda part: compiled_call(part, self._options))
 
     def _tell_eager(self, eager: Mapping[str, str]) -> None:
-        """Tell which operators PyTorch computes."""
+        """Warn about the operators that PyTorch computes."""
         for node in self._graph.nodes:
             if node.name in eager:
                 where = f"{node.target} ({node.location or node.location.module or node.name})"

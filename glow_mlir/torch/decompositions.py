@@ -1,4 +1,4 @@
-"""Which operators PyTorch takes apart before graphs are imported, and which are whole for us."""
+"""Which operators PyTorch decomposes before graphs are imported, and which remain whole."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ WHOLE: tuple[str, ...] = (
     "upsample_nearest3d",
     "upsample_trilinear3d",
 )
-"""Operators of `aten` that are one of ours, or few, where PyTorch would write several."""
+"""Operators of `aten` that correspond to one or few of our operators, where PyTorch would emit several."""
 
 
 def attention_backward(
@@ -85,7 +85,7 @@ def attention_backward(
     attn_mask: torch.Tensor | None = None,
     scale: float | None = None,
 ) -> Any:
-    """The gradients of attention by an operator that reads no results of forward, which then are not kept for it."""
+    """The gradients of attention by an operator that reads no results of forward, so none are saved for it."""
     if dropout:
         return NotImplemented
     return attention_operator.attention_backward(gradient, query, key, value, causal, attn_mask, scale)
@@ -94,7 +94,7 @@ def attention_backward(
 def weight_norm_backward(
     gradient: torch.Tensor, directions: torch.Tensor, magnitudes: torch.Tensor, norms: torch.Tensor, axis: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradients of directions and magnitudes, whose product over the norms of directions is a weight."""
+    """The gradients of directions and magnitudes; a weight is their product divided by the norms of the directions."""
     others = [other for other in range(directions.dim()) if other != axis % directions.dim()]
     wide = directions.to(norms.dtype)
     along = (gradient * wide).sum(others, keepdim=True) / norms
@@ -103,15 +103,15 @@ def weight_norm_backward(
 
 
 RESAMPLINGS = tuple(name for name in WHOLE if "upsample" in name)
-"""Operators that PyTorch takes apart in front of all tables, into elements at indices."""
+"""Operators that PyTorch decomposes into indexed elements before it looks at any table."""
 
 
 @contextmanager
 def whole_resamplings() -> Generator[None]:
     """
-    While a graph of tensors of fixed sizes is traced, keep resamplings whole.
+    Keep resamplings whole while a graph of fixed sizes is traced.
 
-    With sizes that are known at run time only PyTorch has to take them apart.
+    With sizes known only at run time, PyTorch has to decompose them.
     """
     keys = DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd
     packets = [getattr(aten, name) for name in RESAMPLINGS]
@@ -136,16 +136,16 @@ OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
     aten._weight_norm_interface_backward.default: weight_norm_backward,
 }
-"""Operators that we take apart in a way of our own."""
+"""Operators with a decomposition of our own."""
 
 
 @cache
 def decompositions() -> dict[OperatorBase, Callable[..., Any]]:
-    """The table of decompositions: core ATen, but for what is whole."""
+    """The table of decompositions: core ATen, except the operators that remain whole."""
     table: dict[OperatorBase, Callable[..., Any]] = dict(core_aten_decompositions())
     for name in WHOLE:
         packet = getattr(aten, name)
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    table.setdefault(aten.linalg_vector_norm.default, vector_norm)  # Which PyTorch 2.13 leaves whole.
+    table.setdefault(aten.linalg_vector_norm.default, vector_norm)  # PyTorch 2.13 leaves it whole.
     return table | OWN

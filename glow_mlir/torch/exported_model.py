@@ -1,4 +1,4 @@
-"""Modules of PyTorch as models, by `torch.export`."""
+"""Convert PyTorch modules to models with `torch.export`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
 OUTPUT = "output"
-"""The name of the only output of a model; several are `output_0`, `output_1` …, or go by the keys of a dictionary."""
+"""The name of a single output; several are `output_0`, `output_1` …, or named by the keys of a dictionary."""
 
 
 def session_of(
@@ -49,7 +49,7 @@ def session_of(
     **options: Any,
 ) -> InferenceSession:
     """
-    The session of a module of PyTorch: what `glow_mlir.from_torch` does, where PyTorch is there.
+    The session of a PyTorch module: implements `glow_mlir.from_torch`.
     """
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
@@ -65,10 +65,10 @@ def model_of(
     dynamic_shapes: Any = None,
 ) -> TracedModel:
     """
-    A module of PyTorch as a model: what `glow_mlir.torch.exported` does, where PyTorch is there.
+    A PyTorch module as a model: implements `glow_mlir.torch.exported`.
     """
     program = _program(module, example, keywords, dynamic_shapes)
-    if isinstance(module, ExportedProgram):  # It is the caller's.
+    if isinstance(module, ExportedProgram):  # It belongs to the caller.
         program = copy(module)
         program._graph_module = deepcopy(module.graph_module)  # pyright: ignore[reportPrivateUsage]
     put_recurrences(program.graph_module)
@@ -102,10 +102,10 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str], stops: 
         name = str(getattr(item.arg, "name", ""))
         if item.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             tensor = _tensor(program, item.kind, str(item.target), bool(item.persistent))
-            # What is tied is one parameter, under its first name.
+            # Tied parameters become one parameter, under its first name.
             target = first.setdefault(id(tensor), str(item.target))
             renamed[name] = target
-            # A copy, since what is compiled may be kept under what the module was.
+            # A copy, because compiled code may be cached under the module's identity.
             constants[target] = np.array(array_of(tensor))
             if item.kind == InputKind.PARAMETER and tensor.requires_grad:
                 parameters[target] = None
@@ -133,7 +133,7 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str], stops: 
 
 
 def _apart(graph: TracedGraph, renamed: Mapping[str, str]) -> dict[str, str]:
-    """New names of inputs, and of the nodes that have one of these; raises `ModelError` where an argument has one."""
+    """New names of inputs, and of nodes with clashing names; raises `ModelError` if an argument has such a name."""
     new = set(renamed.values())
     for item in graph.inputs:
         if item.name in new and item.name not in renamed:
@@ -149,12 +149,12 @@ def _apart(graph: TracedGraph, renamed: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_twins(graph: TracedGraph) -> TracedGraph:
-    """A graph each of whose inputs is there once."""
+    """A graph without duplicate inputs."""
     return replace(graph, inputs=tuple({item.name: item for item in graph.inputs}.values()))
 
 
 class _Results:
-    """The outputs of a model, each of which becomes a tensor of its own that a node computes."""
+    """The outputs of a model; each becomes a separate tensor computed by a node."""
 
     def __init__(self, graph: TracedGraph) -> None:
         self._graph = graph
@@ -164,7 +164,9 @@ class _Results:
         self._outputs: list[Reference] = []
 
     def own(self, value: Argument) -> Reference:
-        """What computes a value and nothing else: itself, a copy of what has another name, or a number as a tensor."""
+        """
+        A node that computes only this value: its own node, a copy if it is already named, or a number as a tensor.
+        """
         traced = self._values[value.name][value.index] if isinstance(value, Reference) else value
         name, location = f"output_{len(self._nodes)}", SourceLocation()
         if isinstance(value, Reference) and isinstance(traced, TracedTensor):
@@ -180,11 +182,11 @@ class _Results:
         return Reference(name)
 
     def add(self, value: Argument) -> None:
-        """Let a value be the next output."""
+        """Add a value as the next output."""
         self._outputs.append(self.own(value))
 
     def graph(self) -> TracedGraph:
-        """The graph with these outputs, and without inputs that are no tensors and no sizes."""
+        """The graph with these outputs, and without inputs that are neither tensors nor sizes."""
         kept = tuple(item for item in self._graph.inputs if isinstance(item.value, TracedTensor | Expression))
         nodes = (*self._graph.nodes, *self._nodes)
         return replace(self._graph, inputs=kept, nodes=nodes, outputs=tuple(self._outputs))
@@ -198,7 +200,7 @@ def _tensor(program: ExportedProgram, kind: InputKind, target: str, is_persisten
 
 
 def _in_order(graph: TracedGraph) -> TracedGraph:
-    """A graph whose inputs and outputs are arrays in the order of their axes, without views."""
+    """A graph whose inputs and outputs are arrays in axis order, without views."""
 
     def plain(value: Any) -> Any:
         if not isinstance(value, TracedTensor):
@@ -215,7 +217,7 @@ def _in_order(graph: TracedGraph) -> TracedGraph:
 
 
 def _output_names(program: ExportedProgram) -> tuple[str, ...]:
-    """The names of outputs: keys of dictionaries, or `output`, with numbers where there are several."""
+    """The names of outputs: keys of dictionaries, or `output`, numbered if there are several."""
     spec = program.call_spec.out_spec
     assert spec is not None
     count = spec.num_leaves
@@ -227,12 +229,12 @@ def _output_names(program: ExportedProgram) -> tuple[str, ...]:
 
 
 def _keys(path: Iterable[Any]) -> list[str]:
-    """The keys on the way to an output; the place in a tuple of one is none."""
+    """The keys on the path to an output, ignoring the position in a tuple of one."""
     return [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", "")))) for key in path]
 
 
 def _dimension_names(program: ExportedProgram, dynamic_shapes: Any) -> dict[str, str]:
-    """Symbol of PyTorch → the name that the caller gave the dimension."""
+    """Symbol of PyTorch → the caller's name of the dimension."""
     found: dict[str, str] = {}
     if dynamic_shapes is None:
         return found
@@ -254,7 +256,7 @@ def _dimension_names(program: ExportedProgram, dynamic_shapes: Any) -> dict[str,
 
 
 def _spoken_of(dynamic_shapes: Any, inputs: Sequence[str]) -> Iterable[tuple[str, Any]]:
-    """Inputs, and what is said of their axes: in order, or by the names of arguments."""
+    """Inputs with the description of their axes, given in order or by argument name."""
 
     def leaves(item: Any) -> list[Any]:
         return [found for found in pytree.tree_leaves(item, is_leaf=_is_axes) if _is_axes(found)]
@@ -268,14 +270,14 @@ def _spoken_of(dynamic_shapes: Any, inputs: Sequence[str]) -> Iterable[tuple[str
 
 
 def _entries(axes: Any) -> Iterable[tuple[int, Any]]:
-    """Axes, and what is said of them."""
+    """Axes with their descriptions."""
     if isinstance(axes, dict):
         return cast("dict[int, Any]", axes).items()
     return enumerate(cast("Sequence[Any]", axes or ()))
 
 
 def _is_axes(item: Any) -> bool:
-    """Whether something in `dynamic_shapes` says the axes of one tensor."""
+    """Whether an item of `dynamic_shapes` describes the axes of one tensor."""
     if isinstance(item, dict):
         return all(isinstance(key, int) for key in cast("dict[Any, Any]", item))
     if isinstance(item, tuple | list):

@@ -1,4 +1,4 @@
-"""Operators that PyTorch's modules call in evaluation for whole layers, by what they compute."""
+"""Decompositions of the whole-layer operators that PyTorch's modules call in evaluation mode."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def multi_head_attention(
     average: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """`_native_multi_head_attention`, whose weights nobody asks for."""
+    """`_native_multi_head_attention` without returned weights."""
     if need_weights:
         return NotImplemented
     weights = (input_weight, input_bias, output_weight, output_bias)
@@ -87,7 +87,7 @@ def _attention(
     mask: Tensor | None,
     mask_type: int | None,
 ) -> Tensor:
-    """Attention of [batch, length, width]; where a mask of booleans holds, nothing is seen."""
+    """Attention of [batch, length, width]; positions where the boolean mask is true are ignored."""
 
     def split(tensor: Tensor, number: int) -> Tensor:
         rows = slice(number * width, (number + 1) * width)
@@ -106,11 +106,11 @@ def _attention(
 
 
 OF_KEYS = 1
-"""The type of a mask that says which keys nobody sees, of each sequence."""
+"""The type of a mask that marks ignored keys for each sequence."""
 
 
 def _seen(mask: Tensor | None, mask_type: int | None) -> Tensor | None:
-    """A mask as attention takes it."""
+    """Convert a mask to the form that attention takes."""
     if mask is None:
         return None
     wide = mask[:, None, None, :] if mask_type == OF_KEYS else mask

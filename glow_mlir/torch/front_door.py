@@ -1,4 +1,4 @@
-"""What is asked of modules of PyTorch, also where PyTorch is missing: then an error says so."""
+"""Entry points for PyTorch modules; they raise an error if PyTorch is missing."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def exported(
     dynamic_shapes: Any = None,
 ) -> TracedModel:
     """
-    A module of PyTorch as a model, for `InferenceSession`, `TrainingSession` and bundles; see `from_torch`.
+    Convert a PyTorch module to a model for `InferenceSession`, `TrainingSession` and bundles; see `from_torch`.
 
-    Parameters and buffers are its constants, and share the memory of PyTorch's, which must not change as long as the
-    model is used; those that the module changes are state.
+    Parameters and buffers become constants that share PyTorch's memory, which must not change while the model is used;
+    buffers that the module changes become state.
     """
     _require_pytorch()
     from glow_mlir.torch.exported_model import model_of

@@ -1,4 +1,4 @@
-"""Graphs that change nothing, in the place of those that change inputs; and graphs that are told all sizes."""
+"""Graph transformations: make changes of inputs outputs, and add inputs and outputs for symbols."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from glow_mlir.torch.array_call import size_input, size_output
 
 @dataclass(frozen=True)
 class Functional:
-    """A graph whose last outputs are what inputs at `positions` become."""
+    """A graph whose last outputs are the new values of the inputs at `positions`."""
 
     graph: TracedGraph
     positions: tuple[int, ...]
 
     def around(self, call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
-        """A call of this graph as one that changes the inputs."""
+        """Wrap a call of this graph as a call that changes the inputs."""
         if not self.positions:
             return call
 
@@ -50,7 +50,7 @@ class Functional:
 
 
 def without_changes(graph: TracedGraph) -> Functional:
-    """A graph that gives what its inputs become instead of changing them."""
+    """A graph that returns the new values of its inputs instead of changing them."""
     changed = changed_inputs(graph)
     positions = tuple(position for position, item in enumerate(graph.inputs) if item.name in changed)
     nodes = tuple(node for node in graph.nodes if node.target != COPY_INTO)
@@ -60,9 +60,9 @@ def without_changes(graph: TracedGraph) -> Functional:
 
 def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
     """
-    A graph in which each symbol is the size of an input that is read, and the symbols that got one for that.
+    Make each symbol the size of an input that is read; return the graph, and the symbols that got an extra input.
 
-    These are inputs without content.
+    These inputs are empty.
     """
     read = used_names(graph)
     available = {symbol for symbol, position, _ in symbol_axes(graph) if graph.inputs[position].name in read}
@@ -77,9 +77,9 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
 
 def with_size_outputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
     """
-    A graph that gives the symbols which its outputs have and data decides, and these symbols.
+    Add outputs for the data-dependent symbols in the shapes of outputs; return the graph and these symbols.
 
-    Each is one more output, an integer.
+    Each is an additional integer output.
     """
     values = graph.values
     available = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]

@@ -7,14 +7,14 @@ from torch.export.graph_signature import InputKind
 
 DETACH = "aten.detach.default"
 MODE = "wrap_with_set_grad_enabled"
-"""The operator that has what stands within `torch.no_grad`; its first argument is the mode."""
+"""The operator that contains code inside `torch.no_grad`; its first argument is the mode."""
 
 
 def gradient_stops(program: ExportedProgram) -> tuple[str, ...]:
     """
-    The nodes in front of which gradients of parameters end: `detach`, and what stands within `torch.no_grad`.
+    The nodes at which gradients of parameters stop: `detach`, and code inside `torch.no_grad`.
 
-    Constants of `detach` count as little as what is computed of inputs and buffers alone.
+    A `detach` of constants, or of values computed only from inputs and buffers, does not count.
     """
     signature = program.graph_signature
     trained = {

@@ -1,4 +1,4 @@
-"""What was compiled of PyTorch's graphs, and what PyTorch computes itself."""
+"""Reports of compiled PyTorch graphs, and of the operators that PyTorch computes itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _with_short_paths(text: str) -> str:
-    """A text in which files are named as modules are found: without the folder that Python looks for them in."""
+    """Shorten file names in a text by removing the folders of Python's search path."""
     folders = {str(Path.cwd()), *(entry for entry in sys.path if os.path.isabs(entry))}
     for folder in sorted(folders, key=len, reverse=True):
         text = text.replace(f"{folder.rstrip(os.sep)}{os.sep}", "")
@@ -25,21 +25,21 @@ def _with_short_paths(text: str) -> str:
 
 @dataclass
 class GraphReport:
-    """One graph: where it comes from, what became of it, and how often it ran."""
+    """One graph: its origin, compilations and calls."""
 
     number: int
     phase: str
     """`inference`, `forward` or `backward`."""
     operators: int
     location: str
-    """The line of the program where its first operator is."""
+    """The line of the program with its first operator."""
     compile_seconds: float = 0.0
     compilations: int = 0
     calls: int = 0
     eager: dict[str, str] = field(default_factory=dict[str, str])
-    """What PyTorch computes itself: operator and its line → why."""
+    """Operator that PyTorch computes, with its line → reason."""
     reasons: list[str] = field(default_factory=list[str])
-    """Why it was compiled more than once."""
+    """The reasons for further compilations."""
 
     def __str__(self) -> str:
         """One line, and one for each operator that PyTorch computes."""
@@ -64,7 +64,7 @@ class Report:
 
     @property
     def eager(self) -> dict[str, str]:
-        """What PyTorch computes itself in all graphs: operator and its line → why."""
+        """Operator that PyTorch computes in any graph, with its line → reason."""
         return {operator: reason for graph in self.graphs for operator, reason in graph.eager.items()}
 
 
@@ -73,12 +73,12 @@ _LOCK = threading.Lock()
 
 
 def report() -> Report:
-    """What ran where: the graphs that this process compiled so far."""
+    """The report of all graphs compiled by this process so far."""
     return _REPORT
 
 
 def new_graph(phase: str, operators: int, location: str) -> GraphReport:
-    """The report of another graph."""
+    """Add the report of a new graph."""
     with _LOCK:
         found = GraphReport(len(_REPORT.graphs), phase, operators, location)
         _REPORT.graphs.append(found)
@@ -86,6 +86,6 @@ def new_graph(phase: str, operators: int, location: str) -> GraphReport:
 
 
 def forget_graphs() -> None:
-    """Forget the graphs so far."""
+    """Forget all graphs so far."""
     with _LOCK:
         _REPORT.graphs.clear()

@@ -1,4 +1,4 @@
-"""What expressions of symbols are in a call."""
+"""Values of symbolic expressions in a call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def evaluated(expression: Any, numbers: Mapping[str, int]) -> Any:
-    """The number that an expression is where symbols are these; raises `UnsupportedError` for an unknown operation."""
+    """The value of an expression for given symbols; raises `UnsupportedError` for an unknown operation."""
     if not isinstance(expression, Expression):
         return expression
     if expression.word == "number":
@@ -61,7 +61,7 @@ def evaluated(expression: Any, numbers: Mapping[str, int]) -> Any:
 
 
 class SymbolReader:
-    """Finds out what the symbols of a graph are in a call: of numbers that it is given, and of shapes."""
+    """Find the values of a graph's symbols in a call, from given numbers and shapes."""
 
     def __init__(self, graph: TracedGraph) -> None:
         self._numbers: dict[str, int] = {}
@@ -73,6 +73,6 @@ class SymbolReader:
                 self._numbers[str(item.value.value)] = position
 
     def of(self, inputs: Sequence[Any]) -> dict[str, int]:
-        """Symbol → what it is for these inputs."""
+        """Symbol → its value for these inputs."""
         found = {name: inputs[position].shape[axis] for name, (position, axis) in self._axes.items()}
         return found | {name: int(inputs[position]) for name, position in self._numbers.items()}

@@ -1,4 +1,4 @@
-"""What a graph gives back: tensors that it computed, views of its inputs, numbers."""
+"""The results of a graph: computed tensors, views of inputs, numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from glow_mlir.frontends.torch.traced_graph import Expression, Reference, Traced
 from glow_mlir.torch.numbers import SymbolReader, evaluated
 
 Made = Callable[[Sequence[Any], Sequence[torch.Tensor], Mapping[str, int]], Any]
-"""Makes one output of the inputs, what was computed, and the numbers that symbols are."""
+"""Makes one output from the inputs, the computed tensors, and the values of symbols."""
 
 
 class Outputs:
-    """Puts together what a graph gives, of its inputs and of the tensors that were computed, in order."""
+    """Assemble the results of a graph from its inputs and the computed tensors, in order."""
 
     def __init__(self, graph: TracedGraph) -> None:
         self._positions = {item.name: position for position, item in enumerate(graph.inputs)}
@@ -26,7 +26,7 @@ class Outputs:
         self._makers = [self._maker(item) for item in graph.outputs]
 
     def numbers(self, inputs: Sequence[Any]) -> Mapping[str, int]:
-        """What symbols are for these inputs."""
+        """The values of symbols for these inputs."""
         return {} if self._reader is None else self._reader.of(inputs)
 
     def of(self, inputs: Sequence[Any], computed: Sequence[torch.Tensor], numbers: Mapping[str, int]) -> list[Any]:

@@ -1,7 +1,7 @@
 """
-Which values forward saves for backward: PyTorch's own choice, but that views are taken again of what they are views of.
+Choose the values that forward saves for backward: PyTorch's choice, but backward recomputes views from their bases.
 
-So forward hands over the tensors that it has, each once, instead of parts and permutations of them.
+So forward saves each tensor once, instead of parts and permutations of it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ VIEWS = frozenset(
     )
     for overload in (getattr(packet, name) for name in packet.overloads())
 )  # fmt: skip
-"""Operators whose results have the elements of their operand, in its memory."""
+"""Operators whose results share the memory of their operand."""
 
 
 def partition(
     joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **further: Any
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
-    """Cut a joint graph in two, in which backward takes views of what forward saves."""
+    """Split a joint graph into forward and backward; backward takes views of the saved tensors."""
     nodes: list[fx.Node] = list(joint.graph.nodes)
     last = max(position for position, node in enumerate(nodes) if _is_of_forward(node))
     forward = set(nodes[: last + 1])
@@ -52,7 +52,7 @@ def _is_of_forward(node: fx.Node) -> bool:
 def _is_view(node: fx.Node) -> bool:
     if node.target in VIEWS:
         return True
-    # A part of what gives several views.
+    # A part of the result of an operator with several views.
     source = node.args[0] if node.args else None
     return (
         node.op == "call_function"
@@ -63,7 +63,7 @@ def _is_view(node: fx.Node) -> bool:
 
 
 def _take_again(graph: fx.Graph, node: fx.Node, forward: set[fx.Node]) -> None:
-    """Let those users of a view that are of backward have one of their own."""
+    """Give the users of a view in backward a view of their own."""
     users = [user for user in node.users if user not in forward and user.op != "output"]
     if not users:
         return

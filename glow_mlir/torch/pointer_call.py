@@ -26,7 +26,7 @@ NOTHING: Mapping[str, int] = {}
 
 @dataclass(frozen=True)
 class _NewTensor:
-    """An output: where its address goes, and how PyTorch makes a tensor for it."""
+    """An output: the slot of its address, and the function that allocates its tensor."""
 
     slot: int
     make: Callable[[], torch.Tensor]
@@ -34,9 +34,9 @@ class _NewTensor:
 
 class PointerCall:
     """
-    Calls of an entry of machine code, all of whose sizes are numbers, on the memory of tensors.
+    Call an entry of machine code with fixed sizes on the memory of tensors.
 
-    Outputs are new tensors of PyTorch; inputs that are state are changed in place.
+    Outputs are new PyTorch tensors; inputs that are state are changed in place.
     """
 
     def __init__(self, graph: TracedGraph, entry: MachineEntry, state: State) -> None:
@@ -61,7 +61,7 @@ class PointerCall:
         self._count = len(entry.bindings)
 
     def changed(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Note that state is in these tensors from now on, whose content has changed."""
+        """Record the tensors that hold state from now on, and that their contents changed."""
         with self._state.turn:
             for name, tensor in tensors.items():
                 if name in self._state.arrays:
@@ -70,7 +70,7 @@ class PointerCall:
                     self._state.change((name,))
 
     def _slots_with_gaps(self, graph: TracedGraph) -> list[int]:
-        """The inputs that have to be copied to be without gaps."""
+        """The inputs that have to be copied because they have gaps."""
         read = {position for _, position in self._inputs}
         found: list[int] = []
         for position, item in enumerate(graph.inputs):
@@ -100,7 +100,7 @@ class PointerCall:
         return self._outputs.of(inputs, computed, NOTHING)
 
     def _call_with_state(self, addresses: list[int]) -> None:
-        """Call the entry where it has state of its own: random numbers, or what is packed of parameters."""
+        """Call an entry with state of its own: random numbers, or packed parameters."""
         with held(self._state.turn):
             for slot, binding in self._own:
                 if binding.role == "packed":
@@ -110,13 +110,13 @@ class PointerCall:
                 if binding.name == RANDOM_SEED:
                     array[...] = new_seed().item()
                 elif binding.name == RANDOM_CALLS:
-                    array[...] = 0  # The seed is another one in each call.
+                    array[...] = 0  # Each call has another seed.
                 addresses[slot] = array.ctypes.data
             self._entry.call_at(addresses)
 
 
 def _maker(value: TracedValue) -> Callable[[], torch.Tensor]:
-    """Makes a tensor for a computed output, without its elements."""
+    """Return a function that allocates the tensor of a computed output."""
     assert isinstance(value, TracedTensor)
     (sizes, strides), dtype = value.hint, dtype_named(value.dtype)
     plain = torch.empty(sizes, device="meta").stride()

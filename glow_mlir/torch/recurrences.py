@@ -1,4 +1,4 @@
-"""Recurrences as operators of PyTorch: what they compute in PyTorch itself, their shapes, and their gradients."""
+"""Recurrences as PyTorch operators: their computation in PyTorch, shapes and gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glow_mlir.torch.tensors import HOST
 def _stepped(
     gates: Tensor, initial: tuple[Tensor, ...], reverse: bool, step: Callable[..., tuple[tuple[Tensor, ...], Tensor]]
 ) -> list[Tensor]:
-    """All states, the last ones, the sums of gates of all steps, and further states in front of each step."""
+    """All states, the last states, the gate sums of all steps, and other states before each step."""
     count = gates.shape[0]
     states, sums, before = [initial[0]] * count, [gates[0]] * count, [initial[-1]] * count
     current = initial
@@ -30,7 +30,7 @@ def _stepped(
 
 
 def wide_dtype(tensor: Tensor) -> torch.dtype:
-    """The type in which what the gradient needs is kept: that of the tensor, but for half floats."""
+    """The dtype in which values for the gradient are kept: the tensor's, or a wider one for half floats."""
     return torch.float32 if tensor.dtype in (torch.bfloat16, torch.float16) else tensor.dtype
 
 
@@ -98,7 +98,7 @@ def rnn_recurrence(
 
 
 def _fake(states: int, keeps_states: bool) -> Callable[..., tuple[Tensor, ...]]:
-    """The shapes of a recurrence's results, by the number of states that a step hands on."""
+    """Return the shape function of a recurrence whose step passes on `states` states."""
 
     def fake(gates: Tensor, weights: Tensor, initial: Tensor, *_: Any) -> tuple[Tensor, ...]:
         steps, batch, width = gates.shape
@@ -115,7 +115,7 @@ def _fake(states: int, keeps_states: bool) -> Callable[..., tuple[Tensor, ...]]:
 def _register(
     forward: Any, tensors: int, states: int, keeps_states: bool, in_torch: Callable[..., tuple[Tensor, ...]]
 ) -> None:
-    """Tell PyTorch the shapes and gradients of a recurrence on so many tensors; `in_torch` computes these there."""
+    """Register the shapes and gradients of a recurrence on `tensors` tensors; `in_torch` computes it in PyTorch."""
     forward.register_fake(_fake(states, keeps_states))
     name = forward._qualname
     given, saved = 1 + states, 2 + keeps_states
@@ -155,7 +155,7 @@ def _register(
 def _swept(
     shape: torch.Size, ends: tuple[Tensor, ...], reverse: bool, step: Callable[..., tuple[Tensor, tuple[Tensor, ...]]]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The cotangents of the gates of all steps and of the initial states, from the last step to the first."""
+    """The cotangents of the gates of all steps and of the initial states, computed from the last step to the first."""
     found, current = ends[0].new_empty(shape), ends
     for position in range(shape[0]) if reverse else reversed(range(shape[0])):
         found[position], current = step(position, *current)
@@ -163,7 +163,7 @@ def _swept(
 
 
 def _before(states: Tensor, initial: Tensor, reverse: bool) -> Tensor:
-    """The states in front of each step."""
+    """The states before each step."""
     return torch.cat([states[1:], initial[None]]) if reverse else torch.cat([initial[None], states[:-1]])
 
 

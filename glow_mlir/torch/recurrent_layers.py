@@ -1,8 +1,8 @@
 """
-PyTorch's recurrent layers as recurrences, which are whole operators.
+PyTorch's recurrent layers as recurrences, which remain whole operators.
 
-PyTorch itself takes them apart into the operators of all steps. What inputs and biases add to the gates of all steps is
-one product; the order of gates is that of ONNX.
+PyTorch would decompose them into the operators of every step. One matrix product computes the contributions of inputs
+and biases to the gates of all steps. Gates are in ONNX's order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.nn.functional import dropout as dropped
 from glow_mlir.torch.recurrences import gru_recurrence, lstm_recurrence, rnn_recurrence
 
 LSTM_ORDER, GRU_ORDER = (0, 3, 1, 2), (1, 0, 2)
-"""Places of ONNX's gates among PyTorch's: input, output, forget, cell; update, reset, candidate."""
+"""Positions of ONNX's gates among PyTorch's: input, output, forget, cell; update, reset, candidate."""
 
 
 def _ordered(weight: Tensor, order: Sequence[int]) -> Tensor:
@@ -59,7 +59,7 @@ def _rnn_steps(function: str) -> Callable[..., list[Tensor]]:
 
 
 def _in_own_types(steps: Callable[..., list[Tensor]], x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    """`_layers`, which autocast does not concern."""
+    """Apply `_layers` without the effect of autocast."""
     with torch.autocast(x.device.type, enabled=False):
         return _layers(steps, x, *rest)
 
@@ -121,14 +121,14 @@ LAYERS: dict[str, Callable[..., tuple[Tensor, ...]]] = {
     "rnn_relu": rnn_relu,
     "rnn_tanh": rnn_tanh,
 }
-"""PyTorch's name of a function → what does the same by recurrences."""
+"""PyTorch's name of a function → the same function built from recurrences."""
 
 ARGUMENTS = 9
-"""Those of a call without packed sequences."""
+"""The number of arguments without packed sequences."""
 
 
 def put_recurrences(module: fx.GraphModule) -> None:
-    """Put recurrences in the place of the recurrent layers of a graph, as far as they have that form."""
+    """Replace the recurrent layers of a graph by recurrences, where supported."""
     found = False
     for node in module.graph.nodes:
         name = _name_of(node.target)
@@ -147,7 +147,7 @@ def _name_of(target: Any) -> str:
 
 
 def _is_plain(node: fx.Node, name: str) -> bool:
-    """Whether sequences are not packed (weights are the third argument then), and states not projected."""
+    """Whether sequences are not packed (weights are then the third argument), and states are not projected."""
     weights, has_biases = node.args[2], node.args[3]
     if not isinstance(weights, list | tuple) or not isinstance(has_biases, bool):
         return False

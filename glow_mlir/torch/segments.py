@@ -1,4 +1,4 @@
-"""Graphs in parts: those that are compiled, and the operators between them that PyTorch computes."""
+"""Split graphs into compiled segments and operators that PyTorch computes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Call = Callable[[list[Any]], list[Any]]
 
 
 def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
-    """The nodes of a graph that are not supported, and why."""
+    """Unsupported node of a graph → reason."""
     unknown = {
         node.name: f"the operator {node.target} is not supported"
         for node in graph.nodes
@@ -51,7 +51,7 @@ def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
 
 
 def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
-    """The nodes that take or give tensors of a type that there is not, and why they are not supported."""
+    """Node with tensors of an unsupported type → reason."""
     values = graph.values
     found: dict[str, str] = {}
     for node in graph.nodes:
@@ -65,25 +65,25 @@ def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
 
 
 def _example_sizes(graph: TracedGraph) -> dict[str, int]:
-    """Symbol → what it is in the example."""
+    """Symbol → its value in the example."""
     found = dict.fromkeys(graph.symbols, 2)
     for symbol, location, axis in symbol_axes(graph):
         value = graph.inputs[location].value
-        if isinstance(value, TracedTensor) and value.strides:  # What is not plain has no example.
+        if isinstance(value, TracedTensor) and value.strides:  # Other values have no example.
             found[symbol] = value.hint[0][axis]
     return found
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Some nodes of a graph, which need nothing of later segments; `is_eager` ones PyTorch computes."""
+    """Some nodes of a graph, which depend only on earlier segments; PyTorch computes `is_eager` ones."""
 
     nodes: tuple[TracedNode, ...]
     is_eager: bool
 
 
 def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
-    """The nodes in as few segments as can be, where the `eager` ones are apart: even levels are compiled ones."""
+    """Group the nodes into as few segments as possible, with `eager` ones apart: even levels are compiled."""
     levels: dict[str, int] = {}
     for node in graph.nodes:
         is_eager = node.name in eager or node.target == COPY_INTO
@@ -92,7 +92,7 @@ def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
         levels[node.name] = max([int(is_eager), *below])
     last = max(levels.values(), default=0)
     for node in graph.nodes:
-        if node.target == COPY_INTO:  # Whatever reads what it changes has to come before.
+        if node.target == COPY_INTO:  # Readers of the old value have to come first.
             levels[node.name] = last + (last + 1) % 2
     found = [
         Segment(tuple(node for node in graph.nodes if levels[node.name] == level), bool(level % 2))
@@ -102,7 +102,7 @@ def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
 
 
 class SegmentedCall:
-    """The segments of a graph, one behind the other."""
+    """Run the segments of a graph one after the other."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class SegmentedCall:
         eager: Mapping[str, str],
         compile_: Callable[[TracedGraph], Call],
     ) -> None:
-        """`nodes` are those of PyTorch's graph by name; `compile_` gives the call of a part."""
+        """`nodes` are the nodes of PyTorch's graph by name; `compile_` compiles a part."""
         self._graph = graph
         self._reader = SymbolReader(graph)
         self._values = graph.values
@@ -147,7 +147,7 @@ class SegmentedCall:
     def _eager_step(
         self, traced: TracedNode, node: fx.Node
     ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
-        """Let PyTorch compute a node."""
+        """Return a step in which PyTorch computes a node."""
 
         def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
             def resolved(given: Any, item: Argument) -> Any:
@@ -160,7 +160,7 @@ class SegmentedCall:
             arguments = [resolved(given, item) for given, item in pairs]
             keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
             result: Any = cast("Any", node.target)(*arguments, **keywords)
-            # Where PyTorch does not say that there are several, those who take one ask for it.
+            # If PyTorch does not record several results, the users that select one imply them.
             given = listed(result) if isinstance(node.meta.get("val"), tuple | list) else [result]
             results = [_as_traced(item, value) for item, value in zip(given, traced.results, strict=True)]
             known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
@@ -170,7 +170,7 @@ class SegmentedCall:
     def _compiled_step(
         self, segment: Segment, later: Sequence[Segment], compile_: Callable[[TracedGraph], Call]
     ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
-        """Compute a segment by machine code."""
+        """Return a step that runs a segment as machine code."""
         own = {node.name for node in segment.nodes}
         read = [found for node in segment.nodes for found in _read(node) if found.name not in own]
         inputs = [item for item in dict.fromkeys(read) if self._is_tensor(item)]
@@ -194,7 +194,7 @@ class SegmentedCall:
         return self._values[item.name][item.index]
 
     def _part(self, segment: Segment, inputs: Sequence[Reference], outputs: Sequence[Reference]) -> TracedGraph:
-        """A segment as a graph of its own, in which what it takes of others is an input."""
+        """A segment as a graph of its own, whose inputs are the values it takes from others."""
         names = {item: f"{item.name}_{item.index}" if item.index else item.name for item in inputs}
 
         def renamed(item: Argument) -> Argument:
@@ -224,7 +224,7 @@ class SegmentedCall:
 
 
 def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> set[str]:
-    """The symbols that nodes and inputs speak of."""
+    """The symbols that occur in nodes and inputs."""
     values = [item.value for item in inputs] + [value for node in nodes for value in node.results]
     arguments = [item for node in nodes for item in (*node.arguments, *node.keywords.values())]
     offsets = [value.offset for value in values if isinstance(value, TracedTensor)]
@@ -232,7 +232,7 @@ def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> s
 
 
 def _as_traced(value: Any, traced: TracedValue) -> Any:
-    """A tensor in the strides that were traced: an operator may say other ones than it gives."""
+    """A tensor with the traced strides; an operator may return other strides than it declares."""
     if not isinstance(value, torch.Tensor) or not isinstance(traced, TracedTensor) or not traced.strides:
         return value
     is_fixed = not any(isinstance(size, Expression) for size in (*traced.sizes, *traced.strides))
@@ -242,12 +242,12 @@ def _as_traced(value: Any, traced: TracedValue) -> Any:
 
 
 def _read(node: TracedNode) -> list[Reference]:
-    """What a node reads."""
+    """The values that a node reads."""
     return [found for item in (*node.arguments, *node.keywords.values()) for found in references(item)]
 
 
 def _without_view(value: TracedValue) -> TracedValue:
-    """A tensor of which nobody asks whether it is a view of an input."""
+    """The tensor without its relation to an input."""
     if not isinstance(value, TracedTensor):
         return value
     return TracedTensor(value.dtype, value.sizes, value.strides, value.hint)

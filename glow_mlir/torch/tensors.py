@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays of numpy, and the reverse, without copies."""
+"""Convert PyTorch tensors to numpy arrays and back, without copies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.support.dtypes import named_dtype
 
 HOST = torch.empty(0).device.type
-"""The type of the device whose memory is the processor's."""
+"""The device type of host memory."""
 
 _SAME_BITS: dict[torch.dtype, torch.dtype] = {
     torch.bfloat16: torch.int16,
@@ -21,11 +21,11 @@ _SAME_BITS: dict[torch.dtype, torch.dtype] = {
     torch.float8_e5m2: torch.uint8,
     torch.float8_e5m2fnuz: torch.uint8,
 }
-"""Types that numpy lacks → those of numpy in which they are handed over."""
+"""dtypes that numpy lacks → numpy dtypes used in their place."""
 
 
 def array_of(tensor: torch.Tensor, order: tuple[int, ...] | None = None) -> np.ndarray:
-    """The elements of a tensor, which shares them where it has no gaps, with its axes in another order."""
+    """The elements of a tensor with permuted axes; they share its memory unless it has gaps."""
     found = tensor.detach()
     if order is not None:
         found = found.permute(order)
@@ -38,14 +38,14 @@ def array_of(tensor: torch.Tensor, order: tuple[int, ...] | None = None) -> np.n
 
 
 def tensor_of(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    """A tensor that shares the elements of an array."""
+    """A tensor that shares the memory of an array."""
     if (other := _SAME_BITS.get(dtype)) is None:
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(np.int16 if other is torch.int16 else np.uint8)).view(dtype)
 
 
 def in_strides(tensor: torch.Tensor, sizes: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
-    """A tensor without gaps in sizes and strides, to which it is copied where these leave gaps or overlap."""
+    """Give a tensor without gaps these sizes and strides; copy it if the strides have gaps or overlap."""
     if memory_order(sizes, strides) is not None:
         return tensor.as_strided(sizes, strides)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
@@ -54,12 +54,12 @@ def in_strides(tensor: torch.Tensor, sizes: Sequence[int], strides: Sequence[int
 
 
 def listed(value: Any) -> list[Any]:
-    """The elements of a tuple or list; anything else alone."""
+    """The elements of a tuple or list, or a list of a single other value."""
     return list(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else [value]
 
 
 def dtype_named(name: str) -> torch.dtype:
-    """The dtype of PyTorch of that name."""
+    """The PyTorch dtype with a name."""
     found = getattr(torch, name)
     assert isinstance(found, torch.dtype)
     return found

@@ -1,4 +1,4 @@
-"""Parameters and buffers that are constants of a compilation, and how their changes are noticed."""
+"""Parameters and buffers that are constants of a compilation, and the detection of their changes."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.tensors import array_of
 
 Call = Callable[[list[Any]], list[Any]]
-"""Computes the outputs of a graph of its inputs."""
+"""Computes the outputs of a graph from its inputs."""
 
 Compile = Callable[[Mapping[str, np.ndarray], frozenset[str]], Call]
-"""Compiles a graph with arrays by name that are constants, and names of weights that are state instead."""
+"""Compiles a graph, given constant arrays by name, and the names of weights that are state instead."""
 
 PATIENCE = 8
 """
-How many calls in a row have to find weights unchanged, after a change, for these to become constants again; eight
-times as many after each further change.
+The number of consecutive calls with unchanged weights, after a change, before weights become constants again; it grows
+eightfold after each further change.
 """
 
 FEW_INSTANCES = 8
-"""Of how many instances of a module that share a graph the weights may become constants: each is compiled for that."""
+"""The number of instances of a module that share a graph and may have constant weights; each needs a compilation."""
 
 
 def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
-    """Count the changes of a fused step, which PyTorch itself does not."""
+    """Count the changes of a fused step, which PyTorch does not count."""
     for group in optimizer.param_groups:
         if group.get("fused"):
             torch.autograd.graph.increment_version([item for item in group["params"] if item.grad is not None])
@@ -44,40 +44,40 @@ def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
 register_optimizer_step_post_hook(_count_fused_step)
 
 Stamp = tuple[tuple[int, int, Callable[[], Any]], ...]
-"""Of each weight: how often it was changed, its address, and a weak reference to it."""
+"""For each weight: its version counter, its address, and a weak reference to it."""
 
 
 class Weights:
     """
-    The inputs of a graph that are parameters or buffers which it does not change.
+    The inputs of a graph that are parameters or buffers, and that the graph does not change.
 
-    PyTorch counts the changes of a tensor, but for those through `.data`, and through arrays that share its memory.
+    PyTorch counts the changes of a tensor, except those through `.data` or through arrays that share its memory.
     """
 
     def __init__(self, graph: TracedGraph, static: Sequence[int], inputs: Sequence[Any]) -> None:
-        """`static` are the places of parameters and buffers among the `inputs`."""
+        """`static` are the positions of parameters and buffers among the `inputs`."""
         read, changed = used_names(graph), changed_inputs(graph)
         self.names: dict[str, int] = {}
-        """Input → its place."""
+        """Input → its position."""
         for position in static:
             item, given = graph.inputs[position], inputs[position]
             is_kept = isinstance(item.value, TracedTensor) and isinstance(given, torch.Tensor)
-            # Tensors of inference mode have no count of changes.
+            # Tensors of inference mode have no version counter.
             if is_kept and item.name in read and item.name not in changed and not given.is_inference():
                 self.names[item.name] = position
         self._positions = tuple(self.names.values())
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any weights."""
         return bool(self._positions)
 
     def stamp(self, inputs: Sequence[Any]) -> Stamp:
-        """What they are at this moment."""
+        """The present state of the weights."""
         tensors = (inputs[position] for position in self._positions)
         return tuple((tensor._version, tensor.data_ptr(), weakref.ref(tensor)) for tensor in tensors)
 
     def are(self, stamp: Stamp, inputs: Sequence[Any]) -> bool:
-        """Whether they are what they were at that moment."""
+        """Whether the weights are unchanged since the stamp."""
         for position, (version, address, same) in zip(self._positions, stamp, strict=True):
             tensor = inputs[position]
             if tensor._version != version or tensor.data_ptr() != address or same() is not tensor:
@@ -85,11 +85,11 @@ class Weights:
         return True
 
     def identity(self, inputs: Sequence[Any]) -> tuple[int, ...]:
-        """What tells the weights of one instance of a module from those of another."""
+        """A key that identifies the weights of one module instance."""
         return tuple([id(inputs[position]) for position in self._positions])
 
     def changed(self, before: Stamp, after: Stamp) -> list[str]:
-        """Those whose stamps differ."""
+        """The weights whose stamps differ."""
         pairs = zip(self.names, before, after, strict=True)
         return [name for name, one, other in pairs if one[:2] != other[:2] or one[2]() is not other[2]()]
 
@@ -100,10 +100,10 @@ class Weights:
 
 class WeightedCall:
     """
-    Calls of a graph whose weights are constants of the compilation until one of them changes.
+    Call a graph whose weights are constants of the compilation until one of them changes.
 
-    Then they are state, packed anew behind each change, by one call after the other, until they rest again.
-    `reasons` gets why the graph is compiled again.
+    Then the weights are state, packed again after each change, until they stay unchanged for a while. Reasons for
+    further compilations are added to `reasons`.
     """
 
     def __init__(
@@ -116,21 +116,21 @@ class WeightedCall:
         begins_as_state: bool = False,
     ) -> None:
         """
-        `patience` is how many calls find weights that are state unchanged before these become constants.
+        `patience` is the number of calls with unchanged state weights before these become constants.
 
-        Weights that `begins_as_state` share the code of all others that do, and are only packed.
+        Weights with `begins_as_state` share the code of all others with it, and are only packed.
         """
         self._weights = weights
         self._compile = compile_
         self._reasons = reasons
         self._lock = threading.Lock()
         self._stamp = weights.stamp(inputs)
-        """Of the weights as the state has them."""
+        """The stamp of the weights as packed in the state."""
         self._constant: tuple[Stamp, Call] | None = None
-        """The call for weights that are constants, and what these were."""
+        """The stamp of constant weights, and the call compiled for them."""
         self._with_state: Call | None = None
         self._unchanged = 0
-        """How many calls found the weights of before, since they are state."""
+        """The number of consecutive calls with unchanged weights since they became state."""
         self._patience = patience
         if begins_as_state:
             self._use_state(inputs)
@@ -147,14 +147,14 @@ class WeightedCall:
 
     @property
     def is_alive(self) -> bool:
-        """Whether all weights of the last call are still there."""
+        """Whether all weights of the last call still exist."""
         return all(weight() is not None for _, _, weight in self._stamp)
 
     def _behind_change(self, inputs: Sequence[Any]) -> Call:
-        """The call for weights that have changed since they were constants."""
+        """The call for weights that changed since they became constants."""
         weights, stamp, constant = self._weights, self._weights.stamp(inputs), self._constant
         if constant is not None:
-            if weights.are(constant[0], inputs):  # Another thread was here before.
+            if weights.are(constant[0], inputs):  # Another thread was faster.
                 return constant[1]
             self._reasons.append(f"{len(weights.changed(constant[0], stamp))} weights changed")
             self._use_state(inputs)
@@ -170,13 +170,13 @@ class WeightedCall:
         return self._with_state
 
     def _use_state(self, inputs: Sequence[Any]) -> None:
-        """Let weights be state."""
+        """Make weights state."""
         names = list(self._weights.names)
         self._with_state = self._with_state or self._compile({}, frozenset(names))
         self._tell(names, inputs)
 
     def _rested(self, stamp: Stamp, inputs: Sequence[Any]) -> Call:
-        """Let weights be constants again."""
+        """Make weights constants again."""
         self._reasons.append(f"weights rested for {self._patience} calls")
         self._patience *= 8
         call = self._compile(self._weights.arrays(inputs), frozenset())
@@ -185,7 +185,7 @@ class WeightedCall:
         return call
 
     def _tell(self, names: Sequence[str], inputs: Sequence[Any]) -> None:
-        """Tell what packs weights that some of them have changed."""
+        """Notify the code that packs weights of changed ones."""
         self._unchanged = 0
         if isinstance(self._with_state, PointerCall):
             self._with_state.changed({name: inputs[self._weights.names[name]] for name in names})
@@ -193,9 +193,9 @@ class WeightedCall:
 
 class InstancedCall:
     """
-    Calls of a graph that several instances of a module share, as equal layers do that are compiled one by one.
+    Call a graph shared by several instances of a module, such as equal layers that are compiled separately.
 
-    Each has weights of its own, packed once. `compile_` and `reasons` are those of `WeightedCall`.
+    Each instance has its own weights, packed once. `compile_` and `reasons` are as in `WeightedCall`.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class InstancedCall:
         return call(inputs)
 
     def _another(self, identity: tuple[int, ...], inputs: Sequence[Any]) -> WeightedCall:
-        """The call for weights that were not seen before, in the place of some that are gone."""
+        """The call for new weights; it replaces calls whose weights are gone."""
         gone = [known for known, call in self._calls.items() if not call.is_alive]
         calls = [self._calls.pop(known) for known in gone]
         if calls:

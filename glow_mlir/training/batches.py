@@ -1,4 +1,4 @@
-"""Batches of samples, in an order that the seed, the epoch and nothing else decides."""
+"""Batches of samples, in an order determined only by the seed and the epoch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glow_mlir.errors import InputError, OptionError
 from glow_mlir.support.dataclass import dataclass
 
 TARGETS = "targets"
-"""The input that has what the outputs of samples should be."""
+"""The input for the expected outputs of samples."""
 
 
 def targets_name(output: str, losses: Sized) -> str:
-    """The input that has the targets of an output: `targets`, or where several have `losses`, with its name."""
+    """The input for the targets of an output: `targets`, prefixed by the output's name if several have `losses`."""
     return TARGETS if len(losses) == 1 else f"{output}.{TARGETS}"
 
 
@@ -23,16 +23,16 @@ Arrays = dict[str, np.ndarray]
 
 
 class Samples(Sized, Protocol):
-    """What batches are made of: arrays, or anything else of which some samples can be had at a time."""
+    """A collection of samples, such as arrays, some of which can be taken at a time."""
 
     def take(self, positions: np.ndarray) -> Arrays:
-        """The inputs of a step with the samples at some places, in that order."""
+        """The inputs of a step with the samples at the given positions, in that order."""
         ...
 
 
 @dataclass(frozen=True)
 class ArraySamples:
-    """Samples in arrays by the names of inputs, `targets` among them; the first axis is that of samples."""
+    """Samples in arrays by input name, including `targets`; the first axis counts samples."""
 
     arrays: Mapping[str, np.ndarray]
 
@@ -46,12 +46,12 @@ class ArraySamples:
         return len(next(iter(self.arrays.values()))) if self.arrays else 0
 
     def take(self, positions: np.ndarray) -> Arrays:
-        """The samples at some places, in new arrays."""
+        """The samples at the given positions, in new arrays."""
         return {name: array[positions] for name, array in self.arrays.items()}
 
 
 class Padded(NamedTuple):
-    """A batch of which the first `own` samples are there for themselves, and the others copies of the last one."""
+    """A batch whose first `own` samples are real; the others are copies of the last one."""
 
     inputs: Arrays
     own: int
@@ -62,8 +62,8 @@ class Batches:
     """
     Batches of `size` samples.
 
-    In training each epoch has the samples in an order of its own, which `seed` and the number of the epoch decide, and
-    what does not fill a last batch is not in it: another epoch has it. Without a seed they are as they lie.
+    Each training epoch has its own order, determined by `seed` and the epoch number. Samples that do not fill a last
+    batch are left out of the epoch; other epochs include them. Without a seed, samples keep their order.
     """
 
     samples: Samples
@@ -83,21 +83,21 @@ class Batches:
         return len(self.samples) // self.size
 
     def order(self, epoch: int) -> np.ndarray:
-        """The places of the samples in an epoch, which count from 0; the same with any version of numpy."""
+        """The positions of the samples in an epoch, counted from 0; the same with any version of numpy."""
         if self.seed is None:
             return np.arange(len(self.samples))
         generator = np.random.Philox(key=np.array([self.seed, epoch], np.uint64))
         return np.argsort(generator.random_raw(len(self.samples)), kind="stable")
 
     def epoch(self, number: int, begin: int = 0) -> Iterator[Arrays]:
-        """The batches of an epoch, from one on; both count from 0."""
+        """The batches of an epoch from `begin` on; both numbers count from 0."""
         order = self.order(number)
         for batch in range(begin, self.per_epoch):
             yield self.samples.take(order[batch * self.size : (batch + 1) * self.size])
 
 
 def padded(samples: Samples, size: int) -> Iterator[Padded]:
-    """All samples as they lie in batches of a size, the last one filled with copies of its last sample."""
+    """All samples in order, in batches of a size; the last batch is filled with copies of its last sample."""
     total = len(samples)
     for begin in range(0, total, size):
         positions = np.minimum(np.arange(begin, begin + size), total - 1)

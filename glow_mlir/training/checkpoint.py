@@ -1,4 +1,4 @@
-"""Checkpoints of training: state by name in a file of safetensors, as PyTorch and others read it."""
+"""Checkpoints of training: state by name in a safetensors file, readable by PyTorch and others."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from glow_mlir.support.optional_packages import imported
 
 
 def write_checkpoint(path: Path, state: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None) -> None:
-    """
-    Write state, and notes as metadata, whole or not at all; raises `OptionError` where that is not possible.
-    """
+    """Write state, and notes as metadata, atomically; raises `OptionError` if that fails."""
     arrays = {name: np.asarray(value, order="C") for name, value in state.items()}
     content = _safetensors().save(arrays, dict(notes) if notes else None)
     with replaced(path) as file:
@@ -25,7 +23,7 @@ def write_checkpoint(path: Path, state: Mapping[str, np.ndarray], notes: Mapping
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
-    """Read state; raises `InputError` for what is no file of safetensors."""
+    """Read state; raises `InputError` if it is not a safetensors file."""
     library = _safetensors()
     try:
         content = path.read_bytes()
@@ -35,7 +33,7 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
         ) from error
     try:
         return library.load(content)
-    except Exception as error:  # The library has an exception of its own, and raises others for damaged headers.
+    except Exception as error:  # The library also raises other exceptions for damaged headers.
         hint = "check that the copy is complete"
         raise InputError(f"is no file of safetensors, or is cut off: {error}", file=str(path), hint=hint) from error
 
@@ -48,5 +46,5 @@ def read_notes(path: Path) -> dict[str, str]:
 
 
 def _safetensors() -> Any:
-    """The library; raises `PackageError` where it is not installed."""
+    """The library; raises `PackageError` if it is not installed."""
     return imported("safetensors.numpy", "training", "checkpoints need the package safetensors", error=PackageError)

@@ -1,4 +1,4 @@
-"""Initial values of parameters: by the names and formulas of `torch.nn.init`."""
+"""Initial values of parameters, with the names and formulas of `torch.nn.init`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Initializer(ABC):
-    """How a parameter begins."""
+    """Initial values of a parameter."""
 
     @abstractmethod
     def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
         """
-        Values of a shape, in f64, for a layer with those fans; there are none for a vector or a scalar.
+        Values of a shape, in f64, for a layer with these fans, which vectors and scalars do not have.
 
-        Raises `OptionError` where it needs them.
+        Raises `OptionError` if it needs fans and there are none.
         """
 
 
@@ -41,7 +41,7 @@ class Filled(Initializer):
 
 @dataclass(frozen=True)
 class Normal(Initializer):
-    """Of a normal distribution."""
+    """Normally distributed values."""
 
     mean: float = 0.0
     standard_deviation: float = 1.0
@@ -52,7 +52,7 @@ class Normal(Initializer):
 
 @dataclass(frozen=True)
 class Uniform(Initializer):
-    """Between two numbers."""
+    """Values between two numbers, uniformly distributed."""
 
     low: float = 0.0
     high: float = 1.0
@@ -63,7 +63,7 @@ class Uniform(Initializer):
 
 @dataclass(frozen=True)
 class Xavier(Initializer):
-    """Of a variance that keeps that of values forward, and of gradients backward (Glorot and Bengio, 2010)."""
+    """Values whose variance preserves that of forward values and of gradients (Glorot and Bengio, 2010)."""
 
     gain: float = 1.0
     is_normal: bool = False
@@ -75,7 +75,7 @@ class Xavier(Initializer):
 
 @dataclass(frozen=True)
 class He(Initializer):
-    """Of a variance that keeps that of values through a ReLU (He et al., 2015)."""
+    """Values whose variance preserves that of values through a ReLU (He et al., 2015)."""
 
     gain: float = math.sqrt(2)
     is_normal: bool = False
@@ -86,7 +86,7 @@ class He(Initializer):
 
 @dataclass(frozen=True)
 class Orthogonal(Initializer):
-    """A matrix with orthonormal rows, or columns where there are fewer of them (Saxe et al., 2014)."""
+    """A matrix with orthonormal rows, or orthonormal columns if there are fewer of them (Saxe et al., 2014)."""
 
     gain: float = 1.0
 
@@ -110,7 +110,7 @@ INITIALIZERS: Mapping[str, Callable[[], Initializer]] = {
     "he_normal": partial(He, is_normal=True),
     "orthogonal": Orthogonal,
 }
-"""Name → how a parameter begins."""
+"""Name → initializer."""
 
 
 def _needed(fans: Fans | None, shape: tuple[int, ...]) -> Fans:
@@ -120,7 +120,7 @@ def _needed(fans: Fans | None, shape: tuple[int, ...]) -> Fans:
 
 
 def _drawn(deviation: float, shape: tuple[int, ...], is_normal: bool, generator: np.random.Generator) -> np.ndarray:
-    """Numbers with a mean of 0 and that standard deviation."""
+    """Random numbers with mean 0 and the given standard deviation."""
     if is_normal:
         return generator.normal(0, deviation, shape)
     return generator.uniform(-1, 1, shape) * deviation * math.sqrt(3)

@@ -1,4 +1,6 @@
-"""The loop of training: steps on batches, epoch after epoch, from where a session is, and evaluation behind each."""
+"""
+The training loop: steps on batches, epoch after epoch, continuing from a session's state, with evaluation after each.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from glow_mlir.training.step import LOSS
 
 
 class Trained(Protocol):
-    """What the loop needs of a `TrainingSession`."""
+    """The part of `TrainingSession` that the loop needs."""
 
     losses: dict[str, Loss]
 
     @property
     def steps(self) -> int:
-        """How many steps there were."""
+        """The number of steps so far."""
         ...
 
     @property
@@ -38,7 +40,7 @@ class Trained(Protocol):
         ...
 
     def step(self, batch: Mapping[str, Any]) -> float:
-        """Change the parameters by one step; gives the loss before it."""
+        """Perform one training step; return the loss before it."""
         ...
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -48,7 +50,7 @@ class Trained(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss of samples, and the share of the classes that the first output tells; `None` where it tells none."""
+    """The loss of samples, and the accuracy of the first output; `None` if it has no classes."""
 
     loss: float
     accuracy: float | None
@@ -56,23 +58,23 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class StepDone:
-    """A step: its number and that of its epoch, both from 1 on, its loss, and how long it took with its batch."""
+    """A step: its number and its epoch's, both from 1, its loss, and its duration including its batch."""
 
     step: int
     epoch: int
     loss: float
     seconds: float
     is_last: bool
-    """Whether the epoch ends with it."""
+    """Whether it is the last step of the epoch."""
 
 
 @dataclass(frozen=True)
 class EpochDone:
     """
-    An epoch: its number from 1 on, the steps until then, the mean loss of its steps, and the seconds of those
-    that were not before the loop.
+    An epoch: its number from 1, the number of steps so far, the mean loss of its steps, and the seconds of the steps in
+    this loop.
 
-    `evaluation` is that behind it, where there is something to evaluate on.
+    `evaluation` follows the epoch, if there are samples for it.
     """
 
     epoch: int
@@ -90,11 +92,11 @@ def fit(
     losses: Sequence[float] = (),
 ) -> Iterator[StepDone | EpochDone]:
     """
-    Train up to so many epochs, and tell of each step and epoch behind it; who leaves the loop stops between two steps.
+    Train up to `epochs` epochs, and yield an event after each step and epoch; leaving the loop stops between two steps.
 
-    It begins where the session is: behind `steps` steps, in the middle of an epoch if need be, and does to the bit
-    what it would have done without the break. `losses` are those that the steps of that epoch had already, for its
-    mean. Raises `ExecutionError` where a loss is no finite number, and what `step` raises.
+    It continues from the session's number of steps, in the middle of an epoch if necessary, with bitwise the same
+    results as without interruption. `losses` are those of the steps of that epoch already done, for its mean. Raises
+    `ExecutionError` if a loss is not finite, and the errors of `step`.
     """
     step = session.steps
     epoch, begin = divmod(step, batches.per_epoch)
@@ -120,10 +122,10 @@ def fit(
 
 def evaluated(session: Trained, samples: Samples, size: int) -> Evaluation:
     """
-    The loss and the accuracy of all samples, as the model infers, in batches of `size`.
+    The loss and the accuracy of all samples in inference mode, in batches of `size`.
 
-    Copies fill a last batch up. Their part in its loss is what a batch of copies alone has, and is taken off: that is
-    right for all losses of models whose samples do not depend on each other.
+    Copies fill the last batch. Their loss, which is that of a batch of only copies, is subtracted; this is correct for
+    models whose samples are independent.
     """
     loss = next(iter(session.losses.values())) if len(session.losses) == 1 else None
     total, weights, right, counted = 0.0, 0.0, 0, 0
@@ -140,7 +142,7 @@ def evaluated(session: Trained, samples: Samples, size: int) -> Evaluation:
 def _lost(
     session: Trained, loss: Loss | None, batch: Padded, outputs: Mapping[str, np.ndarray], size: int
 ) -> tuple[float, float]:
-    """The loss of the samples of a batch times what it counts, and what it counts."""
+    """The loss of a batch's samples times its weight, and the weight."""
 
     def weighed(inputs: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> tuple[float, float]:
         weight = size if loss is None else loss.weight(inputs.get(TARGETS), size, _judged(session).numbers)
@@ -155,19 +157,19 @@ def _lost(
 
 
 def _right(loss: Loss, name: str, batch: Padded, outputs: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
-    """How many classes an output tells rightly, and of how many; `None` where it tells none."""
+    """The number of correct classes of an output, and the total; `None` if it has no classes."""
     targets = batch.inputs.get(TARGETS)
     return None if targets is None else loss.right(outputs[name][: batch.own], targets[: batch.own])
 
 
 def _judged(session: Trained) -> Argument:
-    """The output that the only loss of a session is of."""
+    """The output with the only loss of a session."""
     (name,) = session.losses
     return next(output for output in session.outputs if name in ("", output.name))
 
 
 def check_targets(session: Trained, targets: np.ndarray) -> None:
-    """Raise `InputError` for targets that the only loss of a session is not of, as classes that there are not."""
+    """Raise `InputError` for targets that do not fit the only loss of a session, such as unknown classes."""
     (loss,) = session.losses.values()
     if reason := loss.wrong_target(targets, _judged(session).numbers):
         raise InputError(f"a target {reason}", hint="compare the labels with what the model was made for")

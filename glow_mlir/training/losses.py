@@ -1,4 +1,4 @@
-"""Losses as graphs: what of outputs and targets is to become small."""
+"""Losses as graphs of outputs and targets, to be minimized."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REDUCTIONS = ("mean", "sum")
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """A scalar of an output of a model and of targets; `reduction` is `mean` or `sum` over all of its elements."""
+    """A scalar function of a model's output and of targets; `reduction` is `mean` or `sum` over all elements."""
 
     reduction: str = "mean"
 
@@ -42,22 +42,24 @@ class Loss(ABC):
 
     @abstractmethod
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
-        """The loss, a scalar of the element type of the output."""
+        """The loss, a scalar of the output's element type."""
 
     def wrong_class(self, targets: np.ndarray, shape: Sequence[int | str]) -> str:
-        """What is wrong with targets that are classes of outputs of shape `shape`; empty if nothing."""
+        """The fault of targets that are classes of outputs of shape `shape`; empty if none."""
         return ""
 
     def weight(self, targets: np.ndarray | None, samples: int, shape: Sequence[int]) -> float:
-        """What the loss of a batch, with outputs of shape `shape`, counts beside those of others of its `samples`."""
+        """
+        The weight of the loss of a batch, with outputs of shape `shape`, relative to other batches of its `samples`.
+        """
         return samples
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
-        """What is wrong with targets for outputs of shape `shape`; empty if nothing."""
+        """The fault of targets for outputs of shape `shape`; empty if none."""
         return ""
 
     def right(self, output: np.ndarray, targets: np.ndarray) -> tuple[int, int] | None:
-        """How many classes an output tells rightly, and of how many; `None` where there are no classes."""
+        """The number of correct classes of an output, and the total; `None` if there are no classes."""
         return None
 
     def reduced(self, value: SSAValue, emit: Emitter) -> SSAValue:
@@ -67,7 +69,7 @@ class Loss(ABC):
 
 
 class _Pointwise(Loss):
-    """A loss of each element of an output and its target."""
+    """A loss of each output element and its target."""
 
     @abstractmethod
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
@@ -97,7 +99,7 @@ class MeanAbsoluteError(_Pointwise):
 
 @dataclass(frozen=True)
 class HuberLoss(_Pointwise):
-    """(y - t)²/2 up to a distance of `delta`, beyond it as steep as there (as `torch.nn.HuberLoss`)."""
+    """(y - t)²/2 up to a distance of `delta`, then linear (as `torch.nn.HuberLoss`)."""
 
     delta: float = 1.0
 
@@ -108,7 +110,9 @@ class HuberLoss(_Pointwise):
 
 @dataclass(frozen=True)
 class BinaryCrossEntropy(_Pointwise):
-    """-(t·log y + (1 - t)·log(1 - y)) of probabilities; logarithms are not below -100 (as `torch.nn.BCELoss`)."""
+    """
+    -(t·log y + (1 - t)·log(1 - y)) for probabilities; logarithms are clamped to at least -100 (as `torch.nn.BCELoss`).
+    """
 
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
         return -(t * _limited_log(y) + (1.0 - t) * _limited_log(1.0 - y))
@@ -139,7 +143,7 @@ class BinaryCrossEntropyWithLogits(_Pointwise):
 
 @dataclass(frozen=True)
 class KullbackLeiblerDivergence(_Pointwise):
-    """t·(log t - y) of logarithms of probabilities y, 0 where t is 0 (as `torch.nn.KLDivLoss`)."""
+    """t·(log t - y) for logarithms of probabilities y, 0 where t is 0 (as `torch.nn.KLDivLoss`)."""
 
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
         return where(t > 0.0, t * (log(where(t > 0.0, t, 1.0)) - where(t > 0.0, y, 0.0)), 0.0)
@@ -150,9 +154,9 @@ class CrossEntropy(Loss):
     """
     -log softmax(y) at the class of each sample (as `torch.nn.CrossEntropyLoss`; ONNX SoftmaxCrossEntropyLoss).
 
-    Classes lie along `axis` of the output. Targets are classes, i64, in the other axes, of which `ignore_index` and
-    others that there are not have no part in the loss, nor in the mean; or with `probabilities`, as the output. With
-    `label_smoothing`, that part of each target is spread over all classes.
+    Classes are along `axis` of the output. Targets are i64 classes over the other axes; `ignore_index` and classes out
+    of range count neither in the loss nor in the mean. With `probabilities`, targets have the output's shape. With
+    `label_smoothing`, that fraction of each target is spread over all classes.
     """
 
     axis: int = 1
@@ -204,7 +208,7 @@ class CrossEntropy(Loss):
         if self.label_smoothing:
             wanted = wanted * (1.0 - self.label_smoothing) + self.label_smoothing / count
             wanted = wanted if valid is None else wanted * converted(valid, element_of(output))
-        # A class that is not wanted may have the logarithm of 0.
+        # Other classes may have the logarithm of 0.
         lost = formulas.value(where(not_equal(wanted, 0.0), -(logarithms * wanted), 0.0))
         total = formulas.of(_total(lost, emit))
         if self.reduction == "mean":
@@ -214,7 +218,10 @@ class CrossEntropy(Loss):
     def _chosen(
         self, targets: SSAValue, output: SSAValue, axis: int, emit: Emitter, formulas: Formulas
     ) -> tuple[Tensor, Tensor]:
-        """Whether each class is that of its sample; and whether a sample counts, with classes an axis of size one."""
+        """
+        Whether each class is that of its sample, and whether a sample counts; classes are an axis, of size one in the
+        latter.
+        """
         sizes = list(sizes_of(output))
         positions = np.arange(size_along(output, axis), dtype=np.int64).reshape(-1, *[1] * (len(sizes) - axis - 1))
         sizes[axis] = 1
@@ -224,23 +231,23 @@ class CrossEntropy(Loss):
 
 
 def _limited_log(x: Tensor) -> Tensor:
-    """The logarithm, not below -100, from where on it is level; its slope at 0 would be infinite."""
+    """The logarithm clamped to at least -100, constant below; its slope at 0 would be infinite."""
     return where(x > 0.0, maximum(log(where(x > 0.0, x, 1.0)), -100.0), -100.0)
 
 
 def wide_element(element: Attribute) -> Attribute:
-    """The element type in which elements are summed: f32 of narrower floats."""
+    """The element type of sums: f32 for narrower floats."""
     return f32 if number_width(element) < number_width(f32) else element
 
 
 def _no_probability(targets: np.ndarray) -> str:
-    """What is wrong with targets that should be probabilities; empty if nothing."""
+    """The fault of targets that should be probabilities; empty if none."""
     wrong = targets[~((targets >= 0) & (targets <= 1))]
     return f"is no probability: {wrong.flat[0]}" if wrong.size else ""
 
 
 def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formulas) -> Tensor:
-    """How many samples count, at least 1, in the type that sums of outputs have."""
+    """The number of samples that count, at least 1, in the type of the outputs' sums."""
     element = wide_element(element_of(output))
     if valid is None:
         sizes = tuple(1 if position == axis else size for position, size in enumerate(sizes_of(output)))
@@ -251,7 +258,7 @@ def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formul
 
 
 def _total(value: SSAValue, emit: OperatorEmitter) -> SSAValue:
-    """The sum of all elements, of narrow floats in f32."""
+    """The sum of all elements, in f32 for narrow floats."""
     if (wide := wide_element(element_of(value))) != element_of(value):
         value = emit(CastOp, value, to=wide)
     return over_all(ReduceSumOp, value, emit)
@@ -259,7 +266,7 @@ def _total(value: SSAValue, emit: OperatorEmitter) -> SSAValue:
 
 @dataclass(frozen=True)
 class OutputLoss(Loss):
-    """The output itself, of a model that computes its own loss: its mean or sum, without targets."""
+    """The output itself, for a model that computes its own loss: its mean or sum, without targets."""
 
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         return self.reduced(output, emit)
@@ -275,4 +282,4 @@ LOSSES: dict[str, Callable[[], Loss]] = {
     "mse": MeanSquaredError,
     "output": OutputLoss,
 }
-"""The name that tools have for a loss → the loss."""
+"""Name of a loss in tools → the loss."""

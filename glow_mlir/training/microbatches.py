@@ -1,4 +1,4 @@
-"""Batches in equal parts, of which each has its share in the loss of the whole."""
+"""Batches split into equal parts; each part has a share of the total loss."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from glow_mlir.training.step import share_name
 @dataclass(frozen=True)
 class Parts:
     """
-    How batches are cut into `count` parts, along the first axis of each input that has one.
+    The split of batches into `count` parts, along the first axis of each input that has one.
 
-    `losses` has the loss of each output that has one, of a mean or a sum over samples.
+    `losses` has the loss of each output with one; a mean or a sum over samples.
     """
 
     count: int
@@ -32,13 +32,13 @@ class Parts:
             raise OptionError(f"a batch cannot have {self.count} parts", hint="1 or more")
 
     def whole(self, argument: Argument) -> Argument:
-        """What an input or output of a part is for the whole batch."""
+        """The argument for a whole batch that corresponds to one for a part."""
         if self.count == 1 or not argument.shape or isinstance(argument.shape[0], str):
             return argument
         return replace(argument, shape=(argument.shape[0] * self.count, *argument.shape[1:]))
 
     def cut(self, inputs: Sequence[Argument], batch: Mapping[str, Any]) -> list[Arrays]:
-        """The parts of a batch; raises `InputError` for an input that has not the size of the whole."""
+        """The parts of a batch; raises `InputError` for an input that does not have the size of a whole batch."""
         found: list[Arrays] = [{} for _ in range(self.count)]
         known = {argument.name: argument for argument in inputs}
         for name, value in batch.items():
@@ -53,9 +53,9 @@ class Parts:
 
     def shares(self, parts: Sequence[Arrays], outputs: Sequence[Argument]) -> list[dict[str, float]]:
         """
-        What each loss of each part counts in that of the batch, by the names of the inputs that say it.
+        The share of each loss of each part in that of the batch, by the names of the inputs for shares.
 
-        `outputs` are those of the model for a part.
+        `outputs` are the model's outputs for a part.
         """
         size = next((len(array) for array in parts[0].values() if array.ndim), 1)
         found: list[dict[str, float]] = [{} for _ in parts]
@@ -69,7 +69,7 @@ class Parts:
         return found
 
     def joined(self, outputs: Sequence[Arrays], summed: Collection[str] = ()) -> Arrays:
-        """The outputs of a batch: those of its parts behind each other; of scalars the mean, or of `summed` the sum."""
+        """The outputs of a batch: the parts' outputs concatenated; for scalars the mean, or the sum if `summed`."""
         if self.count == 1:
             return outputs[0]
         found: Arrays = {}

@@ -1,4 +1,4 @@
-"""Optimizers as formulas: what a step makes of a parameter, its gradient, and the state that it keeps for it."""
+"""Optimizers as formulas: the update of a parameter and of its optimizer state from its gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.training.schedules import Constant, Schedule
 
 @dataclass(frozen=True)
 class Step:
-    """What all parameters have in common in a step: its number from 1 on and the learning rate, both f64 scalars."""
+    """The values shared by all parameters in a step: its number from 1 and the learning rate, both f64 scalars."""
 
     number: Tensor
     rate: Tensor
@@ -30,19 +30,20 @@ OTHER_NAMES = {
     "betas": "they are called beta1 and beta2",
     "eps": "it is called epsilon",
 }
-"""Names that PyTorch has for what optimizers take, and what is said of them."""
+"""PyTorch's names of optimizer settings, and hints for them."""
 
 Updated = tuple[Tensor, Mapping[str, Tensor]]
-"""A parameter, and what is kept for it by name, after a step."""
+"""A parameter, and its optimizer state by name, after a step."""
 
 
 @dataclass(frozen=True)
 class Optimizer(ABC):
     """
-    How parameters are changed in a step.
+    The update rule of parameters.
 
-    `weight_decay` adds that part of a parameter to its gradient unless a class says otherwise. `clip_norm` scales all
-    gradients so that the norm of them together is not above it, `clip_value` limits each of their elements to ± it.
+    `weight_decay` adds that fraction of a parameter to its gradient unless a class documents otherwise. `clip_norm`
+    scales all gradients so that their joint norm does not exceed it; `clip_value` limits each gradient element to ± its
+    value.
     """
 
     learning_rate: float = 1e-3
@@ -52,7 +53,7 @@ class Optimizer(ABC):
     clip_value: float | None = None
 
     def __new__(cls, *values: object, **given: object) -> Self:
-        """Raises `OptionError` for a keyword that there is not, such as `lr`."""
+        """Raises `OptionError` for an unknown keyword, such as `lr`."""
         known = [field.name for field in fields(cls)]
         if unknown := [name for name in given if name not in known]:
             listed = f"{cls.__name__} takes {', '.join(known)}"
@@ -61,18 +62,18 @@ class Optimizer(ABC):
         return super().__new__(cls)
 
     KEPT: ClassVar[Mapping[str, float]] = {}
-    """What is kept for each parameter in its own shape, and with which value it begins."""
+    """The optimizer state of each parameter, in its shape, and the initial values."""
 
     def kept(self) -> Mapping[str, float]:
-        """What is kept for each parameter, and with which value it begins."""
+        """The optimizer state of each parameter, and its initial values."""
         return self.KEPT
 
     @abstractmethod
     def updated(self, w: Tensor, g: Tensor, kept: Mapping[str, Tensor], step: Step) -> Updated:
-        """A parameter and what is kept for it after a step with gradient `g`."""
+        """A parameter and its optimizer state after a step with gradient `g`."""
 
     def decayed(self, w: Tensor, g: Tensor) -> Tensor:
-        """The gradient of the loss and of half the squared parameters times `weight_decay`."""
+        """The gradient of the loss plus half of `weight_decay` times the squared parameters."""
         return g + w * self.weight_decay if self.weight_decay else g
 
 
@@ -92,7 +93,7 @@ class SGD(Optimizer):
         if not self.momentum:
             return w - rate * g, {}
         added = g
-        if self.dampening:  # The first gradient is taken whole.
+        if self.dampening:  # The first gradient is not dampened.
             added = g * like(where(equal(step.number, 1.0), 1.0, step.number * 0.0 + (1.0 - self.dampening)), w)
         momentum = step.formulas.kept(kept["momentum"] * self.momentum + added)
         direction = g + momentum * self.momentum if self.nesterov else momentum
@@ -102,9 +103,9 @@ class SGD(Optimizer):
 @dataclass(frozen=True)
 class Adam(Optimizer):
     """
-    Adaptive moment estimation (Kingma and Ba, 2014; as `torch.optim.Adam`, whose `weight_decay` it has).
+    Adaptive moment estimation (Kingma and Ba, 2014), including the `weight_decay` of `torch.optim.Adam`.
 
-    With `amsgrad`, the largest second moment so far takes the place of the present one.
+    With `amsgrad`, the largest second moment so far replaces the present one.
     """
 
     beta1: float = 0.9
@@ -192,7 +193,7 @@ class RMSprop(Optimizer):
 @dataclass(frozen=True)
 class LAMB(Adam):
     """
-    Adam whose steps are as long as the parameters are large (You et al., 2019, algorithm 2, with bias correction).
+    Adam with steps proportional to the norm of the parameters (You et al., 2019, algorithm 2, with bias correction).
     """
 
     epsilon: float = 1e-6
@@ -224,4 +225,4 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
     "rmsprop": RMSprop,
     "sgd": SGD,
 }
-"""The name that tools have for an optimizer → its class."""
+"""Name of an optimizer in tools → its class."""

@@ -1,4 +1,4 @@
-"""Training for a quantized model: what the pass `quantize` rounds, forward passes of training round as well."""
+"""Quantization-aware training: forward passes of training round what the pass `quantize` rounds."""
 
 from __future__ import annotations
 
@@ -40,18 +40,15 @@ from glow_mlir.transforms.quantization.fold_quantization import Product, channel
 from glow_mlir.transforms.quantization.quantize import QuantizePass
 
 Nodes = frozenset[str]
-"""The nodes that an operator is made of."""
+"""The nodes that an operator comes from."""
 
 _FRACTION = 23
-"""Bits of an f32 behind its exponent."""
+"""The number of mantissa bits of an f32."""
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """
-    A value that is quantized: the nodes that compute it, or the input, how many elements it has, and its quantized
-    values.
-    """
+    """A quantized value: the nodes that compute it, or its input; its number of elements; and its quantized type."""
 
     nodes: Nodes
     is_input: bool
@@ -68,10 +65,7 @@ class Rounded:
 
 @dataclass(frozen=True)
 class RoundedProduct:
-    """
-    A product whose weights are quantized: its nodes, and the scale of the quantized values that these are multiplied
-    by.
-    """
+    """A product with quantized weights: its nodes, and the scale of the quantized values that multiply the weights."""
 
     nodes: Nodes
     left_scale: float
@@ -80,24 +74,23 @@ class RoundedProduct:
 @dataclass(frozen=True)
 class Rounding:
     """
-    What the pass `quantize` rounds in a graph, by the nodes of the model.
+    The rounding done by the pass `quantize` in a graph, by nodes of the model.
 
-    Training is of the graph as it was imported, and `quantize` rounds in one that is optimized: there a node is in
-    the location of what computes its part.
+    Training uses the imported graph, while `quantize` rounds in an optimized one, in which locations name the nodes.
     """
 
     options: Quantization
     values: Sequence[Rounded]
     products: Sequence[RoundedProduct]
     readers: Nodes
-    """The nodes that compute on quantized values."""
+    """The nodes that compute with quantized values."""
 
     @staticmethod
     def planned(module: ModuleOp, options: Quantization) -> Rounding:
         """
-        What `quantize` would do with a graph in front of it.
+        The rounding that `quantize` would do in a graph.
 
-        Raises `OptionError` for options with which training cannot foresee it, and what the pass raises.
+        Raises `OptionError` for options for which training cannot predict it, and the errors of the pass.
         """
         _check(options)
         values: list[Rounded] = []
@@ -117,9 +110,9 @@ class Rounding:
 
     def round(self, function: FuncOp, storage: Storage) -> None:
         """
-        Round in a function of the imported graph.
+        Add the rounding to a function of the imported graph.
 
-        Raises `OptionError` where that has no counterpart of what `quantize` rounds.
+        Raises `OptionError` if it has no counterpart of something that `quantize` rounds.
         """
         ops = [(op, nodes_of(op)) for op in own_operations(function)]
         for product in self.products:
@@ -136,7 +129,7 @@ class Rounding:
             self._round_value(fitting[-1], rounded.quantized_type, storage)
 
     def _check_factors(self, product: Nodes, ops: Sequence[tuple[Operation, Nodes]]) -> None:
-        """Raise `OptionError` where weights take in factors of channels that do not have scales of their own."""
+        """Raise `OptionError` if weights absorb factors of channels without scales of their own."""
         if self.options.per_channel and self.options.schema != POWER_OF_TWO:
             return
         for op, nodes in ops:
@@ -145,7 +138,7 @@ class Rounding:
                 raise OptionError(reason, hint=f"per_channel=True, and a schema other than {POWER_OF_TWO}")
 
     def _round_value(self, value: SSAValue, quantized_type: Attribute, storage: Storage) -> None:
-        """Let those that would read the quantized value read its dequantized numbers."""
+        """Let users that would read the quantized value read its dequantized numbers."""
         op = value.owner
         assert isinstance(op, Operation)
         assert op.next_op is not None
@@ -157,7 +150,7 @@ class Rounding:
             use.operation.operands[use.index] = result
 
     def _round_weights(self, op: Product, left_scale: float, storage: Storage) -> None:
-        """Let a product read weights and bias as `quantize_weights` and `quantize_bias` round them."""
+        """Let a product read weights and bias as rounded by `quantize_weights` and `quantize_bias`."""
         emit, weights, bits = Emitter(op, storage), op.operands[1], self.options.weight_bits
         line = channel_line(op) if self.options.per_channel else (1,) * rank_of(weights)
         scale = self._scale(weights, [axis for axis, size in enumerate(line) if size == 1], bits, emit)
@@ -171,14 +164,14 @@ class Rounding:
             op.operands[2] = _rounded(op.bias, emit(MaxOp, products, least), bits, emit)
 
     def _scale(self, value: SSAValue, axes: Sequence[int], bits: int, emit: Emitter) -> SSAValue:
-        """The scale, along axes, by which the largest magnitude has the largest code of so many bits."""
+        """The scale, along axes, that maps the largest magnitude to the largest quantized value of `bits` bits."""
         largest = emit(ReduceMaxOp, emit(AbsOp, value), axes=axes, keepdims=True)
         scale = emit(DivOp, largest, emit.splat((1 << bits - 1) - 1, f32))
         return _next_power_of_two(scale, emit) if self.options.schema == POWER_OF_TWO else scale
 
 
 def _rounded(value: SSAValue, scale: SSAValue, bits: int, emit: Emitter) -> SSAValue:
-    """The dequantized numbers of a value, by a scale of the graph."""
+    """The dequantized numbers of a value, for a scale computed by the graph."""
     return emit(DequantizeOp, emit(QuantizeOp, value, scale, to=IntegerType(max(bits, 8))), scale)
 
 
@@ -188,13 +181,13 @@ def nodes_of(op: Operation) -> Nodes:
 
 
 def _next_power_of_two(scale: SSAValue, emit: Emitter) -> SSAValue:
-    """The least power of two that is not smaller than a scale of f32, by its bits."""
+    """The least power of two not smaller than an f32 scale, by its bits."""
     bits = emit(AddOp, emit(BitCastOp, scale, to=i32), emit.splat((1 << _FRACTION) - 1, i32))
     return emit(BitCastOp, emit(BitwiseAndOp, bits, emit.splat(-1 << _FRACTION, i32)), to=f32)
 
 
 def _check(options: Quantization) -> None:
-    """Raise `OptionError` for what `quantize` would do that training does not."""
+    """Raise `OptionError` for actions of `quantize` that training does not reproduce."""
     if options.bias_correction:
         reason = "bias correction takes out what training has learned to live with"
         raise OptionError(reason, hint="Quantization(…, bias_correction=False), also where the model is quantized")

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: by what the base rate is multiplied in each step, computed in the step itself."""
+"""Learning-rate schedules: the factor of the base rate in each step, computed in the step itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Schedule(ABC):
-    """A factor of the learning rate for each step; they multiply: `WarmUp(100) * Cosine(1000)`."""
+    """A learning-rate factor for each step; factors multiply: `WarmUp(100) * Cosine(1000)`."""
 
     @abstractmethod
     def factor(self, step: Tensor) -> Tensor:
-        """The factor in step `step`, an f64 that counts from 0."""
+        """The factor in step `step`, an f64 counted from 0."""
 
     def __mul__(self, other: Schedule) -> Schedule:
         return Product(self, other)
@@ -33,7 +33,7 @@ class Product(Schedule):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The base rate throughout."""
+    """A constant factor of 1."""
 
     def factor(self, step: Tensor) -> Tensor:
         return step * 0.0 + 1.0
@@ -62,7 +62,7 @@ class Linear(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """Half a wave of the cosine from 1 to `end` in `steps` steps, then `end` (Loshchilov and Hutter, 2016)."""
+    """Half a cosine wave from 1 to `end` in `steps` steps, then `end` (Loshchilov and Hutter, 2016)."""
 
     steps: int
     end: float = 0.0
@@ -74,7 +74,7 @@ class Cosine(Schedule):
 
 @dataclass(frozen=True)
 class StepDecay(Schedule):
-    """`gamma` to the number of whole `every` steps that have passed."""
+    """`gamma` to the power of the number of completed periods of `every` steps."""
 
     every: int
     gamma: float = 0.1
@@ -85,7 +85,7 @@ class StepDecay(Schedule):
 
 @dataclass(frozen=True)
 class Exponential(Schedule):
-    """`gamma` to the number of steps that have passed."""
+    """`gamma` to the power of the number of completed steps."""
 
     gamma: float
 
@@ -95,7 +95,7 @@ class Exponential(Schedule):
 
 @dataclass(frozen=True)
 class Polynomial(Schedule):
-    """From 1 to 0 in `steps` steps, as the part that is left to a `power`."""
+    """From 1 to 0 in `steps` steps: the remaining fraction to the power of `power`."""
 
     steps: int
     power: float = 1.0
@@ -106,7 +106,7 @@ class Polynomial(Schedule):
 
 @dataclass(frozen=True)
 class InverseRoot(Schedule):
-    """1 up to step `steps`, then the root of `steps` over the number of steps (Vaswani et al., 2017, with `WarmUp`)."""
+    """1 up to step `steps`, then the square root of `steps` / step (Vaswani et al., 2017, with `WarmUp`)."""
 
     steps: int
 

@@ -1,4 +1,4 @@
-"""Steps of training as functions of a module: forward, loss, gradients, optimizer, and what is kept between steps."""
+"""Training steps as functions of a module: forward, loss, gradients, optimizer, and the state between steps."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ RATE = "learning_rate"
 NUMBER = "step"
 """The state that counts steps, an i64."""
 SHARE = "loss.share"
-"""The input that is the part which the loss of some samples has in that of a batch."""
+"""The input for the share of some samples' loss in that of a batch."""
 GRADIENT = "gradient"
-"""The state of a parameter in which gradients add up."""
+"""The state in which the gradients of a parameter accumulate."""
 
 _LOCATION = named_location("training")
 
 
 @dataclass
 class StepBuilder:
-    """Adds to a function of a graph what its outputs are for in training; operators are appended to the function."""
+    """Append the operators of training (loss, gradients, optimizer) to a function."""
 
     module: ModuleOp
     function: FuncOp
     storage: Storage = field(init=False)
     _end: ReturnOp = field(init=False)
-    """What operators are put in front of."""
+    """The insertion point of operators."""
     _bindings: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,11 +62,11 @@ class StepBuilder:
 
     @property
     def emit(self) -> Emitter:
-        """Emits operators at the end of the function."""
+        """An emitter of operators at the end of the function."""
         return Emitter(self._end, self.storage)
 
     def finish(self) -> None:
-        """Bind the function to what it uses now."""
+        """Update the bindings of the function to the storage it uses."""
         self._end.detach()
         self._end.erase()
         bound = FuncOp.named(self.function.sym_name.data, self._bindings)
@@ -75,12 +75,12 @@ class StepBuilder:
     # Placeholders
 
     def input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
-        """An input of the function, which others of the module may share."""
+        """An input of the function, which other functions of the module may share."""
         known = self._known(name, type_, "input")
         return self._read(name, known or self.storage.add(PlaceholderOp.bound(name, type_, "input", _LOCATION)))
 
     def state(self, name: str, initial: np.ndarray, type_: TensorType[Attribute]) -> SSAValue:
-        """State that begins with a value, which functions of the module share."""
+        """A state with an initial value, which functions of the module share."""
         placeholder = self._known(name, type_, "state")
         if placeholder is None:
             placeholder = PlaceholderOp.bound(name, type_, "state", _LOCATION)
@@ -91,9 +91,9 @@ class StepBuilder:
 
     def _known(self, name: str, type_: TensorType[Attribute], role: str) -> PlaceholderOp | None:
         """
-        What another function of the module has of that name, type and role.
+        The storage of that name, type and role in another function of the module.
 
-        Raises `OptionError` where the model has something else of the name.
+        Raises `OptionError` if the model uses the name for something else.
         """
         known = self.storage.by_name.get(name)
         if known is None:
@@ -109,11 +109,11 @@ class StepBuilder:
         return self.emit.insert(GetOp.of(placeholder, _LOCATION)).results[0]
 
     def save(self, value: SSAValue, name: str) -> None:
-        """Overwrite state, or an output that there is."""
+        """Overwrite a state, or an existing output."""
         self.emit.insert(SaveOp.to(value, name, _LOCATION))
 
     def output(self, name: str, value: SSAValue) -> None:
-        """Another output of the function."""
+        """Add an output to the function."""
         symbol = self.storage.unique_name(name)
         placeholder = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", _LOCATION)
         if symbol != name:
@@ -125,7 +125,7 @@ class StepBuilder:
     # What a function has
 
     def outputs(self) -> dict[str, SaveOp]:
-        """The outputs of the function, by the names of callers, and where they are saved."""
+        """The outputs of the function by public name, with the operations that save them."""
         found: dict[str, SaveOp] = {}
         for op in self.function.block.ops:
             placeholder = self.storage.by_name[op.storage_name] if isinstance(op, SaveOp) else None
@@ -134,14 +134,14 @@ class StepBuilder:
         return found
 
     def forget_output(self, save: SaveOp) -> None:
-        """Take an output out of the function; its value stays."""
+        """Remove an output from the function; its value stays."""
         self._bindings.remove(save.storage_name)
         self.storage.by_name.pop(save.storage_name).detach()
         save.detach()
         save.erase()
 
     def parameters(self) -> dict[str, SSAValue]:
-        """The trainable state that the function reads, by name."""
+        """The trainable states that the function reads, by name."""
         found: dict[str, SSAValue] = {}
         for op in self.function.block.ops:
             placeholder = self.storage.by_name[op.storage_name] if isinstance(op, GetOp) else None
@@ -153,10 +153,11 @@ class StepBuilder:
 
     def loss(self, losses: Mapping[str, Loss], is_shared: bool = False) -> SSAValue:
         """
-        The sum of the losses of outputs, each with targets that are an input; raises `OptionError` for an unknown one.
+        The sum of the losses of outputs, each with an input for its targets; raises `OptionError` for an unknown
+        output.
 
-        The input is `targets`, or where several outputs have losses, the name of the output and `.targets`. Where the
-        loss `is_shared`, each is multiplied by an input of its type, as `share_name` calls it.
+        The input is `targets`, or `OUTPUT.targets` if several outputs have losses. If the loss `is_shared`, each is
+        multiplied by an input of its type, named by `share_name`.
         """
         outputs, total = self.outputs(), None
         for name, loss in losses.items():
@@ -173,7 +174,7 @@ class StepBuilder:
         return total
 
     def _loss(self, output: SSAValue, loss: Loss, targets: str) -> SSAValue:
-        """The loss of an output, with an input of that name."""
+        """The loss of an output, with an input of that name for targets."""
         if isinstance(loss, OutputLoss):
             return loss.reduced(output, self.emit)
         type_ = loss.targets(tensor(shape_of(output), element_of(output)))
@@ -181,18 +182,19 @@ class StepBuilder:
 
     def gradients(self, loss: SSAValue) -> dict[str, SSAValue]:
         """
-        The gradient of a loss by each parameter that it depends on, by name: what has no influence is not changed.
+        The gradient of a loss with respect to each parameter that it depends on, by name; other parameters do not
+        change.
 
-        Raises `OptionError` where there is none.
+        Raises `OptionError` if there is no such parameter.
         """
         reached = _reached(loss)
         parameters = {name: value for name, value in self.parameters().items() if value in reached}
         if not parameters:
-            raise OptionError("nothing that the loss depends on is trainable", hint="name initializers that are")
+            raise OptionError("the loss depends on no trainable parameter", hint="name initializers to train")
         return dict(zip(parameters, self.emit.all(GradientOp, loss, None, list(parameters.values())), strict=True))
 
     def accumulate(self, gradients: Mapping[str, SSAValue]) -> None:
-        """Add gradients to the state in which they add up, in f32 where they are half floats."""
+        """Add gradients to their accumulators, in f32 for half floats."""
         for name, gradient in gradients.items():
             total, formulas = self._total(name, gradient), Formulas(self.emit)
             known = formulas.of(total)
@@ -201,7 +203,7 @@ class StepBuilder:
             )
 
     def accumulated(self, parameters: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """The gradients of parameters that have added up, which begin anew."""
+        """The accumulated gradients of parameters; the accumulators are reset."""
         found: dict[str, SSAValue] = {}
         for name, value in parameters.items():
             found[name] = self._total(name, value)
@@ -210,19 +212,19 @@ class StepBuilder:
         return found
 
     def _total(self, name: str, like: SSAValue) -> SSAValue:
-        """The state in which the gradients of a parameter add up."""
+        """The accumulator of a parameter's gradient."""
         shape, element = shape_of(like), wide_element(element_of(like))
         return self.state(slot_name(name, GRADIENT), np.zeros(shape, numpy_dtype(element)), tensor(shape, element))
 
     def read(self, names: Iterable[str]) -> dict[str, SSAValue]:
-        """State of the module, which the function reads from now on."""
+        """States of the module, which the function reads from now on."""
         known = self.storage.by_name
         return {name: self._read(name, known[name]) for name in names}
 
     def optimize(
         self, parameters: Mapping[str, SSAValue], gradients: Mapping[str, SSAValue], optimizer: Optimizer
     ) -> None:
-        """Change parameters by a step of an optimizer along their gradients."""
+        """Update parameters by a step of an optimizer along their gradients."""
         formulas = Formulas(self.emit)
         clipped = _clipped([formulas.of(gradients[name]) for name in parameters], optimizer, formulas)
         step = self._step(optimizer, formulas)
@@ -240,7 +242,7 @@ class StepBuilder:
         return Step(wide, rate, formulas)
 
     def _update(self, name: str, value: SSAValue, gradient: Tensor, optimizer: Optimizer, step: Step) -> None:
-        """Change a parameter, and what is kept for it; those of half floats are changed in f32."""
+        """Update a parameter and its optimizer state; in f32 for half floats."""
         formulas, shape, element = step.formulas, shape_of(value), wide_element(element_of(value))
         kept: dict[str, Tensor] = {}
         for slot, initial in optimizer.kept().items():
@@ -254,27 +256,27 @@ class StepBuilder:
 
 
 def taken(name: str) -> OptionError:
-    """What is wrong with a model that has something of a name which training needs."""
+    """The error for a model that uses a name needed by training."""
     return OptionError(f"the model has something of the name '{name}', which training needs", hint="rename it")
 
 
 def share_name(output: str, losses: Mapping[str, Loss]) -> str:
-    """The input that is the share of the loss of an output; that of the only one is `loss.share`."""
+    """The input for the share of an output's loss; `loss.share` for a single loss."""
     return SHARE if len(losses) == 1 else f"{output}.{SHARE}"
 
 
 def slot_name(parameter: str, slot: str) -> str:
-    """The name of the state that an optimizer keeps for a parameter."""
+    """The name of a state that an optimizer keeps for a parameter."""
     return f"{parameter}.{slot}"
 
 
 def gradient_states(names: Collection[str]) -> list[str]:
-    """Of names of state, those in which gradients of parameters add up."""
+    """The names of states that are gradient accumulators."""
     return [name for name in names if name.endswith(f".{GRADIENT}") and name.removesuffix(f".{GRADIENT}") in names]
 
 
 def _reached(value: SSAValue) -> set[SSAValue]:
-    """A value, and those from which it is computed."""
+    """A value, and all values it is computed from."""
     found, waiting = {value}, [value]
     while waiting:
         if isinstance(owner := waiting.pop().owner, Operation):
@@ -285,7 +287,7 @@ def _reached(value: SSAValue) -> set[SSAValue]:
 
 
 def _clipped(gradients: Sequence[Tensor], optimizer: Optimizer, formulas: Formulas) -> list[Tensor]:
-    """Gradients with elements and a norm of all together that are not too large (as `torch.nn.utils.clip_grad_…`)."""
+    """Gradients with limited elements and joint norm (as `torch.nn.utils.clip_grad_…`)."""
     found = list(gradients)
     if (limit := optimizer.clip_value) is not None:
         found = [formulas.kept(minimum(maximum(gradient, -limit), limit)) for gradient in found]

@@ -1,4 +1,4 @@
-"""Modules that train: from a model that infers to functions that predict, evaluate and train, on the same state."""
+"""From a model for inference to a module with functions that predict, evaluate and train on shared state."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from glow_mlir.training.rounding import Rounding
 from glow_mlir.training.step import LOSS, StepBuilder, taken
 
 SCORES: dict[type[Loss], str] = {CrossEntropy: "Softmax", BinaryCrossEntropyWithLogits: "Sigmoid"}
-"""Losses that take scores → what makes probabilities of these."""
+"""Loss that takes scores → the operator that turns scores into probabilities."""
 
 PREDICT, EVALUATE, TRAIN = "predict", "evaluate", "train"
-"""The functions of a module that trains: the model as it is, its loss besides, and a step."""
+"""The functions of a training module: inference, inference with the loss, and a step."""
 
 GRADIENTS, UPDATE = "gradients", "update"
-"""The functions that a step is cut into: gradients of some samples, added to those before, and what they change."""
+"""The functions that replace a step: accumulate the gradients of some samples, and update parameters."""
 
 
 def trainable_model(source: ModelSource) -> Model:
-    """A model whose initializers are told apart; raises `ModelError` for what is no ONNX model."""
+    """A model whose initializers are kept separate; raises `ModelError` for anything but an ONNX model."""
     opened = open_model(source)
     return replace(opened, proto=separated(opened.proto))
 
 
 def batch_dimensions(source: ModelSource, dimensions: Mapping[str, Dimension]) -> tuple[list[str], int | None]:
-    """The free dimensions that are the first axis of an input, and its size where it is not free."""
+    """The free dimensions that are first axes of inputs, and the size of the first axis if it is not free."""
     inputs = signature_of(open_model(source), dimensions).inputs
     sizes = [argument.shape[0] for argument in inputs if argument.shape]
     free = [size for size in sizes if isinstance(size, str)]
@@ -60,17 +60,16 @@ def training_module(
     strict: bool = False,
 ) -> ModuleOp:
     """
-    The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
+    The functions `predict`, `evaluate` and `train` of an ONNX model for inference, as returned by `trainable_model`.
 
-    `losses` has the loss of each output that has one, by default the first. `trainable` names the initializers that are
-    parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
-    `train` gives the loss alone, `evaluate` the outputs besides.
-    Random numbers, as those by which Dropout drops elements, follow from `seed`. All three round what `rounding` says.
-    In the place of `train`, a module that `is_split` has `gradients` and `update`: the gradients of the loss times its
-    share, an input, add up in state of the parameters, until an update takes them. The loss of `evaluate` has its share
-    as well.
-    Of what the model says wrongly a warning tells, or a `ModelError` where the import is `strict`.
-    Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
+    `losses` has the loss of each output with one, by default of the first output. `trainable` names the initializers
+    that are parameters, also by patterns such as `layer4.*`; by default they are all floats except scalars and running
+    statistics. `train` returns only the loss, `evaluate` also the outputs. Random numbers, for example of Dropout,
+    follow from `seed`. All three functions apply `rounding`. If the module `is_split`, `train` is replaced by
+    `gradients` and `update`: the gradients of the loss times its share (an input) accumulate in states of the
+    parameters, until an update consumes them. The loss of `evaluate` has a share as well. Recoverable faults of the
+    model cause warnings, or a `ModelError` with `strict`. Raises `OptionError` for an unknown name or a seed of more
+    than 64 bits, and the errors of `import_model`.
     """
     if not -1 << 63 <= seed < 1 << 63:
         raise OptionError(f"seed {seed} has more than 64 bits", hint="give one from -2**63 to 2**63 - 1")
@@ -95,7 +94,9 @@ def training_module(
 
 
 def _check_names(model: Model, step: str) -> None:
-    """Raise `OptionError` where the model has names of functions, or an input or initializer that of the loss."""
+    """
+    Raise `OptionError` if the model uses the names of the functions, or an input or initializer has the loss's name.
+    """
     graph = model.proto.graph
     read = {*initializers_of(graph), *(value.name for value in graph.input)}
     needed = {PREDICT, EVALUATE, step, *((UPDATE,) if step == GRADIENTS else ())}
@@ -104,18 +105,18 @@ def _check_names(model: Model, step: str) -> None:
 
 
 def _warn_of_probabilities(model: Model, losses: Mapping[str, Loss]) -> None:
-    """Tell of an output that is probabilities already, of which its loss would make probabilities once more."""
+    """Warn about an output that is already probabilities, when its loss would convert it to probabilities again."""
     graph = model.proto.graph
     makers = {output: node.op_type for node in graph.node for output in node.output}
     for name, loss in losses.items():
         output = name or graph.output[0].name
         if (maker := makers.get(output)) is not None and maker == SCORES.get(type(loss)):
-            reason = f"output '{output}' is that of a {maker}, and its loss takes what stands in front of it"
+            reason = f"output '{output}' is the result of a {maker}, but its loss expects what comes before it"
             warn(OptionError(reason, file=str(model.path or ""), hint=f"train the model without the {maker}"))
 
 
 def _parameters(model: Model, trainable: Collection[str] | None) -> list[str]:
-    """The initializers that are parameters; raises `OptionError` for a pattern that none has."""
+    """The initializers that are parameters; raises `OptionError` for a pattern that matches none."""
     graph = model.proto.graph
     if trainable is None:
         return list(parameters_of(graph))
@@ -131,7 +132,7 @@ def _parameters(model: Model, trainable: Collection[str] | None) -> list[str]:
 
 
 def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss], is_shared: bool) -> None:
-    """Add a function that gives the outputs of the model and their loss, and changes nothing."""
+    """Add a function that returns the outputs of the model and their loss, and changes nothing."""
     evaluate = predict.clone()
     evaluate.sym_name = StringAttr(EVALUATE)
     module.body.block.insert_op_after(evaluate, predict)
@@ -153,9 +154,10 @@ def _make_step(
     module: ModuleOp, train: FuncOp, losses: Mapping[str, Loss], optimizer: Optimizer | None, kept: Mapping[str, str]
 ) -> Collection[str]:
     """
-    Make a step of the function that computes the model as it is in training, or gradients where there is no optimizer.
+    Turn the function of the model in training mode into a step, or into a function of gradients if there is no
+    optimizer.
 
-    `kept` are outputs that are state. Gives the names of what has a gradient.
+    `kept` are outputs that are state. Returns the names of parameters with a gradient.
     """
     builder = StepBuilder(module, train)
     outputs = builder.outputs()
@@ -177,7 +179,7 @@ def _make_step(
 
 
 def _add_update(module: ModuleOp, gradients: FuncOp, names: Collection[str], optimizer: Optimizer) -> None:
-    """Add a function that changes the parameters along the gradients that have added up."""
+    """Add a function that updates the parameters by the accumulated gradients."""
     update = FuncOp.named(UPDATE, (), gradients.location)
     module.body.block.insert_op_after(update, gradients)
     builder = StepBuilder(module, update)
@@ -187,7 +189,7 @@ def _add_update(module: ModuleOp, gradients: FuncOp, names: Collection[str], opt
 
 
 def _state_name(builder: StepBuilder, name: str) -> str:
-    """The symbol of the state that callers know by a name."""
+    """The symbol of a state, from its public name."""
     for symbol, op in builder.storage.by_name.items():
         if isinstance(op, PlaceholderOp) and op.role == "state" and op.public_name == name:
             return symbol
@@ -195,6 +197,6 @@ def _state_name(builder: StepBuilder, name: str) -> str:
 
 
 def _chosen(losses: Mapping[str, Loss], builder: StepBuilder, kept: Collection[str] = ()) -> dict[str, Loss]:
-    """The losses by output; that of the name "" is of the first output."""
+    """The losses by output name; the name "" stands for the first output."""
     first = next(name for name in builder.outputs() if name not in kept)
     return {name or first: loss for name, loss in losses.items()}

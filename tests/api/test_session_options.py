@@ -482,7 +482,7 @@ def test_wrong_providers_are_refused_in_one_line(wrong: dict[str, Any], expected
 
 
 def test_providers_do_not_change_their_options() -> None:
-    with pytest.raises(OptionError, match="begin another session"):
+    with pytest.raises(OptionError, match="create another session"):
         InferenceSession(adding()).set_providers([("GlowExecutionProvider", {"threads": 2})])
 
 

@@ -354,7 +354,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[GlowError], str]] = {
     "class": ({"optimizer": SGD}, OptionError, "is no optimizer"),
     "list": ({"loss": ["mse"]}, OptionError, "is no loss"),
     "text": ({"trainable": "w1"}, OptionError, "trainable='w1' is no list of names"),
-    "nothing": ({"trainable": []}, OptionError, "nothing that the loss depends on is trainable"),
+    "nothing": ({"trainable": []}, OptionError, "the loss depends on no trainable parameter"),
 }
 
 

@@ -88,7 +88,7 @@ def test_files_are_those_of_the_first_compilation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ("", "glow-run: error: --compare says nothing (hint: a model, or options as in"),
+        ("", "glow-run: error: --compare is empty (hint: a model, or options as in"),
         ("--nope", "glow-run: error: unrecognized arguments: --nope"),
         ("nowhere.onnx", "nowhere.onnx: error: cannot be read: No such file or directory"),
         ("--json other.json", "glow-run: error: --compare takes no --json: both sides share reports"),

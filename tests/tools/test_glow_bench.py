@@ -435,8 +435,7 @@ def test_failures_are_in_the_table_and_told_of() -> None:
         found = bench(f"http://127.0.0.1:{port}", "m", "--requests", "4", "--warmup", "0")
     assert found.code == 0
     assert found.stderr.decode() == (
-        f"http://127.0.0.1:{port}: warning: 2 requests without an answer, 503: the queue is full "
-        "(hint: fewer --clients)\n"
+        f"http://127.0.0.1:{port}: warning: 2 requests failed, 503: the queue is full (hint: fewer --clients)\n"
     )
     assert found.stdout.decode().splitlines()[2].split()[8:10] == ["503:", "2"]
 
@@ -462,9 +461,9 @@ def test_where_nothing_is_answered_the_tool_fails() -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ([], "no metadata of the inference protocol"),
-        ({"inputs": [3]}, "no metadata of the inference protocol"),
-        ({"inputs": {"x": 3}}, "no metadata of the inference protocol"),
+        ([], "not model metadata of the inference protocol"),
+        ({"inputs": [3]}, "not model metadata of the inference protocol"),
+        ({"inputs": {"x": 3}}, "not model metadata of the inference protocol"),
         ({"name": "m"}, "the server does not say what the model takes (hint: --input NAME=FILE.npy for each input)"),
         ({"inputs": [{"name": "x", "datatype": "BYTES", "shape": [1]}]}, "input 'x' is strings, for which there are"),
         ({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 50]}]}, "there is no memory for input 'x'"),

@@ -141,6 +141,6 @@ def test_a_file_says_why_no_free_size_is_taken_to_be_one(tmp_path: Path) -> None
     for tool in (main, glow_compile.main):
         found = run_tool(tool, [model], directory=tmp_path)
         assert found.code == 1
-        expected = "(hint: --bind N=1, or a range as 1..8; it is not taken to be 1, since what is written keeps it)\n"
+        expected = "(hint: --bind N=1, or a range as 1..8; there is no default of 1, because the file keeps the size)\n"
         assert found.stderr.decode().endswith(expected)
         assert not list(tmp_path.iterdir())

@@ -303,7 +303,7 @@ def test_passes_are_options_of_their_own_in_their_order() -> None:
         (["--cse", "-p", "cse"], "passes are given by -p and as --cse"),
         (["--canonicalise"], "unrecognized arguments: --canonicalise (hint: --canonicalize?"),
         (["--stap-after=llvm"], "unrecognized arguments: --stap-after=llvm (hint: --stop-after?"),
-        (["-t", "llvm"], "is not of the llvm dialect, of which LLVM IR is made (hint: --stop-after=llvm -t llvm)"),
+        (["-t", "llvm"], "is not of the llvm dialect, which LLVM IR is made from (hint: --stop-after=llvm -t llvm)"),
     ],
 )
 def test_what_options_may_have_meant_is_told(arguments: list[str], said: str) -> None:

@@ -432,7 +432,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--input", "a=square.npy", "--seed", "0"], "input 'a' must be float32[3], not uint8[8, 8]"),
     (["two.onnx", "--input", "a=nowhere.npy"], "nowhere.npy: error: cannot be read: No such file or directory"),
     (["two.onnx", "--input", "a=damaged.onnx"], "damaged.onnx: error: is no .npy or .npz file of numbers"),
-    (["two.onnx", "--input", "a=huge.npy"], "huge.npy: error: says that it has more numbers than there is memory for"),
+    (["two.onnx", "--input", "a=huge.npy"], "huge.npy: error: declares an array that does not fit into memory"),
     (["two.onnx", "--input", "a=objects.npy"], "objects.npy: error: is no .npy or .npz file of numbers"),
     (["two.onnx", "--input", "a=pair.npz"], "pair.npz: error: has several arrays"),
     (["two.onnx", "--inputs", "three.npy"], "three.npy: error: has one array without a name"),
@@ -479,7 +479,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--dump-html", "-"], "--quantization-report need a file"),
     (["two.onnx", "--log-nodes", "x"], "--log-nodes needs --compilation-log"),
     (["two.onnx", "--values-of", "x"], "--values-of needs --dump-values"),
-    (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or a kind like"),
+    (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or kind that"),
     (
         ["two.onnx", "--dump-values", "three.npy", "--seed", "0"],
         "three.npy: error: cannot be made a folder: File exists",

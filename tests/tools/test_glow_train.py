@@ -157,8 +157,8 @@ def test_what_goes_on_gives_the_bits_of_a_run_without_break(folder: Path, step: 
         stopped = train(folder, *options)
     assert stopped.code == 130
     assert stopped.stderr.decode() == (
-        f"glow-train: stopped behind step {step} of {3 * PER_EPOCH}, which run.safetensors has "
-        "(hint: the same command with --resume goes on)\n"
+        f"glow-train: stopped after step {step} of {3 * PER_EPOCH}, saved in run.safetensors "
+        "(hint: the same command with --resume continues)\n"
     )
     assert not (folder / "m.trained.onnx").exists()
     assert losses(folder) == wanted[: len(losses(folder))]
@@ -196,9 +196,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    found = re.fullmatch(
-        r"glow-train: stopped behind step (\d+) of \d+, which run.safetensors has .*\n", stderr.decode()
-    )
+    found = re.fullmatch(r"glow-train: stopped after step (\d+) of \d+, saved in run.safetensors .*\n", stderr.decode())
     assert found is not None
     assert records(folder)[-1]["step"] == int(found[1])
     assert not (folder / "none.onnx").exists()
@@ -240,7 +238,7 @@ def test_the_first_run_may_say_resume_as_well(folder: Path) -> None:
     found = train(folder, *KEPT, "--resume")
     assert (found.code, found.stderr) == (
         0,
-        b"run.safetensors: warning: is not there yet: training begins anew\n",
+        b"run.safetensors: warning: does not exist yet: training starts from the beginning\n",
     )
 
 
@@ -296,7 +294,7 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
         (["--bind", "N=8", "--batch-size", "9"], "m.onnx: error: the model takes 8 samples at a time, not 9 (hint:"),
         (
             ["--batch-size", "9", "--accumulate", "2"],
-            "error: a batch of 9 samples has no 2 equal parts, by --acc",
+            "error: a batch of 9 samples cannot be split into 2 equal parts (--acc",
         ),
         (["--bind", "N=8", "--accumulate", "2", "--batch-size", "8"], "m.onnx: error: the model takes 8 samples at a"),
         (["--bind", "N=1..8"], "glow-train: error: --bind gives 'N' more than one size"),
@@ -307,7 +305,7 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
         (["--output-profile", "p.json"], "glow-train: error: --output-profile needs --load-profile"),
         (["--quantization-schema", "symmetric"], "glow-train: error: --quantization-schema needs --load-profile"),
         (["--resume"], "glow-train: error: --resume needs --checkpoint"),
-        (["--checkpoint", "there.safetensors"], "there.safetensors: error: is there already (hint: --resume goes on"),
+        (["--checkpoint", "there.safetensors"], "there.safetensors: error: is there already (hint: --resume continues"),
         (
             ["--checkpoint", "there.safetensors", "--resume"],
             "there.safetensors: error: is no file of safetensors, or is cut",
@@ -385,7 +383,7 @@ def test_what_goes_on_is_of_the_same_model_and_metrics(folder: Path) -> None:
     assert "run.safetensors: error: there is no 'b0.squares', 'b1.squares'" in found.stderr.decode()
     (folder / "run.jsonl").write_text('{"kind": "step", "step": 1, "loss": 1.0}\nsomething else\n')
     found = train(folder, *KEPT, "--resume")
-    assert found.stderr.decode().startswith("run.jsonl: error: line 2 is no record of metrics (hint: name the file")
+    assert found.stderr.decode().startswith("run.jsonl: error: line 2 is not a metrics record (hint: name the file")
     assert (folder / "run.jsonl").read_text().endswith("something else\n")
     (folder / "run.jsonl").unlink()
     (folder / "run.jsonl").mkdir()
@@ -420,7 +418,7 @@ def test_a_loss_of_scores_warns_of_probabilities(folder: Path) -> None:
     found = train(folder)
     assert found.code == 0
     assert found.stderr.decode() == (
-        "m.onnx: warning: output 'p' is that of a Softmax, and its loss takes what stands in front of it "
+        "m.onnx: warning: output 'p' is the result of a Softmax, but its loss expects what comes before it "
         "(hint: train the model without the Softmax)\n"
     )
 
@@ -429,5 +427,5 @@ def test_what_goes_on_has_the_same_batches(folder: Path) -> None:
     assert train(folder, *KEPT).code == 0
     for option, name, given, value in (("--seed", "seed", 0, 1), ("--batch-size", "batch size", BATCH, 16)):
         found = train(folder, *KEPT, "--epochs", "2", "--resume", option, str(value))
-        reason = f"was written with the {name} {given}, and not {value} (hint: take the same to go on)"
+        reason = f"was written with the {name} {given}, not {value} (hint: use the same setting to continue)"
         assert (found.code, found.stderr.decode()) == (1, f"run.safetensors: error: {reason}\n")

@@ -241,7 +241,7 @@ def test_model_without_products_leaves_nothing_to_choose(folder: Path) -> None:
     )
     found = tune_model(folder, model)
     assert (found.code, found.stdout) == (1, b"")
-    assert found.stderr == b"m.onnx: error: there is nothing to choose: no product in it can become narrower\n"
+    assert found.stderr == b"m.onnx: error: there is nothing to choose: no product can become narrower\n"
     assert not (folder / "m.precision.json").exists()
 
 

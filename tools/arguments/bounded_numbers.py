@@ -1,4 +1,4 @@
-"""Numbers on command lines: finite, and within bounds that end some day."""
+"""Parsers of command-line numbers that are finite and bounded."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 MOST = 10**9
-"""The largest count that an option takes."""
+"""The largest count that options accept."""
 
 DAY = 86_400.0
-"""The seconds beyond which an option takes no time."""
+"""The largest number of seconds that options accept."""
 
 
 def ranged(kind: Callable[[str], Number], least: Number, most: Number, what: str) -> Callable[[str], Number]:
-    """A parser of numbers from `least` to `most`; `what` says it in words."""
+    """Return a parser of numbers from `least` to `most`; errors describe the range as `what`."""
 
     def parse(text: str) -> Number:
         try:
             value = kind(text)
         except ValueError:
             value = None
-        # A NaN is within no bounds.
+        # NaN fails both comparisons.
         if value is None or not least <= value <= most:
             raise argparse.ArgumentTypeError(f"expected {what}, got '{text}'")
         return value
@@ -33,20 +33,20 @@ def ranged(kind: Callable[[str], Number], least: Number, most: Number, what: str
 
 
 MAX_BYTES = 1 << 40
-"""The most bytes that an option takes."""
+"""The largest number of bytes that options accept."""
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-"""Letter behind a number of bytes → how many bytes it stands for."""
+"""Unit suffix → number of bytes."""
 
 
 def _bytes(text: str) -> int:
-    """A number of bytes with a unit, if it has one, such as 256K."""
+    """Parse a number of bytes with an optional unit, such as 256K."""
     unit = UNITS.get(text[-1:].upper())
     return int(text) if unit is None else int(text[:-1]) * unit
 
 
 def byte_count_to(most: int) -> Callable[[str], int]:
-    """A parser of numbers of bytes up to `most`, which are whole GiB."""
+    """Return a parser of byte counts up to `most`, a multiple of 1 GiB."""
     return ranged(_bytes, 1, most, f"bytes from 1 to {most >> 30}G, such as 4096, 256K or 1M")
 
 

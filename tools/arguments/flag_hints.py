@@ -1,11 +1,11 @@
-"""Hints as users of tools spell them: `devices='cuda'`, a keyword of sessions, as `--devices cuda`."""
+"""Rewrite session keywords in hints as flags of the tools: `devices='cuda'` becomes `--devices cuda`."""
 
 from __future__ import annotations
 
 import re
 
 _SIZE = r"'[^'\"=:,]+': \w+"
-"""A dimension and its size, as a flag can say them."""
+"""A dimension and a size that `--bind` accepts."""
 
 _KEYWORD = re.compile(
     rf"\bdimensions=\{{(?P<sizes>{_SIZE}(?:, {_SIZE})*)\}}"
@@ -14,7 +14,7 @@ _KEYWORD = re.compile(
 
 
 def with_flags(hint: str) -> str:
-    """A hint in which keywords of sessions that tools have a flag for are that flag; what else it says stays."""
+    """Return the hint with session keywords replaced by the corresponding flags; other text is kept."""
     if "=" not in hint:
         return hint
     from glow_mlir.api.session_keywords import KEYWORDS

@@ -1,4 +1,4 @@
-"""The options that say which passes run, the same in every tool, and what they mean."""
+"""The options that select the passes to run, shared by all tools."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stage: str | None = None) -> None:
-    """Add `--pipeline`, `--stop-after`, `--target` and `--disable-passes`; `stage` is where to stop by default."""
+    """Add `--pipeline`, `--stop-after`, `--target` and `--disable-passes`; `stage` is the default stage to stop at."""
     group.add_argument(
         "--pipeline",
         "--backend",
         dest="pipeline",
         metavar="NAME",
         help="the pipeline to run: optimize, or the name of a backend, as glow-opt --list-pipelines prints them "
-        f"(default: with --stop-after, the backend that the module says, else {DEFAULT_BACKEND})",
+        f"(default: with --stop-after, the backend that the module names, else {DEFAULT_BACKEND})",
     )
     group.add_argument(
         "--stop-after",
@@ -50,7 +50,7 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
 
 
 def insertion(text: str) -> tuple[str, str]:
-    """A pass of a pipeline, and the passes to insert beside it."""
+    """Parse PASS:PASSES, a pass of a pipeline and the passes to insert next to it."""
     anchor, _, passes = text.partition(":")
     if not anchor or not passes:
         raise argparse.ArgumentTypeError(f"expected PASS:PASSES, got '{text}'")
@@ -65,15 +65,15 @@ def add_disable_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None
         type=names,
         default=(),
         metavar="PASSES",
-        help="leave these passes out of the pipeline, wherever they stand in it",
+        help="leave these passes out of the pipeline, wherever they occur",
     )
 
 
 def chosen_pipeline(args: Namespace, module: ModuleOp | None = None) -> Pipeline | None:
     """
-    The pipeline that the options ask for, or `None`; without a name, that of the backend that a module says.
+    The pipeline that the options select, or `None`. Without a pipeline name, use the backend that the module names.
 
-    Raises `OptionError` where there is none of that name, and where functions say different backends.
+    Raises `OptionError` for an unknown name, and where functions name different backends.
     """
     from glow_mlir.backends.interface import module_backend, named_pipeline
 

@@ -1,4 +1,4 @@
-"""The options of `glow-opt`, in MLIR's spelling where MLIR has them."""
+"""The options of `glow-opt`; options that MLIR has keep MLIR's spelling."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ REFUSED = {
     "--pass-pipeline-crash-reproducer": "it is called --mlir-pass-pipeline-crash-reproducer",
     "--run-pass": "passes are given by -p a,b or as --a --b",
 }
-"""Options of mlir-opt that are not here → what is instead."""
+"""Options of mlir-opt that do not exist here → what to use instead."""
 
 SHORT_WITH_VALUES = "fopt"
-"""The short options that take a value, as `-pcse`."""
+"""The short options that take a value in the same word, such as `-pcse`."""
 
 DUMPS = tuple(
     f"mlir_print_ir_{when}" for when in ("before", "after", "before_all", "after_all", "after_change", "after_failure")
 )
-"""The options that dump the IR, as they are in the namespace."""
+"""The namespace names of the options that dump the IR."""
 
 EXAMPLES = """
 glow-opt model.mlir -p canonicalize,sink-transposes
@@ -51,7 +51,7 @@ cat model.mlir | glow-opt -p cse -o -
 
 
 def switch(text: str) -> bool:
-    """A Boolean option."""
+    """Parse a Boolean option."""
     if (found := truth(text)) is None:
         raise argparse.ArgumentTypeError(f"expected 0 or 1, got '{text}'")
     return found
@@ -61,10 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add our options to those of xDSL's driver."""
     parser.prog, parser.description, parser.epilog = "glow-opt", DESCRIPTION, examples_epilog(EXAMPLES)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.conflict_handler = "resolve"  # Ours replace those of the same name.
+    parser.conflict_handler = "resolve"  # Our options replace xDSL's of the same name.
     give_once(parser)
-    parser.allow_abbrev = False  # Plugins and flags of passes are looked for by their whole names.
-    # Groups resolve conflicts as the parser does when they are made; its own options keep refusing them.
+    parser.allow_abbrev = False  # Plugins and pass flags are matched by their full names.
+    # A group copies the conflict handler when it is created; the parser's own options still refuse conflicts.
     add_common_arguments(parser.add_argument_group("about the tool"))
     _add_pipeline(parser.add_argument_group("what to run"))
     _add_diagnostics(parser.add_argument_group("diagnostics"))
@@ -110,8 +110,8 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
     group.add_argument(
         "--xdsl-diagnostics",
         action="store_true",
-        help="tell errors of parsers, verifiers and passes in the words of xdsl-opt, and do not look for comments that "
-        "expect some: for FileCheck tests of xDSL's dialects and passes",
+        help="print errors of parsers, verifiers and passes as xdsl-opt does, and ignore comments that "
+        "expect errors: for FileCheck tests of xDSL's dialects and passes",
     )
     _add_dumps(group)
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
@@ -122,9 +122,7 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         help="each pass once, the longest first, with its sums; or each run, in order (default: tree)",
     )
     for name in ("--mlir-disable-threading", "--mlir-print-ir-module-scope"):
-        group.add_argument(
-            name, action="store_true", help="as it is anyway; accepted since scripts for mlir-opt say it"
-        )
+        group.add_argument(name, action="store_true", help="always on; accepted for scripts written for mlir-opt")
     group.add_argument(
         "--mlir-pass-statistics", action="store_true", help="print what passes count, and numbers of ops, to stderr"
     )
@@ -145,7 +143,7 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
 
 
 def _add_dumps(group: ArgumentGroup) -> None:
-    """Add what dumps the IR around passes, with and without MLIR's prefix."""
+    """Add the options that dump the IR around passes, with and without MLIR's prefix."""
     for name, text in {
         "before": "before these passes",
         "after": "after these passes",

@@ -1,4 +1,4 @@
-"""Flags of the tools for options that are declared, and what they were given."""
+"""Flags of the tools for declared options, and the values they were given."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ READERS: dict[str, Callable[[str], Any]] = {
     "FILE": str,
     "SECONDS": seconds,
 }
-"""What stands for the value of a flag in a help text → what reads it."""
+"""Type of a flag's value, as named in help texts → its parser."""
 
 
 def add_options(
     group: ArgumentGroup | argparse.ArgumentParser, *groups: type[Options], only: tuple[str, ...] = ()
 ) -> None:
-    """Add a flag for each option of some groups that has one, or for `only` some of them."""
+    """Add a flag for each option of the groups that declares one, or for the `only` ones."""
     for item in _with_flags(*groups):
         flag = item.option.flag
         if flag is None or (only and item.name not in only):
@@ -48,13 +48,13 @@ def add_options(
 
 
 def given_options(args: Namespace, *groups: type[Options]) -> dict[str, Any]:
-    """The options of some groups that the arguments of a tool give, by their names."""
+    """The options of the groups that were given on the command line, by name."""
     found = {item.name: getattr(args, destination, None) for item, destination in _destinations(*groups)}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def destinations_of(*groups: type[Options]) -> tuple[str, ...]:
-    """Where arguments have the options of some groups."""
+    """The namespace names of the options of the groups."""
     return tuple(destination for _, destination in _destinations(*groups))
 
 

@@ -1,8 +1,8 @@
 """
-Options as mlir-opt takes them.
+Options as mlir-opt accepts them.
 
-Passes are options of their own, `--canonicalize`, `--assign-target='target=avx2'`, and one dash stands for two,
-`-canonicalize`, `-split-input-file`.
+Passes are options of their own, such as `--canonicalize` or `--assign-target='target=avx2'`, and long options may have
+a single dash, such as `-canonicalize` or `-split-input-file`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _PASSES = ("-p", "--passes", "--pass-pipeline")
 
 def with_two_dashes(arguments: Sequence[str], known: Collection[str], with_values: str) -> list[str]:
     """
-    The arguments with two dashes in front of each long option that has one.
+    Return the arguments with two dashes in front of each long option that has one.
 
-    `known` has all options with their dashes. An argument that is none of them begins with a short option; only those
-    whose letters `with_values` has may have a value behind them, as `-pcse`.
+    `known` holds all options with their dashes. An argument that is not among them starts with a short option;
+    `with_values` holds the letters of the short options that may be followed by a value, as in `-pcse`.
     """
     passes = available_passes() if any(_has_one_dash(text) for text in arguments) else {}
 
@@ -36,16 +36,15 @@ def with_two_dashes(arguments: Sequence[str], known: Collection[str], with_value
 
 
 def _has_one_dash(text: str) -> bool:
-    """Whether an argument has a dash and more than one character behind it."""
+    """Whether an argument is a single dash followed by more than one character."""
     return len(text) > 2 and text[0] == "-" and text[1].isalpha()
 
 
 def with_pass_flags(arguments: Sequence[str]) -> list[str]:
     """
-    The arguments with all passes that are options of their own behind one `-p`, in their order.
+    Return the arguments with all pass options merged into one `-p`, in order.
 
-    Raises `OptionError` where passes are given by several `-p`, or by one and as options, since it is not clear which
-    come first.
+    Raises `OptionError` for several `-p`, or for `-p` together with pass options, because their order would be unclear.
     """
     others: list[str] = []
     passes: list[str] = []
@@ -67,5 +66,5 @@ def with_pass_flags(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_list(text: str) -> bool:
-    """Whether an argument is the option for a list of passes, as `-p`, `-pcse` or `--passes=cse`."""
+    """Whether an argument is the option for a list of passes: `-p`, `-pcse` or `--passes=cse`."""
     return text.split("=")[0] in _PASSES or (text.startswith("-p") and text != "-p")

@@ -1,4 +1,4 @@
-"""The options that say how a model is quantized, under Glow's names."""
+"""The options for quantization, under Glow's names."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from glow_mlir.tools.arguments.option_arguments import add_options, destinations
 from glow_mlir.tools.command_line import ArgumentGroup
 
 DEPENDENT = destinations_of(Quantization)
-"""Options that mean nothing without a profile."""
+"""Options that need a profile."""
 
 
 WITHOUT_FILE = True
-"""A report that is printed alone."""
+"""Value of the option that only prints the report."""
 
 
 def report_file(text: str) -> str:
-    """The name of a file whose kind says what a report is written as."""
+    """Parse the name of a report file; the suffix selects its format."""
     if not text.endswith((".json", ".html")):
         raise ArgumentTypeError(f"expected FILE.json or FILE.html, got '{text}'")
     return text
 
 
 def add_quantization_arguments(group: ArgumentGroup, of_several: bool = False) -> None:
-    """Add `--load-profile`, that of one of several models if there may be such, and what goes with it or without."""
+    """Add `--load-profile` and the related options; with `of_several`, a profile may name its model."""
     group.add_argument(
         "--load-profile",
         metavar="[ENTRY=]FILE" if of_several else "FILE",
@@ -41,16 +41,16 @@ def add_quantization_arguments(group: ArgumentGroup, of_several: bool = False) -
         type=report_file,
         const=WITHOUT_FILE,
         metavar="FILE.json|FILE.html",
-        help="print precision, quantized range, signal to noise beside f32, and time of each value, in --json too; "
+        help="print precision, quantized range, SNR against f32, and time of each value, also in --json; "
         "write them with histograms",
     )
 
 
 def chosen_quantization(args: Namespace) -> Quantization | None:
-    """What the options ask for; `None` without a profile."""
+    """The quantization that the options select; `None` without a profile."""
     return None if args.load_profile is None else quantization_by(args, args.load_profile)
 
 
 def quantization_by(args: Namespace, profile: str) -> Quantization:
-    """What the options ask for, by the profile in a file."""
+    """The quantization that the options select, using the profile in a file."""
     return Quantization(profile, **given_options(args, Quantization))

@@ -1,4 +1,4 @@
-"""Options that are given once, and those that are given once for each name, as LLVM's tools have them."""
+"""Options that may be given once, or once for each name, as in LLVM's tools."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Hashable
 from typing import Any
 
 _GIVEN = "given"
-"""Where a namespace keeps which options were given, and for which names."""
+"""The namespace attribute that records which options were given, and for which names."""
 
 
 class Once(argparse.Action):
-    """Keeps the value of an option; one that is given twice is an error."""
+    """Store the value of an option; giving it twice is an error."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -22,7 +22,7 @@ class Once(argparse.Action):
 
 
 class OncePerName(argparse.Action):
-    """Keeps what an option says of each name, as pairs; a name that is given twice is an error."""
+    """Collect (name, value) pairs of an option; giving a name twice is an error."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -35,18 +35,18 @@ class OncePerName(argparse.Action):
 
 
 def give_once(parser: argparse.ArgumentParser) -> None:
-    """Let the options that a parser gets from now on be given once, unless their action says something else."""
+    """Make `Once` the default action of options added to the parser from now on."""
     for action in (None, "store"):
         parser.register("action", action, Once)
 
 
 def forget_given(namespace: argparse.Namespace) -> None:
-    """Let what is parsed into a namespace from now on take the place of what was before."""
+    """Let later parsing into the namespace override earlier values."""
     setattr(namespace, _GIVEN, set())
 
 
 def _is_repeated(namespace: argparse.Namespace, what: Hashable) -> bool:
-    """Whether something was given before, which from now on it was."""
+    """Whether `what` was given before; records it as given."""
     given: set[Hashable] = namespace.__dict__.setdefault(_GIVEN, set())
     is_known = what in given
     given.add(what)

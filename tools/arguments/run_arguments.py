@@ -1,4 +1,4 @@
-"""The options of `glow-run`, and which of them go together."""
+"""The options of `glow-run`, and the checks of their combinations."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "quantization_report": ("load_profile", "load_configuration", "precision", "weights"),
     **dict.fromkeys(DEPENDENT, ("load_profile",)),
 }
-"""Option → the options without one of which it means nothing."""
+"""Option → the options of which at least one is required with it."""
 
 CONFIGURED = ("load_profile", "precision", "weights")
-"""Options whose answers a configuration has."""
+"""Options that a configuration already decides."""
 
 ROUNDING = ("load_profile", "load_configuration", "precision", "weights")
-"""Options by which a model computes on other numbers than its own."""
+"""Options that make a model compute with other numbers than its own."""
 
 OF_CODE = (CompilationOptions, PlacementOptions, Policy, Limits)
-"""The options that decide what code is made of a model."""
+"""The options that affect the code generated for a model."""
 
 COMPILED = ("profile", "trace", "stats", "tune")
 """Options that need machine code."""
@@ -80,7 +80,7 @@ FILE_OPTIONS = ("trace", "outputs", "dump_dot", "dump_html", "quantization_repor
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Finite numbers between commas."""
+    """Parse finite numbers separated by commas."""
     try:
         return tuple(finite(item) for item in text.split(","))
     except argparse.ArgumentTypeError as error:
@@ -88,7 +88,7 @@ def numbers(text: str) -> tuple[float, ...]:
 
 
 def deviations(text: str) -> tuple[float, ...]:
-    """Numbers between commas, none of them 0."""
+    """Parse nonzero numbers separated by commas."""
     found = numbers(text)
     if 0.0 in found:
         raise argparse.ArgumentTypeError(f"a standard deviation cannot be 0, got '{text}'")
@@ -96,7 +96,7 @@ def deviations(text: str) -> tuple[float, ...]:
 
 
 def binding(text: str) -> tuple[str, Dimension]:
-    """`NAME=SIZE`, `NAME=LEAST..MOST`, or `NAME=LEAST..` for a largest size that grows."""
+    """Parse `NAME=SIZE`, `NAME=LEAST..MOST`, or `NAME=LEAST..` for an unbounded size."""
     name, _, size = text.rpartition("=")
     least, is_range, most = size.partition("..")
     if not name or not least.isdecimal() or (most and not most.isdecimal()):
@@ -105,7 +105,7 @@ def binding(text: str) -> tuple[str, Dimension]:
 
 
 def input_value(text: str) -> tuple[str, tuple[float, ...]]:
-    """`INPUT=NUMBER,…`; whole numbers stay whole."""
+    """Parse `INPUT=NUMBER,…`; whole numbers stay integers."""
     name, _, listed = text.rpartition("=")
     try:
         found = tuple(_number(item) for item in listed.split(",") if listed)
@@ -117,7 +117,7 @@ def input_value(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def _number(text: str) -> float:
-    """A whole number or a float, also `true` and `false`."""
+    """Parse a whole number, a float, `true` or `false`."""
     words = {"true": 1, "false": 0}
     if text.lower() in words:
         return words[text.lower()]
@@ -128,14 +128,14 @@ def _number(text: str) -> float:
 
 
 def add_value_argument(group: ArgumentGroup | argparse.ArgumentParser, what: str) -> None:
-    """Add `--value`; `what` it is for."""
+    """Add `--value`; `what` is its help text."""
     group.add_argument(
         "--value", action=OncePerName, default=[], type=input_value, metavar="INPUT=NUMBER,...", help=what
     )
 
 
 def parse_arguments(arguments: Sequence[str], changes: Sequence[str] = ()) -> Namespace:
-    """The options, with `changes` in their places; raises `OptionError` for what makes no sense."""
+    """Parse the options, with `changes` applied to them; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "model", help="an .onnx file, a .mlir file of any stage down to allocated, or - for such text on stdin"
@@ -174,7 +174,7 @@ def _add_inputs(group: ArgumentGroup) -> None:
 
 
 def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Add `--bind` and `--strict`, which say how an ONNX model is read."""
+    """Add `--bind` and `--strict`, which control how an ONNX model is read."""
     group.add_argument(
         "--bind",
         action=OncePerName,
@@ -188,29 +188,29 @@ def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
-    """The keywords of sessions that the options of `add_model_arguments` are."""
+    """The session keywords for the options of `add_model_arguments`."""
     return {"dimensions": dict(args.bind), **given_options(args, ModelOptions)}
 
 
 @contextmanager
 def sizes_of_files() -> Generator[None]:
-    """Say of a dimension without a size how it gets one, and why it is not taken to be 1 as for a run."""
+    """Adjust the hint of errors about a dimension of unknown size, which defaults to 1 only for runs."""
     try:
         yield
     except MissingSizeError as error:
         given = f"--bind {quote(error.example)}, or a range as 1..8"
-        error.hint = f"{given}; it is not taken to be 1, since what is written keeps it"
+        error.hint = f"{given}; there is no default of 1, because the file keeps the size"
         raise
 
 
 def add_image_arguments(group: ArgumentGroup) -> None:
-    """Add the options that say how images become inputs."""
+    """Add the options that control how images become inputs."""
     group.add_argument("--layout", choices=("NCHW", "NHWC"), help="the axes of an image input (default: NCHW)")
     group.add_argument(
         "--image-size",
         type=image_size,
         metavar="HOW",
-        help="how images get the size of the input: stretch; crop, the middle of the smallest that covers it; or 256, "
+        help="how to resize images: stretch; crop (scale to cover the input, then take the middle); or 256, "
         "the middle of one whose shorter side has 256 pixels (default: they have it)",
     )
     group.add_argument(
@@ -234,21 +234,23 @@ def _add_compilation(group: ArgumentGroup) -> None:
         "--entry", metavar="NAME", help="the function of a module to run (default: the only one, else main)"
     )
     add_code_arguments(group)
-    group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
+    group.add_argument(
+        "--no-cache", dest="cache", action="store_false", help="compile again, and do not store the result"
+    )
     group.add_argument(
         "--dump-phases", metavar="DIR", help="write the module at each stage, LLVM IR and assembly into DIR"
     )
 
 
 def add_code_arguments(group: ArgumentGroup) -> None:
-    """Add the options that decide what code is made of a model."""
+    """Add the options that affect the code generated for a model."""
     add_target_argument(group)
     add_options(group, *OF_CODE)
     add_disable_argument(group)
 
 
 def code_options(args: Namespace) -> dict[str, Any]:
-    """The keywords of sessions that the options of `add_code_arguments` are."""
+    """The session keywords for the options of `add_code_arguments`."""
     return {"target": args.target, "disable": args.disable, **given_options(args, *OF_CODE)}
 
 
@@ -272,7 +274,9 @@ def _add_check(group: ArgumentGroup) -> None:
 def _add_measurement(group: ArgumentGroup) -> None:
     group.add_argument("--iterations", type=count, metavar="N", help="run at least N times (default: 10, if measured)")
     group.add_argument("--duration", type=seconds, metavar="SECONDS", help="run at least that long (default: 0)")
-    group.add_argument("--warmup", type=milliseconds, metavar="MS", help="run that long before it (default: 200)")
+    group.add_argument(
+        "--warmup", type=milliseconds, metavar="MS", help="unmeasured runs before, in milliseconds (default: 200)"
+    )
     group.add_argument("--profile", action="store_true", help="print the time of each instruction")
     group.add_argument("--trace", metavar="FILE", help="write a trace for chrome://tracing and Perfetto")
 
@@ -283,7 +287,7 @@ def _add_files(group: ArgumentGroup) -> None:
         "--dump-values", metavar="DIR", help="write what each instruction of the first run wrote as .npy files into DIR"
     )
     group.add_argument(
-        "--values-of", metavar="PATTERN", help="only instructions with a node or a kind like that, with * and ?"
+        "--values-of", metavar="PATTERN", help="only instructions whose node or kind matches, with * and ?"
     )
     group.add_argument("--json", metavar="FILE", help="write what is printed as JSON")
     add_log_arguments(group, "stdout")
@@ -294,11 +298,13 @@ def _add_files(group: ArgumentGroup) -> None:
         metavar="FILE",
         help="write a page with the arena over time, the graph before and after, and the compilation log",
     )
-    group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
+    group.add_argument(
+        "--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; disables the cache"
+    )
 
 
 def _check(args: Namespace) -> None:
-    """Raise `OptionError` for options that do not go together."""
+    """Raise `OptionError` for options that exclude each other."""
     check_code_arguments(args)
     for name in ROUNDING:
         if args.check is not None and _is_given(args, name):
@@ -315,7 +321,7 @@ def _check(args: Namespace) -> None:
 
 
 def check_code_arguments(args: Namespace) -> None:
-    """Raise `OptionError` for options that need others, or contradict them."""
+    """Raise `OptionError` for options that lack a required option, or contradict each other."""
     for name, needed in REQUIRED.items():
         if getattr(args, name, None) is not None and not any(_is_given(args, other) for other in needed):
             raise OptionError(f"--{spelled(name)} needs --{' or --'.join(map(spelled, needed))}")
@@ -325,16 +331,16 @@ def check_code_arguments(args: Namespace) -> None:
 
 
 def _is_given(args: Namespace, name: str) -> bool:
-    """Whether an option is there, and changes something."""
+    """Whether an option has a value other than the default."""
     found = getattr(args, name)
     return bool(found) and not (name in ("precision", "weights") and found == FULL_PRECISION)
 
 
 def is_measured(args: Namespace) -> bool:
-    """Whether the options ask for a measurement."""
+    """Whether the options request a measurement."""
     return any(getattr(args, name) not in (None, False) for name in MEASURED)
 
 
 def is_silent(args: Namespace) -> bool:
-    """Whether stdout belongs to one of the files."""
+    """Whether one of the files is written to stdout."""
     return takes_stdout(args, STDOUT_OPTIONS)

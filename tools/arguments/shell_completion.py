@@ -36,14 +36,14 @@ FILES: Mapping[str, Sequence[str]] = {
     "html": ("*.html",),
     "dump_dot": ("*.dot",),
 }
-"""Option or argument → the names of the files that it takes, besides folders."""
+"""Option or argument → patterns of the file names it accepts, in addition to folders."""
 
 PASS_LISTS = frozenset({"passes", "disable", "mlir_print_ir_before", "mlir_print_ir_after"})
-"""Options that take passes between commas."""
+"""Options that take passes separated by commas."""
 
 
 class CompletionAction(argparse.Action):
-    """Prints the completions of a tool for a shell, and ends the program."""
+    """Print the completion script of a tool for a shell, and exit."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -53,7 +53,7 @@ class CompletionAction(argparse.Action):
 
 
 def completions(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script that completes a tool's arguments in a shell; raises `OptionError` without the package shtab."""
+    """Return the completion script of a tool for a shell; raises `OptionError` without the package shtab."""
     shtab = imported("shtab", "tools", "--print-completion needs the package shtab")
     if any(action.dest == "passes" for action in parser._actions):
         _add_passes(parser)
@@ -66,7 +66,7 @@ def completions(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _add_passes(parser: argparse.ArgumentParser) -> None:
-    """Add each pass as an option, as the tool takes them."""
+    """Add each pass as an option."""
     from glow_mlir.driver.pipelines import available_passes
 
     known = parser._option_string_actions
@@ -76,7 +76,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
 
 
 def _values(action: argparse.Action) -> Any:
-    """What shtab completes an argument with; `None` where that is anything."""
+    """The completion function of an action; `None` where any text is accepted."""
     import shtab
 
     if action.dest in FILES:
@@ -94,12 +94,12 @@ def _files(patterns: Sequence[str]) -> Any:
     import shtab
 
     found: Any = shtab.glob(*patterns)
-    # zsh takes one pattern in parentheses for qualifiers of files.
+    # zsh parses a single pattern in parentheses as glob qualifiers.
     return {**found, "zsh": f"_files -g '{patterns[0]}'"} if len(patterns) == 1 else found
 
 
 def _names(action: argparse.Action) -> tuple[Sequence[str], bool] | None:
-    """The names that an option takes, and whether it takes several between commas."""
+    """The names that an option accepts, and whether it accepts a comma-separated list."""
     if action.dest in PASS_LISTS:
         from glow_mlir.driver.pipelines import available_passes
 
@@ -143,7 +143,7 @@ def _backends() -> list[str]:
 
 
 def _words(names: Sequence[str], several: bool) -> Mapping[str, Any]:
-    """Completion by names, after the last comma where an option takes several."""
+    """Completion by names; for a comma-separated list, after the last comma."""
     words = " ".join(names)
     function = f"_glow_words_{crc32(words.encode()):x}{'_list' * several}"
     begun = '"${1%"${1##*,}"}"' if several else '""'

@@ -1,4 +1,4 @@
-"""`--target`: the machine to compile for, and the list of those that have names."""
+"""`--target`: the machine to compile for, and the list of named machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glow_mlir.tools.arguments.repeated_options import Once
 from glow_mlir.tools.command_line import ArgumentGroup
 
 LIST = "list"
-"""What stands in place of a machine to see which there are."""
+"""The value of `--target` that prints the list."""
 
 
 def add_target_argument(
@@ -19,7 +19,7 @@ def add_target_argument(
     dest: str = "target",
     default: str = "that of the module, else host",
 ) -> None:
-    """Add `--target`, which takes a machine; `list` prints those that have names, and ends the program."""
+    """Add `--target`, which takes a machine; `list` prints the named machines, and exits."""
     group.add_argument(
         "--target",
         dest=dest,
@@ -31,7 +31,7 @@ def add_target_argument(
 
 
 class TargetAction(Once):
-    """Keeps the text of a target, or prints the list of targets and ends the program."""
+    """Store the text of a target, or print the list of targets and exit."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -43,7 +43,7 @@ class TargetAction(Once):
 
 
 def target_list() -> str:
-    """The text of `--target list`: each machine, what it is, and what it is for LLVM, its vectors and pointers."""
+    """The text of `--target list`: for each machine its description, LLVM target, vectors and pointers."""
     from glow_mlir.backends.interface import get_backend
     from glow_mlir.ir.registry import BACKENDS
     from glow_mlir.tools.reports.tables import Alignment, plain_table

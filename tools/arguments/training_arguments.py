@@ -1,4 +1,4 @@
-"""The options of `glow-train`, and the losses, optimizers and schedules that they name."""
+"""The options of `glow-train`, and the losses, optimizers and schedules that they select."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PROGRAM = "glow-train"
 DESCRIPTION = """\
 Train the parameters of an ONNX model that infers, and write the trained model.
 
-Each epoch has the samples in an order that --seed and its number decide. What does not fill a last batch is not in
-that epoch, and may be in the next. Evaluation, behind each epoch, counts every sample.
+Each epoch shuffles the samples by --seed and the epoch's number. Samples that do not fill a last batch are left out of
+that epoch, and may be in the next. Evaluation, after each epoch, counts every sample.
 
-Ctrl-C and SIGTERM end training behind the step, with a whole checkpoint and exit code 130. --resume goes on from there,
-and gives the same bits as training without the break."""
+Ctrl-C and SIGTERM end training after the current step, with a complete checkpoint and exit code 130. --resume
+continues, with bitwise the same result as training without the break."""
 
 EXAMPLES = """
 glow-train model.onnx --dataset train.npz --labels labels.npy --epochs 10 -o trained.onnx
@@ -46,18 +46,18 @@ SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     "cosine": Cosine,
     "linear": Linear,
 }
-"""The name that the tool has for a schedule → the schedule for so many steps."""
+"""Name of a schedule in the tool → the function that makes the schedule for a number of steps."""
 
 SETTINGS = {
     "learning_rate": "the base learning rate",
-    "weight_decay": "what part of itself a parameter loses in a step, at a rate of 1",
-    "momentum": "what part of the last direction a step keeps",
-    "clip_norm": "the largest norm of all gradients together, to which longer ones are scaled",
+    "weight_decay": "the fraction by which each step shrinks a parameter, at a rate of 1",
+    "momentum": "the fraction of the previous direction that a step keeps",
+    "clip_norm": "the largest norm of all gradients together; larger gradients are scaled down to it",
 }
-"""Option that is a field of optimizers → what it is."""
+"""Option for a field of optimizers → its help text."""
 
 DEFAULT_BATCH = 32
-"""Samples of a batch where neither the model nor an option says how many."""
+"""The batch size where neither the model nor an option gives one."""
 
 STDOUT_OPTIONS = ("metrics",)
 """Files that may be `-`, which is stdout."""
@@ -66,11 +66,11 @@ FILE_OPTIONS = ("output_file", "output_profile", "checkpoint", "html")
 """Files that cannot be stdout."""
 
 READ_OPTIONS = ("model", "dataset", "labels", "evaluation", "evaluation_labels", "load_profile")
-"""Files that are read."""
+"""Files that are inputs."""
 
 
 ROUNDED = tuple(name for name in declared(Quantization) if name != "bias_correction")
-"""How a model is quantized that was trained for it: training takes the errors of biases out itself."""
+"""How to quantize a model that is trained for it: training compensates the errors of biases itself."""
 
 NEEDED = {
     "checkpoint_every": "checkpoint",
@@ -78,11 +78,11 @@ NEEDED = {
     "output_profile": "load_profile",
     **dict.fromkeys(DEPENDENT, "load_profile"),
 }
-"""Option → the one without which it means nothing."""
+"""Option → the option that it requires."""
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+    """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("model", help="an .onnx file")
     _add_samples(parser.add_argument_group("samples"))
@@ -101,7 +101,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 
 def _add_samples(group: ArgumentGroup) -> None:
-    what = "arrays by the names of the inputs, and targets, whose first axis is one of samples"
+    what = "arrays named after the inputs, and targets, whose first axis counts samples"
     group.add_argument(
         "--dataset",
         required=True,
@@ -109,13 +109,13 @@ def _add_samples(group: ArgumentGroup) -> None:
         help=f"{what}; or a folder with a folder of images for each class, in the order of their names",
     )
     group.add_argument("--labels", metavar="FILE.npy", help="the targets of the data set, such as classes")
-    group.add_argument("--evaluation", metavar="FILE.npz|DIR", help="samples to evaluate on behind each epoch")
+    group.add_argument("--evaluation", metavar="FILE.npz|DIR", help="samples to evaluate on after each epoch")
     group.add_argument("--evaluation-labels", metavar="FILE.npy", help="their targets")
 
 
 def _add_training(group: ArgumentGroup) -> None:
     group.add_argument(
-        "--loss", choices=LOSSES, default="cross_entropy", help="that of the first output (default: %(default)s)"
+        "--loss", choices=LOSSES, default="cross_entropy", help="the loss of the first output (default: %(default)s)"
     )
     group.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw", help="(default: %(default)s)")
     for name, what in SETTINGS.items():
@@ -124,10 +124,10 @@ def _add_training(group: ArgumentGroup) -> None:
         "--schedule",
         choices=SCHEDULES,
         default="constant",
-        help="how the rate goes down to 0 until the last step (default: %(default)s)",
+        help="how the rate decays to 0 by the last step (default: %(default)s)",
     )
     group.add_argument(
-        "--warm-up", type=natural, default=0, metavar="N", help="steps in which the rate goes up first (default: 0)"
+        "--warm-up", type=natural, default=0, metavar="N", help="steps in which the rate first rises (default: 0)"
     )
     group.add_argument("--epochs", type=count, default=1, metavar="N", help="(default: %(default)s)")
     group.add_argument(
@@ -141,16 +141,18 @@ def _add_training(group: ArgumentGroup) -> None:
         type=count,
         default=1,
         metavar="N",
-        help="compute a batch in so many parts one after the other, in as much less memory (default: %(default)s)",
+        help="split each batch into N parts, computed one after the other with less memory (default: %(default)s)",
     )
     group.add_argument(
         "--processes",
         type=count,
         default=1,
         metavar="N",
-        help="compute parts of a batch in so many processes at once, each with its --threads (default: %(default)s)",
+        help="split each batch over N processes that run at once, each with its --threads (default: %(default)s)",
     )
-    group.add_argument("--seed", type=natural, default=0, metavar="N", help="of the orders (default: %(default)s)")
+    group.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="seed of the sample orders (default: %(default)s)"
+    )
     group.add_argument(
         "--trainable",
         type=names,
@@ -164,12 +166,12 @@ def _add_quantization(group: ArgumentGroup) -> None:
     group.add_argument(
         "--load-profile",
         metavar="FILE",
-        help="train with numbers rounded as those of the model that is quantized by a profile that glow-profile wrote",
+        help="train with the rounding of the model quantized by this profile from glow-profile",
     )
     group.add_argument(
         "--output-profile",
         metavar="FILE",
-        help="where to write the profile as that of the trained model (default: its name with .profile.json)",
+        help="where to write the profile of the trained model (default: its name with .profile.json)",
     )
     add_options(group, Quantization, only=ROUNDED)
 
@@ -181,17 +183,15 @@ def _add_files(group: ArgumentGroup) -> None:
         metavar="FILE",
         help="where to write the trained model (default: the model's name with .trained.onnx)",
     )
-    group.add_argument(
-        "--checkpoint", metavar="FILE.safetensors", help="keep what training goes on from, behind each epoch"
-    )
-    group.add_argument("--checkpoint-every", type=count, metavar="N", help="and behind every so many steps")
-    group.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
-    group.add_argument("--metrics", metavar="FILE.jsonl", help="write a JSON object in a line for each step and epoch")
-    group.add_argument("--html", metavar="FILE", help="write a page with the curves behind each epoch")
+    group.add_argument("--checkpoint", metavar="FILE.safetensors", help="write the state of training after each epoch")
+    group.add_argument("--checkpoint-every", type=count, metavar="N", help="also write a checkpoint every N steps")
+    group.add_argument("--resume", action="store_true", help="continue from the checkpoint, if it exists")
+    group.add_argument("--metrics", metavar="FILE.jsonl", help="write one JSON object per line for each step and epoch")
+    group.add_argument("--html", metavar="FILE", help="write a page with the curves after each epoch")
 
 
 def _check(args: Namespace) -> None:
-    """Raise `OptionError` for options that do not go together."""
+    """Raise `OptionError` for options that exclude each other."""
     for name, needed in NEEDED.items():
         if getattr(args, name, None) and getattr(args, needed) is None:
             raise OptionError(f"--{spelled(name)} needs --{spelled(needed)}")
@@ -207,7 +207,7 @@ def _check(args: Namespace) -> None:
         if path not in (None, "-") and not Path(path).parent.is_dir():
             raise OptionError("cannot be written: there is no such folder", file=path, hint="make it first")
     if args.checkpoint is not None and not args.resume and Path(args.checkpoint).exists():
-        hint = "--resume goes on from it; remove it to begin anew"
+        hint = "--resume continues from it; remove it to start over"
         raise OptionError("is there already", file=args.checkpoint, hint=hint)
     ranges = [name for name, size in args.bind if not isinstance(size, int)]
     if ranges:
@@ -215,13 +215,13 @@ def _check(args: Namespace) -> None:
 
 
 def quantization_of(args: Namespace) -> Quantization | None:
-    """How the model is to be quantized; `None` without a profile."""
+    """The quantization of the model; `None` without a profile."""
     found = chosen_quantization(args)
     return None if found is None else replace(found, bias_correction=False)
 
 
 def optimizer_of(args: Namespace, steps: int) -> Optimizer:
-    """The optimizer in the options, for so many steps; raises `OptionError` for a setting that it does not have."""
+    """The optimizer for `steps` steps; raises `OptionError` for a setting that it does not have."""
     kind = OPTIMIZERS[args.optimizer]
     given: dict[str, Any] = {name: getattr(args, name) for name in SETTINGS if getattr(args, name) is not None}
     if unknown := given.keys() - {field.name for field in fields(kind)}:
@@ -230,7 +230,7 @@ def optimizer_of(args: Namespace, steps: int) -> Optimizer:
 
 
 def schedule_of(args: Namespace, steps: int) -> Schedule:
-    """The schedule in the options, for so many steps; raises `OptionError` where the warm-up has them all."""
+    """The schedule for `steps` steps; raises `OptionError` where the warm-up takes all of them."""
     if args.warm_up >= steps:
         raise OptionError(f"--warm-up has {args.warm_up} of the {steps} steps", hint="take fewer")
     schedule = SCHEDULES[args.schedule](steps)

@@ -21,7 +21,7 @@ _HINT = "a data set is a .npz file, or a folder of .npz files, .npy files or ima
 
 
 class DatasetRun(NamedTuple):
-    """The inputs of a run, and what share of the data set is used up with it."""
+    """The inputs of a run, and the share of the data set that it uses up."""
 
     inputs: Arrays
     share: float
@@ -30,11 +30,11 @@ class DatasetRun(NamedTuple):
 @dataclass(frozen=True)
 class Dataset:
     """
-    The inputs of many runs, in files of one kind, which are read one after the other.
+    The inputs of many runs, read from files of one kind, one after the other.
 
-    A `.npz` file has an array for each input, a `.npy` file that of the only one. The first axis is one of samples: of
-    runs, where the rest is the shape of the input, else of what the first axis of the input holds in each run. Of
-    images, as many as that are one run. What does not fill a last run is left out, with a warning.
+    A `.npz` file holds an array for each input, a `.npy` file the array of a single input. The first axis counts
+    samples: whole runs if the other axes have the shape of the input, otherwise entries of the input's first axis.
+    Images fill the first axis of the input. Samples that do not fill a last run are dropped, with a warning.
     """
 
     files: Sequence[Path]
@@ -47,7 +47,9 @@ class Dataset:
         return suffix if suffix in (".npz", ".npy") else ""
 
     def runs(self, arguments: Sequence[Argument]) -> Iterator[DatasetRun]:
-        """The runs for a session with those static `arguments`; raises `InputError` where the files do not fit them."""
+        """
+        Yield the runs for a session with these static `arguments`; raises `InputError` for files that do not fit them.
+        """
         if not self.suffix:
             yield from self._of_images(arguments)
             return
@@ -86,7 +88,7 @@ def read_dataset(path: Path, normalization: Normalization) -> Dataset:
 
 
 def _only(arguments: Sequence[Argument], file: Path) -> Argument:
-    """The only input; raises `InputError` where a file cannot be for it, as there are others."""
+    """The only input; raises `InputError` if there are several, so that the file has no clear input."""
     if len(arguments) != 1:
         listed = ", ".join(argument.name for argument in arguments) or "none"
         raise InputError(f"is for a model with one input, and this one has {listed}", file=str(file), hint=_HINT)
@@ -94,7 +96,7 @@ def _only(arguments: Sequence[Argument], file: Path) -> Argument:
 
 
 def _split(arrays: Arrays, arguments: Sequence[Argument], file: Path) -> Iterator[tuple[Arrays, float]]:
-    """The inputs of each run that arrays hold, and the share of them that is used up with it."""
+    """Yield the inputs of each run in the arrays, and the share of the samples used up by it."""
     expected = {argument.name: argument for argument in arguments}
     if arrays.keys() != expected.keys():
         given, wanted = (", ".join(sorted(names)) or "none" for names in (arrays, expected))
@@ -110,7 +112,7 @@ def _split(arrays: Arrays, arguments: Sequence[Argument], file: Path) -> Iterato
 
 
 def _parts(array: np.ndarray, argument: Argument, file: Path) -> np.ndarray:
-    """An array with an axis of runs in front of the shape of the input."""
+    """Reshape an array to have an axis of runs in front of the shape of the input."""
     shape = argument.numbers
     if array.shape[1:] == shape and array.ndim > len(shape):
         return array
@@ -122,7 +124,7 @@ def _parts(array: np.ndarray, argument: Argument, file: Path) -> np.ndarray:
 
 
 def _whole(samples: int, size: int, location: Path) -> int:
-    """How many of so many samples fill runs of `size`; raises `InputError` where there is not one run."""
+    """The number of samples that fill complete runs of `size`; raises `InputError` for less than one run."""
     if samples < size:
         raise InputError(
             f"has {samples} samples, and a run takes {size}", file=str(location), hint="--bind a smaller batch"

@@ -1,4 +1,4 @@
-"""Images of any size for a model of one: scaled by the triangle filter, as Pillow's and torchvision's, and cropped."""
+"""Resize images to the model's input size: the triangle filter of Pillow and torchvision, and crops."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import argparse
 import numpy as np
 
 STRETCH, CROP = "stretch", "crop"
-"""Scaled to the sizes of the model, whatever the ratio; or so that it covers them, of which the middle is taken."""
+"""Modes: stretch to the model's size, or scale to cover it and take the middle."""
 
 
 def image_size(text: str) -> str | int:
-    """The value of `--image-size`: `stretch`, `crop`, or how many pixels the shorter side gets before the crop."""
+    """Parse the value of `--image-size`: `stretch`, `crop`, or the pixels of the shorter side before the crop."""
     if text in (STRETCH, CROP):
         return text
     if not text.isdecimal() or not int(text):
@@ -21,10 +21,10 @@ def image_size(text: str) -> str | int:
 
 def resized(pixels: np.ndarray, how: str | int, height: int, width: int) -> np.ndarray:
     """
-    An image [h, w, channels] of bytes as [height, width, channels].
+    Resize an image [h, w, channels] of bytes to [height, width, channels].
 
-    By a number, the shorter side has so many pixels before the middle is taken (torchvision's `Resize` and
-    `CenterCrop`), and at least as many as the model wants. Raises `ValueError` for an image without pixels.
+    If `how` is a number, scale the shorter side to that many pixels (at least as many as the model needs), then take
+    the middle, like torchvision's `Resize` and `CenterCrop`. Raises `ValueError` for an image without pixels.
     """
     rows, columns, _ = pixels.shape
     if not rows or not columns:
@@ -34,27 +34,27 @@ def resized(pixels: np.ndarray, how: str | int, height: int, width: int) -> np.n
     scale = max(height / rows, width / columns)
     if isinstance(how, int):
         scale = max(scale, how / min(rows, columns))
-    # Never less than the model wants, whatever the rounding.
+    # At least the model's size, despite rounding.
     tall, wide = max(height, round(rows * scale)), max(width, round(columns * scale))
     top, left = (tall - height) // 2, (wide - width) // 2
     return _scaled(pixels, tall, wide)[top : top + height, left : left + width]
 
 
 def _scaled(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """An image with other numbers of rows and columns."""
+    """Scale an image to other numbers of rows and columns."""
     rows, columns, channels = pixels.shape
     if (rows, columns) == (height, width):
         return pixels
-    wide = np.matmul(_weights(columns, width), pixels.astype(np.float32))  # A matrix of columns for each row.
+    wide = np.matmul(_weights(columns, width), pixels.astype(np.float32))  # For each row, a matrix of its columns.
     found = _weights(rows, height) @ wide.reshape(rows, width * channels)
     return np.clip(np.rint(found), 0, 255).astype(np.uint8).reshape(height, width, channels)
 
 
 def _weights(given: int, wanted: int) -> np.ndarray:
     """
-    What each of the `given` pixels of a line counts for each of those that are `wanted`, [wanted, given].
+    The weights of the `given` pixels of a line for each of the `wanted` pixels, [wanted, given].
 
-    Where a line becomes shorter, the triangle is as many pixels wider as one stands for: all of them count.
+    When a line shrinks, the triangle grows by the same factor, so that every input pixel counts.
     """
     scale = given / wanted
     centers = (np.arange(wanted) + 0.5) * scale - 0.5

@@ -20,7 +20,7 @@ MODES: dict[str, tuple[float, float]] = {
     "0to255": (1.0, 0.0),
     "neg128to127": (1.0, -128.0),
 }
-"""Range of values, in Glow's words → factor and summand that bring pixels of 8 bits there."""
+"""Value range, in Glow's terms → factor and summand that map 8-bit pixels to it."""
 
 LAYOUTS: dict[str, tuple[int, int, int]] = {"NCHW": (2, 0, 1), "NHWC": (0, 1, 2)}
 """Layout of the input → order of the axes height, width and channel."""
@@ -31,9 +31,9 @@ _PNM_HEADER = re.compile(rb"P([56])\s(?:\s*#[^\n]*\n)*\s*(\d+)\s(?:\s*#[^\n]*\n)
 @dataclass(frozen=True)
 class Normalization:
     """
-    How pixels become numbers: brought into the range `mode`, then for each channel `(pixel - mean) / stddev`.
+    How pixels become numbers: mapped to the range `mode`, then for each channel `(pixel - mean) / stddev`.
 
-    Without a mode that is 0 to 1 for an input of floats, and for one of integers the pixel itself.
+    The default mode is 0 to 1 for float inputs, and the pixel itself for integer inputs.
     """
 
     layout: str = "NCHW"
@@ -41,10 +41,12 @@ class Normalization:
     mean: tuple[float, ...] = (0.0,)
     stddev: tuple[float, ...] = (1.0,)
     size: str | int | None = None
-    """How images get the size of the input (`image_sizes.resized`); they have it where that is `None`."""
+    """How to resize images to the input (`image_sizes.resized`); `None` if they have the right size."""
 
     def batch(self, images: Sequence[Image], shape: Sequence[int | str], dtype: np.dtype) -> np.ndarray:
-        """The images as one input of that shape and type; raises `InputError` where one does not fit."""
+        """
+        Stack the images into one input of this shape and type; raises `InputError` for an image that does not fit.
+        """
         if len(shape) != 4:
             raise InputError(f"an image needs an input of 4 axes, and this one has {len(shape)}")
         sizes = dict(zip(self.layout, shape, strict=True))
@@ -62,7 +64,7 @@ class Normalization:
 
 
 class Image:
-    """An image in a file: `.npy` of bytes, PGM, PPM, or whatever Pillow reads. It is read at once."""
+    """An image in a file: `.npy` of bytes, PGM, PPM, or any format of Pillow. It is read immediately."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,8 +81,8 @@ class Image:
 
     def pixels(self, sizes: dict[str, int | str], size: str | int | None = None) -> np.ndarray:
         """
-        Height × width × channels as bytes, brought to those sizes as `size` says; raises `InputError` for an image that
-        has others.
+        The pixels as bytes [height, width, channels], resized to `sizes` according to `size`; raises `InputError` for
+        other sizes.
         """
         content = self._content
         if hasattr(content, "convert"):
@@ -131,7 +133,7 @@ def _read_pnm(path: Path) -> np.ndarray:
 
 
 def _read_with_pillow(path: Path) -> Any:
-    """The image as Pillow has it."""
+    """Read the image with Pillow."""
     needed, otherwise = "reading this kind of image takes Pillow", "convert the image to PPM, PGM or .npy"
     pillow = imported("PIL.Image", "images", needed, error=InputError, otherwise=otherwise)
     image = pillow.open(path)
@@ -140,4 +142,4 @@ def _read_with_pillow(path: Path) -> Any:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {".npy": _read_npy, ".pgm": _read_pnm, ".ppm": _read_pnm}
-"""Suffix of a file → what reads it; Pillow reads the rest."""
+"""Suffix of a file → its reader; Pillow reads all others."""

@@ -22,21 +22,21 @@ from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.inputs.images import Image, Normalization
 
 _NAMELESS_BYTES = np.dtype("V1")
-"""What numpy writes to files for elements of a byte that it does not know, such as floats of 8 bits."""
+"""The dtype that numpy writes for elements of one byte that it does not know, such as 8-bit floats."""
 
 DEFAULT_SEED = 0
 
 
 SMALL, LARGE = 119, 136
-"""Codes of the first power of two that is drawn, 1/256, and of the one behind the last, 256."""
+"""Encodings of the smallest power of two drawn, 1/256, and of the one after the largest, 256."""
 
 
 def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
     """
-    Random numbers that most models accept: floats from a normal distribution, powers of two from around 1, bytes from
-    all there are.
+    Draw random numbers that most models accept: floats from a normal distribution, powers of two around 1, and bytes
+    over their whole range.
 
-    Wider integers are 0 or 1, since they are mostly indices, and every table has two entries. Strings are letters.
+    Wider integers are 0 or 1, because they are usually indices, and every table has two entries. Strings are letters.
     """
     if dtype.kind == "O":
         return np.array(list(string.ascii_lowercase), object)[np.asarray(generator.integers(0, 26, shape))]
@@ -57,22 +57,22 @@ def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Gen
 
 @dataclass
 class Inputs:
-    """What the command line gives, before the model is known. The name `""` stands for the only input."""
+    """The inputs on the command line, before the model is known. The name `""` means the only input."""
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     images: dict[str, list[Image]] = field(default_factory=dict[str, list[Image]])
     normalization: Normalization = field(default_factory=Normalization)
     seed: int | None = None
-    """The seed of what no file gives; `None` allows that only where no file gives anything."""
+    """The seed of inputs that no file gives; `None` allows random inputs only if no file gives any input."""
     values: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
-    """Inputs by their numbers, which get the types and shapes of the inputs."""
+    """Inputs given as numbers; they are converted to the types and shapes of the inputs."""
 
     def complete(self, arguments: Sequence[Argument], fixed: Collection[str] = ()) -> dict[str, np.ndarray]:
         """
-        The inputs that a session with those `arguments` takes; the session itself checks shapes and types.
+        The inputs for a session with these `arguments`; the session itself checks shapes and types.
 
-        Free dimensions of inputs that are drawn are as in those that are given, or 1, of which a warning tells. Raises
-        `InputError` where one would have to be drawn that is among those that are `fixed`.
+        Free dimensions of drawn inputs take their sizes from the given inputs; otherwise they are 1, with a warning.
+        Raises `InputError` for a missing input that is in `fixed`.
         """
         known = {argument.name: argument for argument in arguments}
         given: dict[str, np.ndarray] = {}
@@ -103,7 +103,7 @@ class Inputs:
 
 
 def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
-    """Raise `InputError` for an input that no random numbers may be: of no rank that is told, or that fixes shapes."""
+    """Raise `InputError` for an input that cannot be random: not a tensor, of unknown rank, or determining shapes."""
     if argument.type:
         reason = f"input '{argument.name}' is {argument.type}, which no file of arrays has"
         raise InputError(reason, hint="run the model in Python, with InferenceSession")
@@ -116,18 +116,18 @@ def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
 
 
 def largest(arguments: Sequence[Argument], bound: Mapping[str, Dimension]) -> list[Argument]:
-    """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
+    """Replace bounded dimensions by their largest sizes, for inputs that are drawn."""
     most = {label: bounds[1] or bounds[0] for label, bounds in bound.items() if isinstance(bounds, tuple)}
     return [item if item.shape is None else replace(item, shape=_at(item.shape, most)) for item in arguments]
 
 
 def _at(shape: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int | str, ...]:
-    """A shape with sizes in place of some of its free dimensions."""
+    """A shape with `sizes` in place of free dimensions."""
     return tuple(sizes.get(size, size) if isinstance(size, str) else size for size in shape)
 
 
 def free_sizes(arguments: Sequence[Argument], given: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """What free dimensions are: as in the arrays that are given, or 1, of which a warning tells."""
+    """Sizes of free dimensions: taken from the given arrays, otherwise 1, with a warning."""
     found: dict[str, int] = {}
     for argument in arguments:
         if argument.name in given and argument.shape is not None:
@@ -162,14 +162,14 @@ def read_inputs(args: Namespace) -> Inputs:
 
 
 def normalization_of(args: Namespace) -> Normalization:
-    """How the options say that pixels become numbers."""
+    """The normalization of pixels in the options."""
     return Normalization(
         args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,), args.image_size
     )
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:
-    """`NAME=FILE` or `FILE` as name and path."""
+    """Split `NAME=FILE` or `FILE` into name and path."""
     pairs: list[tuple[str, Path]] = []
     for text in texts:
         name, sign, path = text.partition("=")
@@ -189,7 +189,7 @@ def _resolved(name: str, known: dict[str, Argument]) -> str:
 
 
 def _new(label: str, known: dict[str, Argument], given: Collection[str]) -> str:
-    """The name of an input that is given; raises `OptionError` where it was given before."""
+    """The name of a given input; raises `OptionError` if it was given before."""
     if (name := _resolved(label, known)) in given:
         raise OptionError(f"input '{name}' is given twice")
     return name
@@ -218,12 +218,12 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _named_floats(array: np.ndarray) -> np.ndarray:
-    """The array itself, or of bfloat16 where a file has two nameless bytes for each element, as numpy writes it."""
+    """The array, reinterpreted as bfloat16 if its elements are two untyped bytes, as numpy writes bfloat16."""
     return array.view(named_dtype(BFLOAT16)) if array.dtype == np.dtype("V2") else array
 
 
 def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
-    """What `numpy.load` reads, archives as a whole; never a pickle, which could run code."""
+    """Load a file with `numpy.load`, archives completely; never a pickle, which could run code."""
     try:
         found: Any = np.load(path, allow_pickle=False)
         if not hasattr(found, "files"):
@@ -233,7 +233,7 @@ def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except MemoryError as error:
-        raise InputError("says that it has more numbers than there is memory for", file=str(path)) from error
+        raise InputError("declares an array that does not fit into memory", file=str(path)) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        # What numpy says of a damaged file is that it might be a pickle, and how to load one.
+        # For a damaged file, numpy would suggest that it is a pickle, and how to load one.
         raise InputError("is no .npy or .npz file of numbers, or is cut off", file=str(path)) from error

@@ -21,7 +21,7 @@ _HINT = "samples are a .npz file, or a folder with a folder of images for each c
 
 @dataclass(frozen=True)
 class ImageSamples:
-    """Images and their classes; the images are read when a batch has them."""
+    """Images and their classes; images are read when a batch needs them."""
 
     images: Sequence[Path]
     classes: np.ndarray
@@ -32,7 +32,7 @@ class ImageSamples:
         return len(self.images)
 
     def take(self, positions: np.ndarray) -> Arrays:
-        """The images and classes at some places."""
+        """The images and classes at the given positions."""
         numbers: list[int] = positions.tolist()
         images = [Image(self.images[number]) for number in numbers]
         shape, dtype = (len(images), *self.argument.numbers[1:]), self.argument.numpy_dtype
@@ -41,7 +41,7 @@ class ImageSamples:
 
 @dataclass(frozen=True)
 class ArrayFiles:
-    """A `.npz` file of samples, whose targets may be in a `.npy` file of their own."""
+    """A `.npz` file of samples; the targets may be in a separate `.npy` file."""
 
     path: Path
     labels: Path | None
@@ -49,7 +49,7 @@ class ArrayFiles:
 
     @staticmethod
     def read(path: Path, labels: Path | None) -> ArrayFiles:
-        """The files; raises `InputError` for what is none of numbers, and where there are two arrays of targets."""
+        """Read the files; raises `InputError` for files without numbers, and for two arrays of targets."""
         arrays = read_npz(path)
         if labels is not None:
             if TARGETS in arrays:
@@ -61,7 +61,7 @@ class ArrayFiles:
         return max((len(array) for array in self.arrays.values() if array.ndim), default=0)
 
     def samples(self, arguments: Sequence[Argument]) -> ArraySamples:
-        """The samples for a step with those inputs; raises `InputError` for what does not fit them."""
+        """The samples for a step with these inputs; raises `InputError` if they do not fit."""
         self._check_names(self.arrays, [argument.name for argument in arguments])
         found = {item.name: self._fitting(self.arrays[item.name], item) for item in arguments}
         counts = {name: len(array) for name, array in found.items()}
@@ -89,7 +89,10 @@ class ArrayFiles:
             raise InputError(reason, file=self.file_of(unknown[0]), hint=f"inputs of a step are {', '.join(wanted)}")
 
     def _fitting(self, array: np.ndarray, argument: Argument) -> np.ndarray:
-        """An array in the type of an input, with an axis of samples in front; `InputError` where it is not for it."""
+        """
+        Convert an array to the type of an input, with a leading axis of samples; raises `InputError` if it does not
+        fit.
+        """
         file_of, shape = self.file_of(argument.name), argument.numbers[1:]
         if array.ndim == 1 and math.prod(shape) == 1:
             array = array.reshape(-1, *shape)
@@ -104,7 +107,7 @@ class ArrayFiles:
             raise InputError(reason, file=file_of, hint="convert the array")
         found = np.ascontiguousarray(array, dtype)
         if not is_float and not np.array_equal(found, array):
-            raise InputError(f"'{argument.name}' has numbers that {dtype.name} has not", file=file_of)
+            raise InputError(f"'{argument.name}' has numbers that {dtype.name} cannot represent", file=file_of)
         return found
 
 
@@ -121,9 +124,9 @@ class ImageFolder:
     @staticmethod
     def read(path: Path, normalization: Normalization, names: Sequence[str] | None = None) -> ImageFolder:
         """
-        What lies in a folder; `names` are the classes that there are, by default those whose folders lie in it.
+        Read a folder; `names` are the known classes, by default the names of its subfolders.
 
-        Raises `InputError` for a folder of none of the classes, and where there are no folders.
+        Raises `InputError` for a subfolder that is not a known class, and if there are no subfolders.
         """
         folders = sorted(folder for folder in _listed(path) if folder.is_dir())
         if not folders:
@@ -142,7 +145,7 @@ class ImageFolder:
         return len(self.images)
 
     def samples(self, arguments: Sequence[Argument]) -> ImageSamples:
-        """The samples for a step with those inputs; raises `InputError` where it takes something else."""
+        """The samples for a step with these inputs; raises `InputError` if the step takes other inputs."""
         inputs = [argument for argument in arguments if argument.name != TARGETS]
         classes = next((item for item in arguments if item.name == TARGETS and len(item.numbers) == 1), None)
         if len(inputs) != 1 or classes is None or classes.numpy_dtype.kind not in "iu":
@@ -153,14 +156,14 @@ class ImageFolder:
         return ImageSamples(self.images, numbers, self.normalization, inputs[0])
 
     def file_of(self, name: str) -> str:
-        """Where targets come from."""
+        """The source of the targets."""
         return str(self.path)
 
 
 def read_samples(
     path: Path, labels: Path | None, normalization: Normalization, names: Sequence[str] | None = None
 ) -> ArrayFiles | ImageFolder:
-    """What is in a file or a folder; raises `InputError` where there are no samples, or targets of images besides."""
+    """Read a file or a folder; raises `InputError` if there are no samples, or for labels of an image folder."""
     if path.is_dir():
         if labels is not None:
             raise InputError("is for arrays: folders tell the classes of images", file=str(labels))
@@ -173,7 +176,7 @@ def read_samples(
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What a folder has, but for hidden files."""
+    """The entries of a folder except hidden files."""
     try:
         return [path for path in folder.iterdir() if path.name[0] != "."]
     except OSError as error:

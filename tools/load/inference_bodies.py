@@ -1,4 +1,4 @@
-"""Requests for inferences as a client writes them: what a model takes, tensors for it, and the bytes to send."""
+"""Encode requests of the inference protocol: model metadata, tensors, and the bytes to send."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.tools.inputs.run_inputs import random_array
 
 NAMES = {word: name for name, word in WORDS.items() if word != STRINGS}
-"""The protocol's words → the names of dtypes."""
+"""Datatype of the protocol → name of the dtype."""
 
 INFER, METADATA = f"/{SERVICE}/ModelInfer", f"/{SERVICE}/ModelMetadata"
 
 
 @dataclass(frozen=True)
 class ModelInput:
-    """An input of a model as a server describes it: sizes of -1 are free."""
+    """An input of a model in the server's metadata; a size of -1 is free."""
 
     name: str
     datatype: str
@@ -42,7 +42,7 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class GivenInputs:
-    """What a user says of inputs, by their names: arrays, shapes, and sizes of axes."""
+    """The inputs that the user gives: arrays, shapes, and sizes of axes, by input name."""
 
     arrays: Mapping[str, np.ndarray]
     shapes: Mapping[str, tuple[int, ...]]
@@ -51,9 +51,9 @@ class GivenInputs:
 
     def tensors(self, inputs: Sequence[ModelInput]) -> dict[str, np.ndarray]:
         """
-        A tensor for each input, of random numbers where none is given; free sizes are 1 where nothing is said.
+        A tensor for each input, random where none is given; free sizes default to 1.
 
-        A server that describes no inputs gets the arrays that are given. Raises `InputError`.
+        If the server describes no inputs, return the given arrays. Raises `InputError`.
         """
         known = {item.name for item in inputs}
         for name in (*self.arrays, *self.shapes, *self.sizes):
@@ -101,7 +101,7 @@ class GivenInputs:
 
 
 def described(text: bytes) -> tuple[ModelInput, ...]:
-    """The inputs that a server describes in JSON; raises `GlowError` where it describes none of them as it should."""
+    """The inputs in a server's JSON metadata; raises `GlowError` for invalid metadata."""
     try:
         data = json.loads(text)
         items: Any = data.get("inputs", ()) or [] if is_object(data) else None
@@ -112,23 +112,23 @@ def described(text: bytes) -> tuple[ModelInput, ...]:
             for item in items
         )
     except (ValueError, KeyError, TypeError):
-        raise GlowError("what the server says of the model is no metadata of the inference protocol") from None
+        raise GlowError("the server's answer is not model metadata of the inference protocol") from None
 
 
 def described_message(data: bytes) -> tuple[ModelInput, ...]:
-    """The inputs that a server describes in a message of gRPC."""
+    """The inputs in a server's gRPC metadata message."""
     found = message_class("ModelMetadataResponse").FromString(data)
     return tuple(ModelInput(item.name, item.datatype, tuple(item.shape)) for item in found.inputs)
 
 
 def model_path(model: str, version: str) -> str:
-    """Where a server has a model over HTTP."""
+    """The HTTP path of a model."""
     path = f"/v2/models/{quote(model, safe='')}"
     return f"{path}/versions/{quote(version, safe='')}" if version else path
 
 
 def http_get(host: str, path: str, headers: Mapping[str, str]) -> bytes:
-    """A request for what a path has."""
+    """An HTTP GET request for a path."""
     lines = [f"GET {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
@@ -136,7 +136,7 @@ def http_get(host: str, path: str, headers: Mapping[str, str]) -> bytes:
 def http_inference(
     host: str, path: str, headers: Mapping[str, str], tensors: Mapping[str, np.ndarray], *, is_binary: bool
 ) -> bytes:
-    """A request for an inference over HTTP, with tensors as bytes behind the JSON or as numbers in it."""
+    """An HTTP inference request, with tensors as bytes after the JSON or as numbers inside it."""
     items: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for name, array in tensors.items():
@@ -165,7 +165,7 @@ def http_inference(
 
 
 def grpc_inference(model: str, version: str, tensors: Mapping[str, np.ndarray], *, is_binary: bool) -> bytes:
-    """A request for an inference over gRPC, with tensors as bytes or as numbers; raises `InputError`."""
+    """A gRPC inference request, with tensors as bytes or as numbers; raises `InputError`."""
     message = message_class("ModelInferRequest")(model_name=model, model_version=version)
     for name, array in tensors.items():
         datatype = wire_datatype(array)
@@ -181,5 +181,5 @@ def grpc_inference(model: str, version: str, tensors: Mapping[str, np.ndarray], 
 
 
 def grpc_metadata(model: str, version: str) -> bytes:
-    """A request for what a model takes."""
+    """A gRPC request for the metadata of a model."""
     return message_class("ModelMetadataRequest")(name=model, version=version).SerializeToString()

@@ -1,4 +1,4 @@
-"""Connections that send requests of the inference protocol, over HTTP and gRPC, and take little time for it."""
+"""Low-overhead connections that send requests of the inference protocol over HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from glow_mlir.serving.packages import package
 from glow_mlir.tools.load.load_driver import LATE, Done, Failure
 
 REST = 0.1
-"""Seconds to wait after a connection that could not be had: who cannot be reached would fail a million times."""
+"""Seconds to wait after a failed connection, so that an unreachable server does not cause a flood of failures."""
 
 LONGEST_REASON = 200
-"""Characters that are shown of what a server says of an error."""
+"""Characters of a server's error message that are shown."""
 
 UNKNOWN = 1 << 62
-"""The size of a response that ends with its connection."""
+"""The size of a response that ends when the connection closes."""
 
 
 def one_line(text: str) -> str:
-    """What a server says, in one line of some length."""
+    """Shorten a server's message to one line."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
 
 
 class _Wire(asyncio.Protocol):
-    """One connection of a sender, which may have had others before: what those still tell is of no interest."""
+    """One connection of a sender; events of a connection that the sender has replaced are ignored."""
 
     def __init__(self, sender: HttpSender) -> None:
         self.transport: asyncio.Transport | None = None
@@ -36,10 +36,10 @@ class _Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
-        self.transport = cast(asyncio.Transport, transport)  # That of uvloop is no subclass.
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass.
 
     def data_received(self, data: bytes) -> None:
-        """A part of an answer, or all of it."""
+        """Receive a part of an answer, or all of it."""
         self._sender.received(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -48,10 +48,10 @@ class _Wire(asyncio.Protocol):
 
 
 class HttpSender:
-    """A connection over HTTP/1.1, which is kept, and sends the same request each time."""
+    """A persistent HTTP/1.1 connection that sends the same request each time."""
 
     def __init__(self, host: str, port: int, request: bytes, encryption: ssl.SSLContext | None = None) -> None:
-        """Of the event loop that runs; `request` is all of it, its head and its body."""
+        """Use the running event loop; `request` is the complete request, head and body."""
         self._loop = asyncio.get_running_loop()
         self._where = host, port
         self._request = request
@@ -75,7 +75,7 @@ class HttpSender:
             self._transport.write(self._request)
 
     def abort(self) -> None:
-        """End the request, and the connection with it: its answer may still come."""
+        """Abort the request, and close its connection, because the answer may still arrive."""
         if self._attempt is not None:
             self._attempt.cancel()
         self._fail(LATE)
@@ -87,7 +87,7 @@ class HttpSender:
 
     @property
     def body(self) -> bytes:
-        """The body of the answer that came last."""
+        """The body of the last answer."""
         return bytes(self._data[self._begin : self._size])
 
     async def _connect(self) -> None:
@@ -103,7 +103,7 @@ class HttpSender:
             self._transport.write(self._request)
 
     def received(self, wire: _Wire, data: bytes) -> None:
-        """A part of the answer has come, or all of it."""
+        """Handle received bytes of the answer."""
         if wire is not self._wire or self._done is None:
             return
         self._data += data
@@ -119,7 +119,7 @@ class HttpSender:
             self._answered()
 
     def lost(self, wire: _Wire, error: Exception | None) -> None:
-        """A connection has ended."""
+        """Handle the end of a connection."""
         if wire is not self._wire:
             return
         self._wire = self._transport = None
@@ -128,13 +128,13 @@ class HttpSender:
         if self._size == UNKNOWN:
             self._size = len(self._data)
             self._answered()
-        elif not self._data and not self._is_new:  # It was idle for too long for the server's taste.
+        elif not self._data and not self._is_new:  # The server closed the idle connection: send again.
             self.send(self._done)
         else:
             self._fail(Failure("connection", one_line(str(error or "the server closed it without an answer"))))
 
     def _read_head(self) -> bool:
-        """Find out how long the answer is: -1 for one in chunks; whether its head is there."""
+        """Parse the head, and find the length of the body (-1 if chunked); return whether the head is complete."""
         end = self._data.find(b"\r\n\r\n")
         if end < 0:
             return False
@@ -150,7 +150,7 @@ class HttpSender:
         return True
 
     def _chunked(self) -> int:
-        """The bytes of an answer in chunks, which are put together when all are there; -1 before."""
+        """The length of a chunked answer, joined once it is complete; -1 before."""
         parts, begin = list[bytes](), self._begin
         while (end := self._data.find(b"\r\n", begin)) >= 0:
             size = int(bytes(self._data[begin:end]).partition(b";")[0], 16)
@@ -162,7 +162,7 @@ class HttpSender:
         return -1
 
     def _answered(self) -> None:
-        """The answer is there."""
+        """Complete the request with its answer."""
         self._is_new = False
         done, self._done = self._done, None
         if b"connection: close" in bytes(self._data[: self._begin]).lower():
@@ -176,7 +176,7 @@ class HttpSender:
             )
 
     def _fail(self, failure: Failure) -> None:
-        """There is no answer."""
+        """Fail the request."""
         self._drop()
         done, self._done = self._done, None
         if done is not None:
@@ -189,7 +189,7 @@ class HttpSender:
 
 
 def _message_of(body: bytes) -> str:
-    """What a server says of an error."""
+    """The message of a server's error response."""
     text = body.decode("utf-8", "replace")
     try:
         found = json.loads(text)
@@ -199,17 +199,17 @@ def _message_of(body: bytes) -> str:
 
 
 class GrpcSender:
-    """A method of a channel of gRPC, which is sent the same request each time."""
+    """A gRPC method of a channel that is sent the same request each time."""
 
     def __init__(self, channel: Any, method: str, request: bytes, metadata: Any = None) -> None:
-        """Of the event loop that runs; `channel` is one of `grpc.aio`."""
+        """Use the running event loop; `channel` is one of `grpc.aio`."""
         self._channel = channel
         self._method = channel.unary_unary(method)
         self._request = request
         self._metadata = metadata
         self._task: asyncio.Task[None] | None = None
         self.body = b""
-        """The answer that came last."""
+        """The last answer."""
 
     def send(self, done: Done) -> None:
         """Send the request; `done` is called when the answer is there."""
@@ -232,7 +232,7 @@ class GrpcSender:
         done(failure)
 
     async def _outcome(self) -> Failure | None:
-        """Ask once: why there is no answer, or that there is one."""
+        """Send one request; return the failure, or `None`."""
         try:
             self.body = await self._method(self._request, metadata=self._metadata)
             return None

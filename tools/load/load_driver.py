@@ -1,4 +1,4 @@
-"""Requests by closed and open loops of load: when each is sent, and what became of it."""
+"""Closed and open load loops: when each request is sent, and its outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class Failure(NamedTuple):
-    """Why a request has no answer: a status of HTTP or of gRPC, or `connection` or `timeout`, and a line about it."""
+    """Why a request failed: an HTTP or gRPC status, `connection` or `timeout`, and a one-line reason."""
 
     status: str
     reason: str
@@ -23,7 +23,7 @@ class Failure(NamedTuple):
 LATE = Failure("timeout", "no answer came in time")
 
 Done = Callable[[Failure | None], None]
-"""What is called when a request has its answer, or failed."""
+"""Callback for an answered or failed request."""
 
 
 class Sender(Protocol):
@@ -39,39 +39,39 @@ class Sender(Protocol):
 
 
 class Timers(Protocol):
-    """A clock of seconds, and what is called at times of it, as an event loop has them."""
+    """A clock in seconds with timed callbacks, as an event loop provides."""
 
     def time(self) -> float:
         """The time now."""
         ...
 
     def call_at(self, when: float, callback: Callable[[], object], /) -> object:
-        """Call something at a time, or soon where that is past."""
+        """Call a function at the given time, or soon if the time is past."""
         ...
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is sent: so many requests, or all that come in so many seconds."""
+    """The length of a load: a number of requests, or a number of seconds."""
 
     seconds: float | None = None
     requests: int | None = None
 
     def allows(self, sent: int, passed: float) -> bool:
-        """Whether one more may be sent behind so many, after so many seconds."""
+        """Whether another request may be sent after `sent` requests and `passed` seconds."""
         return (self.requests is None or sent < self.requests) and (self.seconds is None or passed < self.seconds)
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """When requests of an open loop are due: at random with a mean rate, a second, or at equal distances."""
+    """Arrival times of an open loop: a Poisson process with a mean rate per second, or equal intervals."""
 
     rate: float
     seed: int = 0
     is_fixed: bool = False
 
     def times(self) -> Iterator[float]:
-        """Seconds since the beginning, without end."""
+        """Yield arrival times in seconds since the start, without end."""
         if self.is_fixed:
             yield from (number / self.rate for number in count())
         draw, time = Random(self.seed), 0.0
@@ -81,26 +81,26 @@ class Arrivals:
 
 
 class FailureCount(NamedTuple):
-    """How many requests failed in a way, and what the first of them was told."""
+    """The number of failures of one kind, and the reason of the first."""
 
     number: int
     reason: str
 
     def as_failure(self, status: str) -> Failure:
-        """The first of them."""
+        """The first of the failures."""
         return Failure(status, self.reason)
 
 
 @dataclass
 class Record:
-    """What became of requests; all times are in seconds."""
+    """The outcomes of requests; all times are in seconds."""
 
     latencies: array[float] = field(default_factory=lambda: array("d"))
-    """Of requests with an answer, from when they were due."""
+    """Latencies of answered requests, measured from their due times."""
     failures: dict[str, FailureCount] = field(default_factory=dict[str, FailureCount])
-    """By their statuses."""
+    """Failures by status."""
     lateness: array[float] = field(default_factory=lambda: array("d"))
-    """How long after its time each request of an open loop was noticed, which is the fault of the load generator."""
+    """How late each request of an open loop was noticed after its due time; a delay of the load generator."""
     begin: float = 0.0
     end: float = 0.0
 
@@ -110,7 +110,7 @@ class Record:
         return sum(found.number for found in self.failures.values())
 
     def add(self, due: float, now: float, failure: Failure | None) -> None:
-        """A request that was due then has its answer now, or failed."""
+        """Record a request that was due at `due`, and was answered or failed at `now`."""
         if failure is None:
             self.latencies.append(now - due)
             return
@@ -119,7 +119,7 @@ class Record:
 
 
 class _Client:
-    """Who uses a sender: the request that it has under way was due then, and sent then."""
+    """A sender with the due time and the send time of its running request."""
 
     __slots__ = ("_answered", "_sender", "due", "is_busy", "sent")
 
@@ -142,12 +142,12 @@ class _Client:
 
 
 class Load:
-    """Requests through some senders until a budget is used up and all have their answers, of which it then tells."""
+    """Send requests through some senders until the budget is used up and all are answered, then report."""
 
     def __init__(
         self, timers: Timers, senders: Sequence[Sender], budget: Budget, patience: float, ended: Callable[[], None]
     ) -> None:
-        """`patience` is how many seconds an answer may take."""
+        """`patience` is the timeout of an answer in seconds."""
         self.record = Record()
         self._timers = timers
         self._clients = [_Client(sender, self._answered) for sender in senders]
@@ -158,7 +158,7 @@ class Load:
         self._has_ended = False
 
     def start(self) -> None:
-        """Begin now."""
+        """Start now."""
         self.record.begin = self._timers.time()
         self._watch()
 
@@ -166,14 +166,14 @@ class Load:
         raise NotImplementedError
 
     def _watch(self) -> None:
-        """End requests that take too long, and look again after a while."""
+        """Abort requests that take too long, and check again later."""
         if self._has_ended:
             return
         now = self._timers.time()
         for client in self._clients:
             if client.is_busy and now - client.sent > self._patience:
                 client.abort()
-        # A timer for each request would cost more than many servers take for one.
+        # One timer for each request would cost more than many servers need to answer one.
         self._timers.call_at(now + min(1.0, self._patience / 4), self._watch)
 
     def _end(self, now: float) -> None:
@@ -183,7 +183,7 @@ class Load:
 
 
 class ClosedLoad(Load):
-    """Clients of which each waits for its answer, and thinks for so many seconds, before it sends the next request."""
+    """Clients that wait for each answer, then pause for `think` seconds before the next request."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class ClosedLoad(Load):
         self._active = len(senders)
 
     def start(self) -> None:
-        """Let all clients begin now."""
+        """Start all clients now."""
         super().start()
         for client in self._clients:
             self._next(client, self.record.begin)
@@ -224,10 +224,10 @@ class ClosedLoad(Load):
 
 class OpenLoad(Load):
     """
-    Requests that come when they are due, whether or not there is an answer to those before.
+    Requests that arrive at their due times, whether or not earlier ones are answered.
 
-    One for which no sender is free waits, and its latency counts from when it was due: a server that stalls is not
-    spared the requests that would have come meanwhile.
+    A request waits if no sender is free, and its latency counts from its due time. So a stalled server is charged for
+    the requests that arrive meanwhile.
     """
 
     def __init__(
@@ -246,13 +246,13 @@ class OpenLoad(Load):
         self._idle = list(self._clients)
 
     def start(self) -> None:
-        """Begin now, with the first request when it is due."""
+        """Start now; the first request is sent at its due time."""
         super().start()
         self._due = self._following()
         self._arrive()
 
     def _following(self) -> float | None:
-        """When the next request is due; `None` behind the last."""
+        """The due time of the next request; `None` after the last."""
         passed = next(self._times)
         if not self._budget.allows(self._sent, passed):
             return None
@@ -260,7 +260,7 @@ class OpenLoad(Load):
         return self.record.begin + passed
 
     def _arrive(self) -> None:
-        """Take requests that are due by now, and come again for the next."""
+        """Take the requests that are due, and schedule the next call."""
         now = self._timers.time()
         while self._due is not None and self._due <= now:
             self._waiting.append(self._due)
@@ -284,7 +284,7 @@ class OpenLoad(Load):
             self._check_end(now)
 
     def _give_up(self) -> None:
-        """Let those fail that still wait for a sender."""
+        """Fail the requests that still wait for a sender."""
         now = self._timers.time()
         while self._waiting:
             self.record.add(self._waiting.popleft(), now, LATE)

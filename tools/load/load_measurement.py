@@ -1,4 +1,4 @@
-"""What a server does under a load: rates, latencies, failures, and the CPU time of both sides."""
+"""Measure a server under load: rates, latencies, failures, and the CPU time of both sides."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from glow_mlir.tools.load.load_target import Connection, Target
 from glow_mlir.tools.reports.process_times import cpu_seconds, spent
 
 MAX_SELECTED = 900
-"""Connections up to which an event loop can wait by `select`, whose limit is 1,024 files."""
+"""Connections that an event loop can wait for with `select`, whose limit is 1,024 files."""
 
 
 class LoopTimers:
-    """The timers of an event loop, with a clock that counts more than the milliseconds of some."""
+    """The timers of an event loop, with a more precise clock than some loops have."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.time = time.monotonic
 
     def call_at(self, when: float, callback: Callable[[], object], /) -> object:
-        """Call something at a time, or soon where that is past."""
+        """Call a function at the given time, or soon if the time is past."""
         return self._loop.call_later(max(0.0, when - self.time()), callback)
 
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """A load: so many clients that wait for their answers, or requests that come when they are due."""
+    """A load: clients that wait for their answers, or requests that arrive at their due times."""
 
     clients: int
-    """Connections, of which each has one request under way."""
+    """The number of connections; each has one request at a time."""
     budget: Budget
     think: float = 0.0
-    """Seconds of a client between an answer and its next request."""
+    """Seconds that a client pauses between an answer and its next request."""
     arrivals: Arrivals | None = None
-    """When requests come that wait for no answer."""
+    """Arrival times of requests that do not wait for answers."""
     warmup: float = 0.0
-    """Seconds of the same load before that are not measured."""
+    """Seconds of unmeasured load before the measurement."""
     patience: float = 30.0
-    """Seconds that an answer may take."""
+    """Timeout of an answer in seconds."""
 
     def load(self, connections: Sequence[Connection], budget: Budget, ended: Callable[[], None]) -> Load:
-        """The load through some connections, in the event loop that runs."""
+        """The load through some connections in the running event loop."""
         timers = LoopTimers(asyncio.get_running_loop())
         if self.arrivals is None:
             return ClosedLoad(timers, connections, budget, self.patience, ended, self.think)
@@ -59,10 +59,10 @@ class LoadPlan:
 @dataclass(frozen=True)
 class LoadResult:
     """
-    What was measured; times are in seconds, CPU times those of one request, answered or failed.
+    The measurements; times are in seconds, CPU times per request, answered or failed.
 
-    `latency` is of requests with an answer. `client_share` is how much of a core the load generator took: near 1, the
-    figures are its own and not the server's. `lateness` is how late requests of an open loop were noticed.
+    `latency` is of answered requests. `client_share` is the share of a core that the load generator used: near 1, the
+    load generator itself limits the results. `lateness` is how late requests of an open loop were noticed.
     """
 
     seconds: float
@@ -74,7 +74,7 @@ class LoadResult:
     client_cpu: float
     client_share: float
     server_cpu: float | None
-    """`None` where no process was named."""
+    """`None` if no process was given."""
 
     @property
     def throughput(self) -> float:
@@ -91,8 +91,8 @@ def new_loop(*, is_timed: bool, connections: int) -> asyncio.AbstractEventLoop:
     """
     An event loop for a load.
 
-    The cheapest one knows milliseconds alone, and so do most ways to wait for connections: where requests have times of
-    their own, they would be late by as much as many servers take.
+    The cheapest loop, like most ways to wait for connections, has a resolution of milliseconds. Timed requests would be
+    late by as much as many servers need for an answer, so they use a more precise loop.
     """
     if is_timed and connections <= MAX_SELECTED:
         return asyncio.SelectorEventLoop(selectors.SelectSelector())
@@ -104,9 +104,9 @@ def new_loop(*, is_timed: bool, connections: int) -> asyncio.AbstractEventLoop:
 
 async def measured(target: Target, request: bytes, plan: LoadPlan, pids: Sequence[int] = ()) -> LoadResult:
     """
-    Put a load on a server, whose CPU time is that of some processes and all that they started.
+    Put a load on a server; its CPU time is that of the processes `pids` and their children.
 
-    Each connection has an answer before the load begins. Raises `GlowError` where the first has none.
+    Each connection has answered a request before the load starts. Raises `GlowError` if the first request fails.
     """
     connections = [target.connection(request) for _ in range(plan.clients)]
     try:
@@ -132,7 +132,7 @@ def _greeting(plan: LoadPlan, connections: Sequence[Connection], ended: Callable
 
 
 async def _record(load_of: Callable[[Callable[[], None]], Load]) -> Record:
-    """What became of a load, when it has ended."""
+    """Run a load; return its record."""
     is_over = asyncio.Event()
     load = load_of(is_over.set)
     load.start()
@@ -141,7 +141,7 @@ async def _record(load_of: Callable[[Callable[[], None]], Load]) -> Record:
 
 
 def _result(record: Record, own: float, server: float | None) -> LoadResult:
-    """What a record says; `own` and `server` are CPU seconds of both sides."""
+    """The result of a record; `own` and `server` are the CPU seconds of both sides."""
     latencies = np.array(record.latencies)
     seconds = max(record.end - record.begin, 1e-9)
     requests = max(len(latencies) + record.failed, 1)

@@ -1,4 +1,4 @@
-"""A model at a server of the inference protocol, as a load generator asks it."""
+"""The server and model that a load generator measures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glow_mlir.tools.load.inference_senders import GrpcSender, HttpSender
 from glow_mlir.tools.load.load_driver import Failure, Sender
 
 PORTS = {"http": 80, "https": 443, "grpc": 8001, "grpcs": 8001}
-"""Schemes of addresses → the port where none is said."""
+"""Scheme of an address → its default port."""
 
 ADDRESS_HINT = "such as http://127.0.0.1:8000 or grpc://127.0.0.1:8001"
 
@@ -48,25 +48,25 @@ HINTS = {
     "503": "fewer --clients",
     "RESOURCE_EXHAUSTED": "fewer --clients",
 }
-"""Statuses of failures → what to do about it."""
+"""Status of a failure → a hint."""
 
 
 class Connection(Sender, Protocol):
-    """A sender that has the body of its last answer, and an end."""
+    """A sender with access to its last answer, which can be closed."""
 
     @property
     def body(self) -> bytes:
-        """The body of the answer that came last."""
+        """The body of the last answer."""
         ...
 
     async def close(self) -> None:
-        """Give back what it has."""
+        """Release the connection."""
         ...
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is, and how it is spoken to: `http`, `https`, `grpc` or `grpcs`."""
+    """The address of a server, with its scheme: `http`, `https`, `grpc` or `grpcs`."""
 
     scheme: str
     host: str
@@ -79,12 +79,12 @@ class Address:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS is spoken."""
+        """Whether the connection uses TLS."""
         return self.scheme.endswith("s")
 
     @property
     def authority(self) -> str:
-        """Host and port as one."""
+        """Host and port as one text."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """An address in the form of a URL; raises `OptionError`."""
+    """Parse an address in URL form; raises `OptionError`."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -105,14 +105,14 @@ def address_of(text: str) -> Address:
 
 @dataclass(frozen=True)
 class Access:
-    """What a server asks of its clients: a token, where there is one, and who signed its certificate of TLS."""
+    """Access to a server: a token, and the authorities that sign its TLS certificate."""
 
     token: str = ""
     authorities: Path | None = None
-    """A file of certificates; `None` for those that the system trusts."""
+    """A file of certificates; `None` for the system's trusted ones."""
 
     def check(self) -> None:
-        """Raise `OptionError` for a file that is not there."""
+        """Raise `OptionError` for a missing file."""
         if self.authorities is not None and not self.authorities.is_file():
             raise OptionError("there is no such file", file=str(self.authorities))
 
@@ -130,26 +130,26 @@ class Target:
 
     def connection(self, request: bytes, method: str = INFER) -> Connection:
         """
-        A connection of its own, in the event loop that runs, which sends that request each time.
+        A separate connection in the running event loop, which sends `request` each time.
 
-        `method` is that of gRPC; a request over HTTP says itself what it asks for.
+        `method` is the gRPC method; an HTTP request contains its own path.
         """
         if self.address.is_http:
             return HttpSender(self.address.host, self.address.port, request, self._encryption())
         metadata = [("authorization", f"Bearer {self._access.token}")] if self._access.token else None
-        # Channels to one address share a connection otherwise.
+        # Channels to one address would otherwise share a connection.
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
         return GrpcSender(self._channel(options), method, request, metadata)
 
     def request(self, tensors: Mapping[str, np.ndarray], *, is_binary: bool) -> bytes:
-        """The bytes of a request for an inference; raises `InputError` for tensors that it cannot have."""
+        """The bytes of an inference request; raises `InputError` for tensors that it cannot carry."""
         if not self.address.is_http:
             return grpc_inference(self.model, self.version, tensors, is_binary=is_binary)
         path = model_path(self.model, self.version)
         return http_inference(self.address.authority, path, self._headers(), tensors, is_binary=is_binary)
 
     async def inputs(self, patience: float) -> tuple[ModelInput, ...]:
-        """What the model takes; raises `GlowError` where the server does not say so in so many seconds."""
+        """The inputs of the model; raises `GlowError` if the server does not answer within `patience` seconds."""
         if self.address.is_http:
             path = model_path(self.model, self.version)
             connection = self.connection(http_get(self.address.authority, path, self._headers()))
@@ -172,13 +172,13 @@ class Target:
         return {"Authorization": f"Bearer {self._access.token}"} if self._access.token else {}
 
     def _encryption(self) -> ssl.SSLContext | None:
-        """What checks the certificate of the server."""
+        """The TLS context that verifies the server's certificate."""
         if not self.address.is_encrypted:
             return None
         try:
             return ssl.create_default_context(cafile=self._access.authorities)
         except ssl.SSLError as error:
-            raise OptionError(f"has no certificates: {error}", file=str(self._access.authorities)) from None
+            raise OptionError(f"no certificates in it: {error}", file=str(self._access.authorities)) from None
 
     def _channel(self, options: list[tuple[str, int]]) -> object:
         """A channel of gRPC."""
@@ -191,7 +191,7 @@ class Target:
 
 
 async def answered(sender: Sender, patience: float) -> Failure | None:
-    """Send one request, which may take so many seconds: why there is no answer, or that there is one."""
+    """Send one request with a timeout; return the failure, or `None`."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Failure | None] = loop.create_future()
     timer = loop.call_later(patience, sender.abort)

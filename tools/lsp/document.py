@@ -1,4 +1,4 @@
-"""A document in an editor: what is wrong with it, what its names mean, and what can be typed where."""
+"""A document in an editor: its problems, the meaning of its names, and completions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from glow_mlir.tools.mlir_text.source_lines import position
 from glow_mlir.tools.mlir_text.split_input import pieces
 
 NAME = "<document>"
-"""What parsers take for the document's file."""
+"""The file name that parsers use for the document."""
 
 OFFERED = ("glow_high", "glow_low", "llvm", "arith", "builtin")
-"""Dialects whose operations are offered before any is named."""
+"""Dialects whose operations are proposed before any dialect is typed."""
 
 QUALIFIERS = ("@in", "@inout", "@out", "@scratch")
-"""What operands of `glow_low` are marked with; they look as symbols do."""
+"""Prefix of operands in `glow_low`; they look like symbols."""
 
 _UNDEFINED = re.compile(r"used but not defined: \[(%[\w$.-]+)")
 _TYPED = re.compile(r"[%@^#!]?[\w$.-]*$")
@@ -44,7 +44,7 @@ _TYPED = re.compile(r"[%@^#!]?[\w$.-]*$")
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with the text from `start` to `end`, and the places that belong to it."""
+    """A problem in the text from `start` to `end`, with related places."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What can be typed: the text, what it is, and more about it."""
+    """A completion: the text, its kind, and a description."""
 
     text: str
     kind: str
@@ -63,10 +63,10 @@ class Proposal:
 
 
 class Document:
-    """One version of a text. Nothing is computed before it is asked for."""
+    """One version of a text. Everything is computed on demand."""
 
     def __init__(self, text: str) -> None:
-        # Offsets stay those of the editor's text, whatever its lines end in.
+        # Keep the editor's offsets, whatever the line endings are.
         self.text = text.replace("\r\n", " \n").replace("\r", "\n")
         self.context: Context = new_context()
         self._line_starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
@@ -78,7 +78,7 @@ class Document:
 
     @cached_property
     def _parsed(self) -> tuple[list[ModuleOp], list[GlowError]]:
-        """The modules of those pieces that parse, and what is wrong with all of them."""
+        """The modules of all pieces that parse, and the errors of all pieces."""
         modules: list[ModuleOp] = []
         errors: list[GlowError] = []
         for piece in pieces(self.text):
@@ -92,7 +92,7 @@ class Document:
 
     @cached_property
     def _operations(self) -> Mapping[int, Operation]:
-        """Where operations begin, of the pieces that parse."""
+        """Offset → the operation that begins there, for pieces that parse."""
         found: dict[int, Operation] = {}
         for module in self._parsed[0]:
             for op in module.walk():
@@ -101,7 +101,7 @@ class Document:
         return found
 
     def _offset(self, location: str) -> int | None:
-        """The offset of `file:line:column`; `None` where it names no place in the text."""
+        """The offset of `file:line:column`; `None` if it is not in the text."""
         found = position(location)
         if found is None or found.file != NAME or found.line > len(self.lines):
             return None
@@ -118,7 +118,7 @@ class Document:
         return line, offset - self._line_starts[line]
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and column from 0; the end of the line for a column behind it."""
+        """The offset of a line and column from 0, limited to the end of the line."""
         if line >= len(self.lines):
             return len(self.text)
         return self._line_starts[line] + min(column, len(self.lines[line]))
@@ -130,7 +130,7 @@ class Document:
     # ---- what is wrong ----------------------------------------------------------------------------------------
 
     def problems(self) -> list[Problem]:
-        """All that parser and verifiers say."""
+        """All errors of parser and verifiers."""
         found: list[Problem] = []
         for error in self._parsed[1]:
             for severity, item in diagnostics(error):
@@ -142,7 +142,7 @@ class Document:
         return found
 
     def _problem(self, error: GlowError) -> Problem:
-        """An error, at the name of the operation or at the token which it is about; else at the first line."""
+        """An error at the operation name or token that it concerns, else on the first line."""
         start = self._undefined(error) or self._offset(error.file)
         text = message(error)
         if start is None:
@@ -155,7 +155,7 @@ class Document:
         return Problem(start, max(token.end if token is not None else start, min(start + 1, len(self.text))), text)
 
     def _undefined(self, error: GlowError) -> int | None:
-        """Where the first value stands that is never defined: xDSL's parser finds that out at the end of the text."""
+        """The first use of a value that is never defined; xDSL's parser notices this only at the end of the text."""
         found, end = _UNDEFINED.search(error.reason), self._offset(error.file)
         if found is None or end is None:
             return None
@@ -172,23 +172,23 @@ class Document:
         return None if token is None or token.text in QUALIFIERS else token
 
     def definition(self, offset: int) -> Definition | None:
-        """What the name at an offset means."""
+        """The definition of the name at an offset."""
         token = self.token_at(offset)
         return None if token is None else self._meaning(token)
 
     def _meaning(self, token: Token) -> Definition | None:
         index = self.index_at(token.start)
-        if token.kind == "string":  # The name of a symbol in generic form.
+        if token.kind == "string":  # A symbol name in generic form.
             return index.definitions.get(token.start)
         return index.resolve(token) if token.kind in ("value", "symbol", "block", "alias") else None
 
     def references(self, offset: int) -> list[Token]:
-        """All names that mean the same as the one at an offset, the definition first."""
+        """All names with the same meaning as the one at an offset, the definition first."""
         definition = self.definition(offset)
         return [] if definition is None else self.index_at(offset).references(definition)
 
     def hover(self, offset: int) -> tuple[Token, str] | None:
-        """The name at an offset, and what there is to tell about it, as Markdown."""
+        """The name at an offset, and its description as Markdown."""
         token = self.token_at(offset)
         if token is None:
             return None
@@ -205,7 +205,7 @@ class Document:
         )
 
     def _about(self, definition: Definition) -> str:
-        """What a name means: a value with its type, or the line that defines it."""
+        """The description of a name: a value with its type, or the line that defines it."""
         name = key(definition.token)
         if definition.kind in ("result", "argument"):
             type_ = self.type_of(definition)
@@ -218,7 +218,7 @@ class Document:
         return f"```mlir\n{code}\n```"
 
     def type_of(self, definition: Definition) -> str:
-        """The type of a value, as the parser found it, or else as it is written beside the name; may be empty."""
+        """The type of a value, from the parser or else from the text next to the value; may be empty."""
         op = self._operations.get(definition.statement.start) if definition.statement is not None else None
         if op is None or definition.statement is None:
             return definition.type
@@ -230,7 +230,7 @@ class Document:
         return definition.type or (str(arguments[0].type) if arguments else "")
 
     def _operands(self, statement: Statement) -> str:
-        """The operands and results that an operation has, with their types; empty where the text does not parse."""
+        """The operands and results of an operation with their types; empty if the text does not parse."""
         op = self._operations.get(statement.start)
         if op is None:
             return ""
@@ -241,7 +241,7 @@ class Document:
     # ---- what can be typed ------------------------------------------------------------------------------------
 
     def proposals(self, offset: int) -> tuple[int, list[Proposal]]:
-        """What can stand at an offset, and where it would begin: what is there of it already is left to the editor."""
+        """The completions at an offset, and the offset where they begin; the editor filters by the typed text."""
         line_start = self._line_starts[self.location(offset)[0]]
         typed = _TYPED.search(self.text, line_start, offset)
         start = typed.start() if typed is not None else offset
@@ -270,12 +270,12 @@ class Document:
 
     @staticmethod
     def _is_low(index: Index, offset: int) -> bool:
-        """Whether operands are marked at an offset."""
+        """Whether operands carry a prefix at an offset."""
         statement = index.statement_at(offset)
         return statement is not None and statement.name.startswith("glow_low.")
 
     def _attributes_of(self, index: Index, offset: int) -> Statement | None:
-        """The operation whose attributes are listed in the braces around an offset; `None` for those of a region."""
+        """The operation whose attribute dictionary contains an offset; `None` inside the braces of a region."""
         scope = index.scope_at(offset)
         if scope.parent is None or not scope.start < offset:
             return None
@@ -285,7 +285,7 @@ class Document:
         return None if is_region else statement
 
     def _operation_proposals(self, typed: str) -> list[Proposal]:
-        """The operations of the dialect that is named, or of those that are there and common."""
+        """The operations of the typed dialect, or of the common dialects."""
         dialect, dot, _ = typed.partition(".")
         used = {item.name.partition(".")[0] for index in self.indexes for item in index.statements}
         dialects = [dialect] if dot else list(dict.fromkeys([*OFFERED, *sorted(used)]))

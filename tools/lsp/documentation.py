@@ -1,4 +1,4 @@
-"""What editors ask about operations by their names: classes, symbols, attributes, proposals."""
+"""Information about operations by name: classes, symbols, attributes, proposals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.tools.lsp.operation_documents import SEGMENTS, described, summary
 
 
 def operation_class(name: str, context: Context) -> type[Operation] | None:
-    """The class of an operation, or `None` where there is none of that name."""
+    """The class of an operation, or `None` for an unknown name."""
     return context.get_optional_op(name)
 
 
@@ -22,7 +22,7 @@ def defines_symbol(name: str, context: Context) -> bool:
 
 
 def attribute_names(name: str, context: Context) -> dict[str, str]:
-    """The attributes that an operation declares, with what they are."""
+    """The attributes that an operation declares, with their descriptions."""
     kind = operation_class(name, context)
     if kind is None or not issubclass(kind, IRDLOperation):
         return {}
@@ -38,6 +38,6 @@ def operation_names(dialect: str, context: Context) -> list[str]:
 
 
 def proposal(name: str, context: Context) -> str:
-    """What is said of an operation where its name is proposed; empty for one that is unknown."""
+    """The description of a proposed operation; empty for an unknown one."""
     kind = operation_class(name, context)
     return "" if kind is None else summary(kind)

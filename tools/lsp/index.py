@@ -1,8 +1,8 @@
 """
-An index of the names in MLIR text: what defines and uses values, symbols and blocks, by place.
+An index of the names in MLIR text: definitions and uses of values, symbols and blocks.
 
-It is lexical, from tokens and brackets alone, so that it also serves text that does not parse, as while it is typed.
-Places are offsets of characters.
+It is lexical, based only on tokens and brackets, so it also works on incomplete text that does not parse. Positions are
+character offsets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the text that is no white space, `kind` is that of the grammar of tokens."""
+    """A token of the text; `kind` is the group name in the token grammar."""
 
     kind: str
     text: str
@@ -43,13 +43,13 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Behind its last character."""
+        """The offset after its last character."""
         return self.start + len(self.text)
 
 
 @dataclass(eq=False)
 class Statement:
-    """An operation as it stands in the text: its name, where it begins and ends, and what it defines."""
+    """An operation in the text: its name, extent, and definitions."""
 
     name: str
     start: int
@@ -61,13 +61,13 @@ class Statement:
 
     @property
     def name_end(self) -> int:
-        """Behind the name."""
+        """The offset after the name."""
         return self.name_start + len(self.name)
 
 
 @dataclass(eq=False)
 class Scope:
-    """What a pair of braces holds, or a whole module: names in it are those of the scopes around it, and its own."""
+    """The contents of a pair of braces, or a module; it sees its own names and those of enclosing scopes."""
 
     start: int
     parent: Scope | None
@@ -75,7 +75,7 @@ class Scope:
     names: dict[str, list[Definition]] = field(default_factory=dict[str, "list[Definition]"])
 
     def around(self) -> Iterator[Scope]:
-        """This scope, and those around it, from the inside."""
+        """This scope, then the enclosing scopes, from the inside out."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -84,16 +84,16 @@ class Scope:
 
 @dataclass(eq=False)
 class Definition:
-    """Where a name gets its meaning: a result or argument of `statement`, a symbol, or a block."""
+    """A definition: a result or argument of `statement`, a symbol, or a block."""
 
     token: Token
     kind: str
     """`result`, `argument`, `symbol`, `block` or `alias`."""
     statement: Statement | None
     number: int = 0
-    """Which result or argument of its statement it is."""
+    """The number of the result or argument in its statement."""
     type: str = ""
-    """Its type, where it is written beside the name."""
+    """The type, if it is written next to the name."""
 
 
 @dataclass(eq=False)
@@ -104,7 +104,7 @@ class Index:
     statements: list[Statement]
     scopes: list[Scope]
     definitions: dict[int, Definition]
-    """Offset of a name → what it defines."""
+    """Offset of a name → its definition."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -118,7 +118,7 @@ class Index:
         """The token at an offset, or ending there."""
         number = bisect_right(self._starts, offset) - 1
         if number >= 0 and offset <= self.tokens[number].end:
-            # Between two tokens, a name counts rather than a mark.
+            # Between two adjacent tokens, prefer a name to punctuation.
             before = self.tokens[number - 1] if number > 0 else None
             at = self.tokens[number]
             return before if at.kind == "mark" and before is not None and before.end == offset else at
@@ -135,7 +135,7 @@ class Index:
         return max(inside, key=lambda item: item.start, default=None)
 
     def resolve(self, token: Token) -> Definition | None:
-        """What a name means where it stands."""
+        """The definition of a name where it is used."""
         if (own := self.definitions.get(token.start)) is not None:
             return own
         for scope in self.scope_at(token.start).around():
@@ -145,13 +145,13 @@ class Index:
         return None
 
     def references(self, definition: Definition) -> list[Token]:
-        """All tokens that mean the same, its own first."""
+        """All tokens with the same definition, the defining one first."""
         name = key(definition.token)
         named = [token for token in self.tokens if key(token) == name and token is not definition.token]
         return [definition.token, *(token for token in named if self.resolve(token) is definition)]
 
     def visible(self, offset: int, kinds: Sequence[str]) -> dict[str, Definition]:
-        """Names that can be used at an offset → what they mean; values and aliases only where they are defined."""
+        """Name → its definition, for names usable at an offset; values and aliases only after their definition."""
         found: dict[str, Definition] = {}
         for scope in self.scope_at(offset).around():
             for name, definitions in scope.names.items():
@@ -162,7 +162,7 @@ class Index:
 
 
 def _is_defined(item: Definition, offset: int) -> bool:
-    """Whether a name can be used at an offset: symbols and blocks anywhere, results behind their operation."""
+    """Whether a name can be used at an offset: symbols and blocks anywhere, results after their operation."""
     if item.kind in ("symbol", "block"):
         return True
     behind = item.statement.end if item.kind == "result" and item.statement is not None else item.token.end
@@ -170,7 +170,7 @@ def _is_defined(item: Definition, offset: int) -> bool:
 
 
 def key(token: Token) -> str:
-    """The name that a token stands for: `%a#1` is one of `%a`, and `@"f"` is `@f`."""
+    """The name of a token: `%a#1` refers to `%a`, and `@"f"` to `@f`."""
     if token.kind == "value":
         return token.text.partition("#")[0]
     if token.kind == "symbol":
@@ -179,7 +179,7 @@ def key(token: Token) -> str:
 
 
 def indexes(text: str, defines_symbol: Callable[[str], bool]) -> list[Index]:
-    """The index of each module of a text; `defines_symbol` says whether operations of that name define one."""
+    """The index of each module of a text; `defines_symbol` tells whether operations of a name define a symbol."""
     return [_Indexer(text, begin, end, defines_symbol).index() for begin, end in spans(text)]
 
 
@@ -191,17 +191,17 @@ def tokens(text: str, begin: int, end: int) -> list[Token]:
 
 @dataclass
 class _Bracket:
-    """A bracket that is open: what closes it, the statement around it, and the scope that it opened."""
+    """An open bracket: its closing bracket, the enclosing statement, and the scope that it opened."""
 
     closing: str
     statement: Statement | None
     scope: Scope | None
     kind: str = ""
-    """What names with a type are inside: `header` of a function, `block` label, or nothing special."""
+    """The kind of typed names inside: `header` of a function, `block` label, or empty."""
 
 
 class _Indexer:
-    """Reads the tokens of one module from the first to the last."""
+    """Index the tokens of one module in order."""
 
     def __init__(self, text: str, begin: int, end: int, defines_symbol: Callable[[str], bool]) -> None:
         self.text, self.begin, self.end = text, begin, end
@@ -213,7 +213,7 @@ class _Indexer:
         self.open: list[_Bracket] = [_Bracket("", None, self.scopes[0])]
         self.statement: Statement | None = None
         self.pending: dict[int, list[Definition]] = {}
-        """Arguments of a statement's regions, by its start: they belong to each of its braces."""
+        """Start of a statement → arguments of its regions, which are visible in each of its braces."""
 
     def index(self) -> Index:
         """The index."""
@@ -229,7 +229,7 @@ class _Indexer:
         return next(bracket.scope for bracket in reversed(self.open) if bracket.scope is not None)
 
     def _at(self, number: int) -> Token:
-        """A token by number; an empty one where there is none."""
+        """The token with a number; an empty token beyond the ends."""
         return self.tokens[number] if 0 <= number < len(self.tokens) else Token("", "", self.end)
 
     def _take(self, number: int, token: Token) -> None:
@@ -249,7 +249,7 @@ class _Indexer:
             self._close_bracket(number, token)
 
     def _begins_statement(self, number: int) -> int | None:
-        """The number of the first token of the operation whose name this is; `None` where it is no such name."""
+        """The number of the first token of the operation that this name starts; `None` if it starts none."""
         token, after = self.tokens[number], self._at(number + 1).text
         if token.kind == "string" and ("." not in token.text or after != "("):
             return None
@@ -260,7 +260,7 @@ class _Indexer:
         return start if is_name and after not in ("=", ",") else None
 
     def _first_result(self, number: int) -> int | None:
-        """The number of the first of the values in front of the `=` that stands in front of a token."""
+        """The number of the first value before the `=` that precedes a token."""
         start = number - 2
         while True:
             if self._at(start).kind == "number" and self._at(start - 1).text == ":":
@@ -272,13 +272,13 @@ class _Indexer:
             start -= 2
 
     def _on_new_line(self, number: int) -> bool:
-        """Whether a token is the first of its line or region, or behind a block's label."""
+        """Whether a token is the first of its line or region, or follows a block label."""
         before = self._at(number - 1)
         between = self.text[before.end : self.tokens[number].start]
         return number == 0 or "\n" in between or before.text in ("{", "}", ":")
 
     def _begin_statement(self, start: int, number: int) -> None:
-        while self.open[-1].closing not in ("", "}"):  # Never closed: no operation begins inside of these.
+        while self.open[-1].closing not in ("", "}"):  # Unclosed: no operation begins inside.
             self._close(start)
         self._end_statement(start)
         name = self.tokens[number]
@@ -294,7 +294,7 @@ class _Indexer:
                 self._define(self.scope, definition)
 
     def _end_statement(self, number: int) -> None:
-        """End the statement that the innermost braces hold, in front of a token."""
+        """End the statement in the innermost braces before a token."""
         if self.statement is not None:
             self.statement.end = max(self._at(number - 1).end, self.statement.name_end)
             self.pending.pop(self.statement.start, None)
@@ -308,17 +308,17 @@ class _Indexer:
         if after == ":" and bracket.kind == "block":
             self._define(self.scope, Definition(token, "argument", self.statement, type=self._type(number + 2)))
         elif counts and self.statement and self.statement.name.endswith(".loop"):
-            self._argument(token, "")  # `glow_high.loop %i while %go` has no `=` behind the number of the trip.
+            self._argument(token, "")  # `glow_high.loop %i while %go` has no `=` after the iteration number.
         elif (after == ":" and bracket.kind == "header") or (after == "=" and not self._names_operation(number + 2)):
             self._argument(token, self._type(number + 2) if after == ":" else "")
 
     def _names_operation(self, number: int) -> bool:
-        """Whether a token behind a `=` is the name of an operation."""
+        """Whether a token after a `=` is the name of an operation."""
         token = self._at(number)
         return token.kind == "word" or (token.kind == "string" and self._at(number + 1).text == "(")
 
     def _argument(self, token: Token, type_: str) -> None:
-        """An argument of the regions of the current operation."""
+        """Add an argument of the regions of the current operation."""
         if self.statement is not None:
             arguments = self.pending.setdefault(self.statement.start, [])
             definition = Definition(token, "argument", self.statement, len(arguments), type_)
@@ -326,7 +326,7 @@ class _Indexer:
             self.definitions[token.start] = definition
 
     def _type(self, number: int) -> str:
-        """The text of the type that begins with a token: up to the comma or bracket behind it."""
+        """The text of the type that starts at a token, up to the comma or bracket after it."""
         depth, start = 0, self._at(number).start
         while (token := self._at(number)).kind:
             if token.text in _CLOSING:
@@ -341,13 +341,13 @@ class _Indexer:
         return " ".join(self.text[start : token.start].split())
 
     def _symbol(self, number: int, token: Token) -> None:
-        """A symbol is a definition behind the name of an operation that defines one."""
+        """Define a symbol that follows the name of an operation that defines one."""
         statement = self.statement
         if statement is None or statement.symbol is not None or not self.defines_symbol(statement.name):
             return
         first = number
         while self._at(first - 1).kind == "word" and self._at(first - 1).start > statement.name_start:
-            first -= 1  # As `private`.
+            first -= 1  # For example `private`.
         if self._at(first - 1).end in (statement.name_end, statement.name_end + 1):
             self._define_symbol(statement, token)
 
@@ -362,7 +362,7 @@ class _Indexer:
         self._define(self.scopes[0], Definition(token, "symbol", statement))
 
     def _label(self, number: int, token: Token) -> None:
-        """A block's label or an attribute's alias is a definition where a line begins with it."""
+        """Define a block label or an attribute alias at the start of a line."""
         if not self._on_new_line(number) or self.open[-1].closing not in ("", "}"):
             return
         if token.kind == "block":
@@ -388,24 +388,24 @@ class _Indexer:
         elif token.text == "(" and self._is_header(before):
             bracket.kind = "header"
         elif token.text == "<" and before.end != token.start:
-            return  # A comparison, as in the constraints of affine maps.
+            return  # A comparison in the constraints of an affine map.
         self.open.append(bracket)
 
     def _is_header(self, before: Token) -> bool:
-        """Whether a parenthesis behind that token holds the arguments of a function."""
+        """Whether a parenthesis after that token holds the arguments of a function."""
         return self.statement is not None and before is self.statement.symbol
 
     def _close_bracket(self, number: int, token: Token) -> None:
-        """Close the innermost bracket of that kind; what is still open inside it was never closed."""
+        """Close the innermost bracket of that kind; brackets still open inside it were never closed."""
         if token.text != "}" and self.open[-1].closing != token.text:
-            return  # Only a brace closes others.
+            return  # Only a brace closes unclosed brackets.
         if all(item.closing != token.text for item in self.open):
             return
         while self._close(number) != token.text:
             pass
 
     def _close(self, number: int) -> str:
-        """Close the innermost bracket at a token; what closes it."""
+        """Close the innermost bracket at a token; return its closing bracket."""
         bracket = self.open.pop()
         if bracket.scope is not None:
             self._end_statement(number)

@@ -1,4 +1,4 @@
-"""What an operation is, as Markdown: its docstring, and a table of operands, properties, results and regions."""
+"""Describe an operation as Markdown: its docstring, and a table of operands, properties, results and regions."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ KINDS: dict[type[Attribute], str] = {
     SizesAttr: "sizes",
     TargetAttr: "target",
 }
-"""Kind of an attribute or type → the word for it; others go by their own name."""
+"""Kind of an attribute or type → its name in the text; others keep their own name."""
 
 SEGMENTS = frozenset({"operandSegmentSizes", "resultSegmentSizes"})
-"""Properties that only count the operands or results of each name."""
+"""Properties that only hold the segment sizes of operands or results."""
 
 
 def operation_document(kind: type[Operation]) -> str:
@@ -59,13 +59,13 @@ def operation_document(kind: type[Operation]) -> str:
 
 
 def summary(kind: type[Operation]) -> str:
-    """The first sentence of what an operation is."""
+    """The first sentence of an operation's documentation."""
     paragraph = " ".join(_docstring(kind).partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].rstrip(".")
 
 
 def _docstring(kind: type[Operation]) -> str:
-    """An operation's own documentation; that of xDSL's base class says nothing about it."""
+    """An operation's own docstring, not that of xDSL's base class."""
     return inspect.cleandoc(kind.__doc__ or "") if "__doc__" in vars(kind) else ""
 
 
@@ -95,7 +95,7 @@ def _times(entry: object) -> str:
 
 
 def described(constraint: object) -> str:
-    """What a constraint lets through, in words."""
+    """The values that a constraint accepts, in words."""
     match constraint:
         case RangeLengthConstraint():
             return described(constraint.constraint)

@@ -1,4 +1,4 @@
-"""The language server: LSP's requests, answered by documents. The only module that speaks LSP."""
+"""The language server: answers LSP requests with the help of documents. The only module that uses LSP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glow_mlir.tools.lsp.document import Document, Problem
 from glow_mlir.tools.lsp.index import Statement, Token
 
 DELAY = 0.2
-"""Seconds without a change after which a text is checked."""
+"""Seconds without a change before a text is checked."""
 
 _KINDS = {
     "operation": types.CompletionItemKind.Function,
@@ -26,17 +26,17 @@ _KINDS = {
 
 
 class GlowLanguageServer(LanguageServer):
-    """The open documents, each in its last version, and the checks that wait."""
+    """The open documents in their latest versions, and the pending checks."""
 
     def __init__(self) -> None:
         super().__init__("glow-lsp", installed_version("glow-mlir"))
         self._documents: dict[str, tuple[str, Document]] = {}
         self._waiting: dict[str, asyncio.TimerHandle] = {}
         self.is_shut_down = False
-        """Whether the editor has said `shutdown`."""
+        """Whether the editor has sent `shutdown`."""
 
     def document(self, uri: str) -> Document:
-        """The document as it stands now."""
+        """The current version of the document."""
         source = self.workspace.get_text_document(uri).source
         known = self._documents.get(uri)
         if known is None or known[0] != source:
@@ -44,12 +44,12 @@ class GlowLanguageServer(LanguageServer):
         return known[1]
 
     def check_soon(self, uri: str, delay: float = DELAY) -> None:
-        """Check a document when it has not changed for a while."""
+        """Check a document once it has not changed for a while."""
         self._stop_waiting(uri)
         self._waiting[uri] = asyncio.get_running_loop().call_later(delay, self._check, uri)
 
     def forget(self, uri: str) -> None:
-        """Drop a document that was closed, and its diagnostics."""
+        """Drop a closed document and its diagnostics."""
         self._stop_waiting(uri)
         self._documents.pop(uri, None)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
@@ -77,7 +77,7 @@ class GlowLanguageServer(LanguageServer):
             related_information=related or None,
         )
 
-    # LSP counts columns in units of UTF-16, or in what client and server agree on; documents count characters.
+    # LSP counts columns in UTF-16 units, or in the negotiated encoding; documents count characters.
 
     def offset(self, uri: str, position: types.Position) -> int:
         """The offset of an editor's position."""
@@ -92,12 +92,12 @@ class GlowLanguageServer(LanguageServer):
         return types.Range(*(codec.position_to_client_units(document.lines, decoded) for decoded in positions))
 
     def token_range(self, uri: str, token: Token) -> types.Range:
-        """The range of a name."""
+        """The range of a token."""
         return self.range(uri, token.start, token.end)
 
 
 def new_server() -> GlowLanguageServer:
-    """A server with all that it answers."""
+    """Return a server with all request handlers."""
     server = GlowLanguageServer()
     _answer_changes(server)
     _answer_names(server)
@@ -127,7 +127,7 @@ def _answer_changes(server: GlowLanguageServer) -> None:
     def closed(params: types.DidCloseTextDocumentParams) -> None:
         server.forget(params.text_document.uri)
 
-    del opened, changed, closed  # The server has them.
+    del opened, changed, closed  # The server stores them itself.
 
 
 def _answer_names(server: GlowLanguageServer) -> None:
@@ -164,7 +164,7 @@ def _answer_names(server: GlowLanguageServer) -> None:
         uri = params.text_document.uri
         end = server.offset(uri, params.position)
         start, proposals = server.document(uri).proposals(end)
-        # The whole name is replaced: editors differ in what they take for a word around `%` and `.`.
+        # Replace the whole name, because editors disagree about word boundaries at `%` and `.`.
         decoded = server.range(uri, start, end)
         return [
             types.CompletionItem(
@@ -191,7 +191,7 @@ def _answer_outlines(server: GlowLanguageServer) -> None:
 
 
 def outline(server: GlowLanguageServer, uri: str, statements: Iterable[Statement]) -> list[types.DocumentSymbol]:
-    """The functions, and in each the operations that define something, nested as they are."""
+    """The functions, and in each the operations with definitions, nested."""
     top: list[types.DocumentSymbol] = []
     inside: dict[Statement, list[types.DocumentSymbol]] = {}
     for item in statements:

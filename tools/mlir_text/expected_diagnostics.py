@@ -1,4 +1,4 @@
-"""`--verify-diagnostics`: compares diagnostics with the `expected-error` comments of the input, as mlir-opt does."""
+"""`--verify-diagnostics`: compare diagnostics with the `expected-error` comments of the input, like mlir-opt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.support.dataclass import dataclass
 
 Diagnostic = tuple[str, GlowError]
-"""A severity, `error`, `warning` or `note`, and what is told."""
+"""A severity (`error`, `warning` or `note`), and the error."""
 
 _ANNOTATION = re.compile(
     r"expected-(?P<severity>error|warning|note)(?P<is_pattern>-re)?"
@@ -21,7 +21,7 @@ _POSITION = re.compile(r":(?P<line>\d+):\d+$")
 
 @dataclass(frozen=True)
 class Expected:
-    """A diagnostic that the input announces: severity, line (`None` for one without), and a part of its text."""
+    """An expected diagnostic: its severity, line (`None` for any), and a part of its text."""
 
     severity: str
     line: int | None
@@ -30,7 +30,7 @@ class Expected:
     """Whether parts in double braces are regular expressions."""
 
     def matches(self, found: Diagnostic) -> bool:
-        """Whether this is the one."""
+        """Whether the diagnostic is the expected one."""
         severity, error = found
         if (severity, line_of(error)) != (self.severity, self.line):
             return False
@@ -38,7 +38,7 @@ class Expected:
 
     @property
     def _pattern(self) -> str:
-        """The text with all that is outside of double braces quoted."""
+        """The text as a regular expression, quoted outside double braces."""
         parts = _IN_PATTERN.split(self.text)
         return "".join(f"(?:{part})" if number % 2 else re.escape(part) for number, part in enumerate(parts))
 
@@ -51,14 +51,14 @@ def line_of(error: GlowError) -> int | None:
 
 def expected_diagnostics(text: str) -> list[Expected]:
     """
-    The diagnostics that a text announces.
+    The diagnostics that a text expects.
 
-    `// expected-error {{part of the message}}` means its own line; `@+1`, `@-2` another one, `@above` and `@below` the
-    next line that is not such a comment, and `@unknown` an error without a line. `expected-warning` and
-    `expected-note` are of other severities, and `expected-error-re` has regular expressions in double braces.
+    `// expected-error {{part of the message}}` refers to its own line; `@+1` and `@-2` to another line, `@above` and
+    `@below` to the nearest line without such a comment, and `@unknown` to an error without a line. `expected-warning`
+    and `expected-note` have other severities, and `expected-error-re` contains regular expressions in double braces.
     """
     found: list[Expected] = []
-    # Parsers count newlines alone, and not what else `splitlines` takes for one.
+    # Parsers count only newlines, unlike `splitlines`.
     lines = [line.partition("//") for line in text.split("\n")]
     announcing = [not code.strip() and _ANNOTATION.search(comment) is not None for code, _, comment in lines]
     for number, (_, _, comment) in enumerate(lines, start=1):
@@ -69,7 +69,7 @@ def expected_diagnostics(text: str) -> list[Expected]:
 
 
 def _line_at(where: str | None, number: int, announcing: Sequence[bool]) -> int | None:
-    """The line, from 1, that a comment in line `number` is about."""
+    """The line, from 1, that a comment in line `number` refers to."""
     if where == "unknown":
         return None
     if where not in ("above", "below"):
@@ -82,7 +82,7 @@ def _line_at(where: str | None, number: int, announcing: Sequence[bool]) -> int 
 
 
 def mismatches(expected: Sequence[Expected], found: Sequence[Diagnostic], file: str) -> list[GlowError]:
-    """What is wrong with the outcome of one piece of input: diagnostics that did not come, and that nobody expected."""
+    """The errors of one piece of input: expected diagnostics that are missing, and unexpected ones."""
     waiting = list(expected)
     wrong: list[GlowError] = []
     for diagnostic in found:
@@ -98,5 +98,5 @@ def mismatches(expected: Sequence[Expected], found: Sequence[Diagnostic], file: 
 
 
 def unexpected(severity: str, error: GlowError) -> GlowError:
-    """An error that says of a diagnostic that it was not expected."""
+    """The error for an unexpected diagnostic."""
     return GlowError(f"unexpected {severity}: {error.reason}", file=error.file, node=error.node, hint=error.hint)

@@ -1,4 +1,4 @@
-"""The line of a text that an error is about, with a caret below the column, as compilers show it on terminals."""
+"""The source line of an error, with a caret below the column, as compilers print it on terminals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIVEN: dict[str, str] = {}
 
 
 def read_stdin() -> str:
-    """The text on standard input, which is kept for the errors about it; raises `ParseFailure` where it is no text."""
+    """Read and keep the text on standard input, for excerpts in errors; raises `ParseFailure` unless it is text."""
     from glow_mlir.ir.text import decoded
 
     _GIVEN[STDIN] = text = decoded(sys.stdin.buffer.read(), STDIN)
@@ -26,9 +26,9 @@ def read_stdin() -> str:
 
 def excerpt(location: str, coloured: bool) -> list[str]:
     """
-    The line that `file:line:column` names, cut to the width of the terminal, and the caret.
+    The line named by `file:line:column`, cut to the width of the terminal, and the caret.
 
-    Empty where no text has that line: an error whose place cannot be shown is told all the same.
+    Empty if the line does not exist; the error is printed without an excerpt.
     """
     found = position(location)
     text = _line_of(found.file, found.line) if found else None
@@ -50,14 +50,14 @@ class Position(NamedTuple):
 
 
 def position(location: str) -> Position | None:
-    """What `file:line:column` names; `None` for another text."""
+    """Parse `file:line:column`; `None` for another text."""
     found = _PLACE.match(location)
     return Position(found["file"], int(found["line"]), int(found["column"])) if found else None
 
 
 def _line_of(file: str, number: int) -> str | None:
     """A line of a file, from 1; `None` where there is none."""
-    if file not in _GIVEN and not os.path.isfile(file):  # A pipe was read already, and would be waited for.
+    if file not in _GIVEN and not os.path.isfile(file):  # A pipe is already consumed, and reading it would block.
         return None
     try:
         text = _GIVEN.get(file) or Path(file).read_text(encoding="utf-8")

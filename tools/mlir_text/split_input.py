@@ -1,4 +1,4 @@
-"""A text of several modules, which lines of `// -----` divide, as `mlir-opt --split-input-file` takes it."""
+"""Split a text into modules at lines of `// -----`, like `mlir-opt --split-input-file`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = re.compile(rf"^{re.escape(SEPARATOR)}[ \t\r]*$\n?", re.MULTILINE)
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each piece of a text begins and ends, without the lines between them."""
+    """The begin and end of each piece of a text, without the separator lines."""
     begin = 0
     for line in _LINE.finditer(text):
         yield begin, line.start()
@@ -21,6 +21,6 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The pieces of a text; newlines in front of each keep its line numbers."""
+    """The pieces of a text, each preceded by newlines that keep its line numbers."""
     for begin, end in spans(text):
         yield "\n" * text.count("\n", 0, begin) + text[begin:end]

@@ -1,4 +1,4 @@
-"""CHECK lines for FileCheck tests, made of what their RUN lines print."""
+"""Generate CHECK lines for FileCheck tests from the output of their RUN lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRAPPER = "builtin.module {"
 
 @dataclass(frozen=True)
 class RunLine:
-    """A RUN line whose output FileCheck reads: its number, what runs in front of FileCheck, and the prefixes."""
+    """A RUN line piped into FileCheck: its number, the command before FileCheck, and the prefixes."""
 
     line: int
     command: str
@@ -33,14 +33,14 @@ class RunLine:
 
 @dataclass
 class Chunk:
-    """The checks of one function, with those of what stands in front of it; `symbol` is empty for none."""
+    """The checks of one function and of the text before it; `symbol` is empty for the text after the last function."""
 
     symbol: str
     lines: list[str] = field(default_factory=list[str])
 
 
 def runs_of(text: str) -> list[RunLine]:
-    """The RUN lines that end in FileCheck, with lines that a backslash continues in one."""
+    """The RUN lines that end in FileCheck, with continuation lines joined."""
     found: list[RunLine] = []
     begun, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
@@ -59,7 +59,7 @@ def runs_of(text: str) -> list[RunLine]:
 
 
 def with_checks(text: str, outputs: Sequence[tuple[str, str]]) -> str:
-    """The test with checks of all lines of the outputs, each with its prefix, in place of those that it had."""
+    """Replace the checks of the test by checks of all lines of the outputs, each with its prefix."""
     context = new_context()
     prefixes = "|".join(re.escape(prefix) for prefix, _ in outputs)
     old = re.compile(rf"^[ \t]*//[ \t]*(?:{prefixes}){_SUFFIXES}:.*\n?", re.MULTILINE)
@@ -78,7 +78,7 @@ def with_checks(text: str, outputs: Sequence[tuple[str, str]]) -> str:
 
 
 def _without_blank_ends(text: str) -> str:
-    """The text without the blank lines that removed checks leave in a row."""
+    """The text without runs of blank lines left by removed checks."""
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
@@ -87,7 +87,7 @@ def _indexes(text: str, context: Context) -> list[Index]:
 
 
 def _offsets(text: str, chunks: Sequence[Chunk], context: Context) -> Iterator[int]:
-    """Where each chunk goes: in front of the function of its name, but never in front of the chunk before it."""
+    """The offset of each chunk: before the function of its name, and not before the previous chunk."""
     functions: dict[str, list[int]] = {}
     for index in _indexes(text, context):
         for item in index.statements:
@@ -132,14 +132,14 @@ def _chunks(output: str, index: Index, prefix: str) -> Iterator[Chunk]:
                 chunk.lines.append(f"// {directive}: {names.pattern(offset, line.rstrip())}")
             fresh = False
         else:
-            fresh = True  # What is next stands behind lines that are not checked.
+            fresh = True  # The next check follows unchecked lines.
         offset += len(line)
     if chunk.lines:
         yield chunk
 
 
 def _header(names: _Variables, offset: int, line: str, prefix: str) -> Iterator[str]:
-    """The checks of a function's first line: its label, which cannot have variables, and the rest."""
+    """The checks of a function's first line: the label, which cannot contain variables, and the rest."""
     label, bracket, rest = line.partition("(")
     yield f"// {prefix}-LABEL: {_escaped(label.strip())}{bracket}"
     if rest:
@@ -147,7 +147,7 @@ def _header(names: _Variables, offset: int, line: str, prefix: str) -> Iterator[
 
 
 class _Variables:
-    """FileCheck's variables for the values of a module, named after them; each function has its own."""
+    """FileCheck variables for the values of a module, named after the values; each function has its own."""
 
     def __init__(self, index: Index) -> None:
         self.values = [token for token in index.tokens if token.kind == "value"]
@@ -160,7 +160,7 @@ class _Variables:
         self._names: dict[Definition, str] = {}
 
     def pattern(self, offset: int, line: str) -> str:
-        """A line at a place of the output as FileCheck's pattern."""
+        """A line of the output as a FileCheck pattern."""
         parts: list[str] = []
         begin = offset
         for token in self.values[bisect_left(self.starts, offset) : bisect_left(self.starts, offset + len(line))]:
@@ -171,7 +171,7 @@ class _Variables:
         return "".join([*parts, _escaped(line[begin - offset :])])
 
     def _variable(self, token: Token) -> str:
-        """The variable of a value: captured where it stands first, compared from there on."""
+        """The variable of a value: captured at its first use, and matched afterwards."""
         definition = self.index.resolve(token)
         if definition is None:
             return token.text
@@ -189,16 +189,16 @@ class _Variables:
 
 
 def _escaped(text: str) -> str:
-    """A text in which FileCheck sees no pattern."""
+    """Escape a text so that FileCheck sees no pattern in it."""
     return _SPECIAL.sub(lambda found: "{{" + "".join(f"\\{char}" for char in found[0]) + "}}", text)
 
 
 Runner = Callable[[RunLine], str]
-"""Runs what stands in front of FileCheck in a RUN line; what it prints."""
+"""Runs the command of a RUN line before FileCheck, and returns its output."""
 
 
 def generate(text: str, chosen: Sequence[str], runner: Runner) -> str:
-    """The test with checks for the `chosen` prefixes, or for all of them but those of commands that have to fail."""
+    """The test with checks for the `chosen` prefixes; by default for all RUN lines that are not expected to fail."""
     outputs: list[tuple[str, str]] = []
     for run in runs_of(text):
         wanted = [prefix for prefix in run.prefixes if prefix in chosen] if chosen else run.prefixes[:1]

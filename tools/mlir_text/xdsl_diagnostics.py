@@ -1,4 +1,4 @@
-"""`--xdsl-diagnostics`: errors in the words of xDSL's `xdsl-opt`, which FileCheck tests of its dialects compare."""
+"""`--xdsl-diagnostics`: print errors as xDSL's `xdsl-opt` does, for FileCheck tests of its dialects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from glow_mlir.errors import GlowError
 
 
 def words_of_xdsl(error: GlowError) -> str:
-    """What `xdsl-opt` prints of an error, with a newline behind it; empty for one that xDSL knows nothing of."""
+    """
+    The text that `xdsl-opt` prints for an error, with a final newline; empty for an error that xDSL does not have.
+    """
     found: BaseException | None = error
     while found is not None and (
         isinstance(found, GlowError) or not isinstance(found, ParseError | DiagnosticException)

@@ -1,4 +1,4 @@
-"""`--compare`: two compilations side by side, from the stages down to the time of a run."""
+"""`--compare`: two compilations side by side, from the stages to the run time."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from glow_mlir.tools.reports.tables import Alignment, print_table
 COLUMNS: dict[str, Alignment] = {"": "left", "one": "right", "other": "right", "other / one": "right"}
 
 IMPORT = "(import)"
-"""What stands for the pass where operations were there from the beginning."""
+"""The pass name for operations that existed from the start."""
 
 ALONE = ("compare", "compilation_log", "log_nodes", "dump_phases", "dump_values", "values_of")
-"""Options that are for the first compilation alone: the second would write over its files."""
+"""Options of the first compilation only: the second would overwrite the same files."""
 
 BOTH = {
     "input inputs image layout image_mode mean stddev seed": "inputs",
@@ -42,23 +42,23 @@ BOTH = {
     "iterations duration warmup profile trace": "measurements",
     "outputs json stats dump_dot dot_stage dump_html": "reports",
 }
-"""Options of a whole run → what they are about: the other side of a comparison has none of its own."""
+"""Options of the whole run → their topic; the second side of a comparison cannot set them."""
 
 
 @dataclass
 class Seen:
-    """An observer of a compilation that keeps what a comparison shows: operations by stage, and the log of passes."""
+    """An observer of a compilation that records data for a comparison: operations by stage, and the log of passes."""
 
     operations: dict[str, int] = field(default_factory=dict[str, int])
     log: CompilationLog = field(default_factory=CompilationLog)
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
-        """Count the operations of all functions, those in branches and loops among them."""
+        """Count the operations of all functions, including those in branches and loops."""
         if found := functions(module):
             self.operations[stage.name] = sum(1 for function in found for _ in operations(function))
 
     def passes(self) -> Counter[str]:
-        """How often each pass created, changed or removed something."""
+        """The number of changes by each pass."""
         found: Counter[str] = Counter()
         for entry in (entry for entries in self.log.nodes.values() for entry in entries):
             found[entry.pass_name or IMPORT] += entry.count
@@ -67,7 +67,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two compilations, with the outputs of a run."""
+    """One of the two compilations, and the outputs of a run."""
 
     session: ModelSession
     seen: Seen
@@ -79,14 +79,14 @@ class Side:
         return self.session.run(self.inputs)
 
     def memory(self) -> dict[str, int]:
-        """Bytes, by what they are for; empty where there is no machine code."""
+        """Bytes by purpose; empty without machine code."""
         code = self.session.executable
         if not isinstance(code, MachineCode):
             return {}
         return sizes_in_words(code, self.session.machine_entry)
 
     def kernels(self) -> Counter[str]:
-        """The instructions by kernel; empty where there is no machine code."""
+        """The instructions by kernel; empty without machine code."""
         if not isinstance(self.session.executable, MachineCode):
             return Counter()
         return Counter(step.kernel or step.kind for step in self.session.machine_entry.entry.steps)
@@ -94,16 +94,16 @@ class Side:
 
 def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
     """
-    The options of the other compilation: those of this one, changed by `compared`, which is a model, options, or both.
+    The options of the second compilation: those of the first, changed by `compared` (a model, options, or both).
 
-    Raises `OptionError` where these make no sense, `InputError` for a model that cannot be read.
+    Raises `OptionError` for invalid options, and `InputError` for a model that cannot be read.
     """
     try:
         words = shlex.split(compared)
     except ValueError as error:
         raise OptionError(f"--compare '{compared}': {str(error).lower()}", hint="close the quotes") from error
     if not words:
-        raise OptionError("--compare says nothing", hint="a model, or options as in --compare='--precision bf16'")
+        raise OptionError("--compare is empty", hint="a model, or options as in --compare='--precision bf16'")
     model = None if words[0].startswith("-") else words.pop(0)
     args = parse_arguments(arguments, words)
     if model is not None:
@@ -116,7 +116,7 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
 
 
 def _refuse_options_of_runs(one: Namespace, other: Namespace) -> None:
-    """Raise `OptionError` for options of the other side that no second run would heed."""
+    """Raise `OptionError` for options that the second run would ignore."""
     for names, what in {**BOTH, " ".join(ALONE): "files of a compilation"}.items():
         for name in names.split():
             if getattr(other, name) != getattr(one, name):
@@ -125,7 +125,7 @@ def _refuse_options_of_runs(one: Namespace, other: Namespace) -> None:
 
 
 def _check_readable(model: str) -> None:
-    """Raise `InputError` for a file that cannot be read, before the first compilation takes its time."""
+    """Raise `InputError` for an unreadable file, before the first compilation starts."""
     try:
         with open(model, "rb"):
             pass
@@ -135,7 +135,7 @@ def _check_readable(model: str) -> None:
 
 @dataclass(frozen=True)
 class CompilationComparison:
-    """Two compilations, how long each of their runs took in milliseconds, taken in turns, and what differs."""
+    """Two compilations, the latencies of their alternating runs in milliseconds, and their differences."""
 
     one: Side
     other: Side
@@ -144,7 +144,7 @@ class CompilationComparison:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """All lines, each section behind its heading."""
+        """All rows, each section after its heading."""
         return list(self._rows())
 
     def _rows(self) -> Iterator[Row]:
@@ -163,7 +163,7 @@ class CompilationComparison:
         yield from self.differences()
 
     def differences(self) -> Iterator[Row]:
-        """How far apart the outputs are that both have, of one shape."""
+        """The differences of the outputs with the same name and shape."""
         for name, array in self.one.outputs.items():
             found = self.other.outputs.get(name)
             if found is None or found.shape != array.shape:
@@ -176,7 +176,7 @@ class CompilationComparison:
             yield (name, _shape(array), _shape(found), f"{largest:.3g}")
 
     def show(self) -> None:
-        """Print a table for each section that has lines."""
+        """Print a table for each nonempty section."""
         rows = self.rows
         headings = [number for number, row in enumerate(rows) if row[1] is None]
         for begin, end in zip(headings, [*headings[1:], len(rows)], strict=True):
@@ -185,12 +185,12 @@ class CompilationComparison:
                 print_table(rows[begin][0], COLUMNS, cells)
 
     def data(self) -> list[Row]:
-        """The lines as JSON has them."""
+        """The rows as JSON data."""
         return self.rows
 
 
 def measured_in_turns(runs: Sequence[Callable[[], object]], budget: Budget) -> tuple[np.ndarray, ...]:
-    """How long each run took, in milliseconds; they take turns, so that what the machine does meets all alike."""
+    """The latencies of each function in milliseconds; the runs alternate, so that disturbances affect all alike."""
     begin = time.perf_counter()
     times: list[list[float]] = [[] for _ in runs]
     is_warm = False

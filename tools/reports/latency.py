@@ -1,4 +1,4 @@
-"""Measures how long a run takes, and reports it in the words of trtexec."""
+"""Measure the latency of runs, and report it in trtexec's format."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PERCENTILES = (90, 95, 99)
 @dataclass(frozen=True)
 class Budget:
     """
-    How often to run: at least `iterations` times and `duration` seconds, after `warmup` milliseconds unmeasured; and at
-    least once, since statistics need a run.
+    The number of runs: at least `iterations` times and for at least `duration` seconds, after `warmup` unmeasured
+    milliseconds; and at least once, because statistics need a run.
     """
 
     iterations: int
@@ -26,14 +26,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Measurement:
-    """When each run began and ended, in nanoseconds."""
+    """The begin and end of each run, in nanoseconds."""
 
     begins: np.ndarray
     ends: np.ndarray
 
     @property
     def key(self) -> str:
-        """What the report calls it."""
+        """The key in the report."""
         return "performance"
 
     @property
@@ -43,16 +43,16 @@ class Measurement:
 
     @property
     def throughput(self) -> float:
-        """Runs a second."""
+        """Runs per second."""
         return len(self.begins) / self._walltime
 
     @property
     def _walltime(self) -> float:
-        """Seconds from the first beginning to the last end."""
+        """Seconds from the first begin to the last end."""
         return max(float(self.ends[-1] - self.begins[0]), 1.0) / 1e9
 
     def statistics(self) -> dict[str, float]:
-        """The latency by the names of its statistics, in milliseconds."""
+        """Statistics of the latency by name, in milliseconds."""
         times = self.milliseconds
         named = {"min": times.min(), "max": times.max(), "mean": times.mean(), "median": np.median(times)}
         percentiles = {f"percentile({p}%)": np.percentile(times, p) for p in PERCENTILES}
@@ -66,7 +66,7 @@ class Measurement:
         print(f"Total Host Walltime: {self._walltime:.6g} s, {len(self.begins)} iterations")
 
     def data(self) -> dict[str, object]:
-        """The summary as JSON has it."""
+        """The summary as JSON data."""
         return {
             "iterations": len(self.begins),
             "throughput_qps": self.throughput,
@@ -82,10 +82,10 @@ def measure(
     clock: Callable[[], int] = time.perf_counter_ns,
 ) -> Measurement:
     """
-    Run until the budget is used up; `after` is called behind each measured run, outside the time of it. The clock
-    counts nanoseconds.
+    Run until the budget is used up; call `after` after each measured run, outside the measured time. The clock counts
+    nanoseconds.
 
-    There is always one run unmeasured, since the first touches memory that nothing has touched before.
+    There is always at least one unmeasured run, because the first run touches fresh memory.
     """
     begin = clock()
     run()

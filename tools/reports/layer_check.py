@@ -1,4 +1,4 @@
-"""`--check`: compares every layer of a model with a reference, and finds the first one that is wrong."""
+"""`--check`: compare every layer of a model with a reference, and find the first wrong one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.support.optional_packages import imported
 from glow_mlir.tools.reports.tables import Alignment, print_table
 
 REFERENCES: dict[str, str] = {REFERENCE_BACKEND: f"the {REFERENCE_BACKEND}", "onnxruntime": "onnxruntime"}
-"""Reference → what a sentence calls it."""
+"""Reference → its name in sentences."""
 
 TOLERANCES: dict[str, tuple[float, float]] = {
     "bfloat16": (8e-2, 8e-2),
@@ -29,14 +29,14 @@ TOLERANCES: dict[str, tuple[float, float]] = {
     "float64": (1e-8, 1e-8),
 }
 """
-Element type → tolerance relative to the element, and to the largest value of the layer; other types have to be equal.
+Element type → tolerance relative to the element, and to the largest value of the layer; other types must be equal.
 
-They leave room for what a hundred layers add up to: of each layer only its distance from the reference is known, and
-the layers before it have their part in that. Between onnxruntime and exact sums, ResNet-50 comes to 1.2e-4.
+The tolerances allow for errors that accumulate over a hundred layers, because each layer is compared including the
+errors of the layers before it. Between onnxruntime and exact arithmetic, ResNet-50 reaches 1.2e-4.
 """
 
 MIN_SCALE = 1e-3
-"""The largest value that a layer is taken to have at least: of what cancels out, only noise is left to compare."""
+"""A lower bound for the largest value of a layer: after cancellation, only noise is left to compare."""
 
 COLUMNS: dict[str, Alignment] = {
     "layer": "left",
@@ -48,7 +48,7 @@ COLUMNS: dict[str, Alignment] = {
 }
 
 WHOLE = "output"
-"""The kind of an output of the model as it is compiled."""
+"""The kind of a model output from the normal compilation."""
 
 Outputs = Mapping[str, np.ndarray]
 
@@ -56,9 +56,10 @@ Outputs = Mapping[str, np.ndarray]
 @dataclass(frozen=True)
 class Tolerance:
     """
-    How far a value may be off: `atol + rtol * |reference|`, as numpy has it.
+    The allowed error of a value: `atol + rtol * |reference|`, as in numpy.
 
-    What is `None` depends on the element type; the absolute part is then a share of the layer's largest value.
+    A `None` is replaced by a default for the element type; the absolute part is then a share of the layer's largest
+    value.
     """
 
     rtol: float | None = None
@@ -75,7 +76,9 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Layer:
-    """One compared value: name and kind of its layer, its largest error, and that over its largest magnitude."""
+    """
+    One compared value: name and kind of its layer, its largest error, absolute and relative to its largest magnitude.
+    """
 
     name: str
     kind: str
@@ -101,7 +104,7 @@ def compare(
     wide, expected = actual.astype(np.float64), reference.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         agree = (actual == reference) | (np.isnan(wide) & np.isnan(expected))
-        # Wide integers that differ may be the same double.
+        # Different wide integers may round to the same double.
         least = 0.0 if is_float_dtype(reference.dtype) else 1.0
         distances = np.nan_to_num(np.abs(wide - expected), nan=np.inf, posinf=np.inf)
         errors = np.where(agree, 0.0, np.maximum(distances, least))
@@ -115,7 +118,7 @@ def compare(
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The layers of a model in topological order, and behind them its outputs as it is compiled."""
+    """The layers of a model in topological order, followed by the outputs of the normal compilation."""
 
     reference: str
     layers: Sequence[Layer]
@@ -124,12 +127,12 @@ class CheckReport:
 
     @property
     def is_right(self) -> bool:
-        """Whether everything agrees."""
+        """Whether all layers and outputs agree."""
         return not any(layer.is_wrong for layer in (*self.layers, *self.outputs))
 
     @property
     def first_wrong(self) -> Layer | None:
-        """The first wrong layer; all that it depends on is right."""
+        """The first wrong layer; everything it depends on is right."""
         return next((layer for layer in self.layers if layer.is_wrong), None)
 
     def verdict(self) -> str:
@@ -140,7 +143,7 @@ class CheckReport:
             return f"first wrong layer: '{wrong.name}' ({wrong.kind}), of {number} wrong among {len(self.layers)}"
         if not self.is_right:
             names = ", ".join(f"'{layer.name}'" for layer in self.outputs if layer.is_wrong)
-            alone = "every layer alone is right, so an optimization across layers is not" if self.layers else "wrong"
+            alone = "every layer alone is right, so an optimization across layers is wrong" if self.layers else "wrong"
             return f"output {names}: {alone}"
         agreeing = f"{counted(len(self.layers), 'layer')} and {counted(len(self.outputs), 'output')}"
         return f"{agreeing} agree with {REFERENCES[self.reference]}"
@@ -153,7 +156,7 @@ class CheckReport:
         print(f"check: {self.verdict()}")
 
     def data(self) -> dict[str, object]:
-        """The report as JSON has it."""
+        """The report as JSON data."""
         wrong = self.first_wrong
         return {
             "reference": self.reference,
@@ -181,7 +184,7 @@ def counted(number: int, noun: str) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to compare: a model under the options it was compiled with, on which inputs, with what, how closely."""
+    """A comparison: the model with its options and inputs, the reference, and the tolerance."""
 
     model: Any
     options: Mapping[str, Any]
@@ -190,16 +193,16 @@ class Comparison:
     reference: str
     tolerance: Tolerance
     values: Outputs = field(default_factory=dict[str, np.ndarray])
-    """Inputs that fix shapes."""
+    """Inputs that determine shapes."""
 
     def run(self, outputs: Outputs) -> CheckReport:
-        """Compare all layers, and the given outputs of the model as it is compiled."""
+        """Compare all layers, and the given outputs of the normal compilation."""
         compared = self._of_module() if is_ir(self.model) else self._of_onnx()
         layers = [
             compare(*compared.layers[name], name, compared.actual[name], compared.expected[name], self.tolerance)
             for name in compared.layers
         ]
-        # The outputs of the model itself come first in both runs, and what the file calls them is what users know.
+        # The model's own outputs come first in both runs, under their names in the file, which users know.
         pairs = zip(compared.expected.items(), outputs.values(), strict=False)
         whole = [compare(name, WHOLE, name, array, expected, self.tolerance) for (name, expected), array in pairs]
         return CheckReport(self.reference, layers, whole)
@@ -226,7 +229,7 @@ class Comparison:
         return Compared(layers.get(session.first.name, {}), actual, expected)
 
     def _run(self, model: Any, options: Mapping[str, Any], names: Sequence[str] | None = None) -> Outputs:
-        """Compile and run a model; `names` are those of its outputs in the file, where ours may differ."""
+        """Compile and run a model; `names` are its output names in the file, if they differ from ours."""
         return self._outputs(ModelSession.of(model, cache=False, **options), names)
 
     def _outputs(self, session: ModelSession, names: Sequence[str] | None = None) -> Outputs:
@@ -236,7 +239,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs of a model: which of its outputs are layers (their name and kind), and all outputs of both."""
+    """Two runs of a model: the outputs that are layers (with name and kind), and all outputs of both runs."""
 
     layers: Mapping[str, tuple[str, str]]
     actual: Outputs
@@ -244,7 +247,7 @@ class Compared:
 
 
 def check_reference(reference: str, model: str | Path) -> None:
-    """Raise `OptionError` where a model cannot be compared with that reference."""
+    """Raise `OptionError` if a model cannot be compared with the reference."""
     if reference != "onnxruntime":
         return
     if is_ir(model):
@@ -253,13 +256,13 @@ def check_reference(reference: str, model: str | Path) -> None:
 
 
 def onnxruntime() -> Any:
-    """The package; raises `OptionError` where it is not installed."""
+    """The onnxruntime package; raises `OptionError` if it is not installed."""
     otherwise = f"--check {REFERENCE_BACKEND}"
     return imported("onnxruntime", "check", "--check onnxruntime needs onnxruntime", otherwise=otherwise)
 
 
 def run_onnxruntime(model: bytes, inputs: Outputs) -> Outputs:
-    """All outputs of a model in onnxruntime, without its optimizations; raises `OptionError` where it refuses it."""
+    """All outputs of a model in onnxruntime without optimizations; raises `OptionError` if it refuses the model."""
     package = onnxruntime()
     settings: Any = package.SessionOptions()
     settings.graph_optimization_level = package.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -269,6 +272,6 @@ def run_onnxruntime(model: bytes, inputs: Outputs) -> Outputs:
         names: list[str] = [output.name for output in session.get_outputs()]
         results: list[np.ndarray] = session.run(names, dict(inputs))
     except Exception as error:
-        # Its exceptions share no base but this one.
+        # Its exceptions have no narrower common base class.
         raise OptionError(f"onnxruntime refuses the model: {' '.join(str(error).split())}") from error
     return dict(zip(names, results, strict=True))

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: cycle counter stamps of the machine code as a table by instruction, and as a trace."""
+"""Profile of a run: the cycle-counter stamps of the machine code as a table by instruction, and as a trace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from glow_mlir.pictures.page import StepTime
 
 MAX_TRACED = 100
-"""Runs that a trace file holds; the viewers get slow with long ones."""
+"""The number of runs in a trace file; viewers get slow with long traces."""
 
 COLUMNS: dict[str, Alignment] = {
     "instruction": "left",
@@ -50,13 +50,13 @@ class Anchor:
 
     @staticmethod
     def after(run: Callable[[], object], stamps: np.ndarray) -> Anchor:
-        """The end of a run that leaves its stamps in `stamps`."""
+        """Run, and record the end; the run writes its stamps to `stamps`."""
         run()
         return Anchor(time.perf_counter_ns(), int(stamps[-1]))
 
 
 def profiled_runs(run: Callable[[], object], entry: MachineEntry, budget: Budget) -> Profile:
-    """The profile of as many runs as a budget says, of machine code that stamps its instructions."""
+    """Profile as many runs as the budget allows, of machine code that stamps its instructions."""
     stamps: list[np.ndarray] = []
     spans: list[np.ndarray] = []
 
@@ -75,20 +75,20 @@ class Call:
 
     total: float
     inside: float
-    """From the first instruction to behind the last one."""
+    """From the first instruction to the end of the last."""
     around: float
-    """What the quickest call takes besides: the call from Python."""
+    """The overhead of the quickest call: the call from Python."""
     waiting: float
-    """What this call takes besides that: other processes, and whatever else comes in between."""
+    """Further overhead of this call: other processes and other disturbances."""
 
 
 @dataclass(frozen=True)
 class Profile:
     """
-    The cycle counter of each measured run: before each of the `steps` and behind the last one.
+    The cycle counter of each measured run: before each of the `steps`, and after the last.
 
-    Cycles become time by one factor for all runs: from the end of an `anchor` run, which came before those measured, to
-    the end of the last one, as the clock and as the counter have it. What Python does is in both.
+    One factor converts cycles to time in all runs: the time by the clock divided by the cycles, from the end of an
+    unmeasured `anchor` run to the end of the last run. Both include the overhead of Python.
     """
 
     steps: Sequence[ProfiledStep]
@@ -96,12 +96,15 @@ class Profile:
     measurement: Measurement
     anchor: Anchor
     spans: np.ndarray
-    """By run, step and thread, the counter when the thread began its first part and ended its last; 0 for no part."""
+    """
+    By run, step and thread: the counter at the begin of the thread's first task and the end of its last; 0 if it had
+    none.
+    """
     key: str = "profile"
 
     @cached_property
     def microseconds_per_cycle(self) -> float:
-        """The length of a cycle."""
+        """The length of a cycle in microseconds."""
         elapsed = float(self.measurement.ends[-1] - self.anchor.nanoseconds) / 1e3
         return elapsed / max(float(self.stamps[-1, -1] - self.anchor.cycles), 1.0)
 
@@ -116,18 +119,18 @@ class Profile:
         return np.median(self.times, axis=0)
 
     def step_times(self) -> list[StepTime]:
-        """The median and the least time of each step, for a page."""
+        """The median and the minimum time of each step, for a page."""
         from glow_mlir.pictures.page import StepTime
 
         measured = zip(self.steps, self.medians, self.times.min(axis=0), strict=True)
         return [StepTime(step.kind, float(median), float(least)) for step, median, least in measured]
 
     def shares(self) -> np.ndarray:
-        """The share that each step has in the sum of medians, in percent."""
+        """The share of each step in the sum of medians, in percent."""
         return 100 * self.medians / max(float(self.medians.sum()), 1e-9)
 
     def by_kind(self) -> list[tuple[str, str, int, float, float]]:
-        """Instruction, kernel, how many, microseconds and percent, the longest first."""
+        """Instruction, kernel, count, microseconds and percent, the longest first."""
         groups: dict[tuple[str, str], list[int]] = defaultdict(list)
         for index, step in enumerate(self.steps):
             groups[step.kind, step.kernel].append(index)
@@ -139,7 +142,7 @@ class Profile:
         return sorted(rows, key=lambda row: -row[3])
 
     def show(self) -> None:
-        """Print the table by instruction, that by kind, and how much of the latency they explain."""
+        """Print the tables by instruction and by kind, and the share of the latency that they explain."""
         runs = len(self.stamps)
         measured = zip(self.steps, self.medians, self.times.min(axis=0), self.shares(), strict=True)
         rows = [
@@ -153,11 +156,11 @@ class Profile:
         print_table("profile by kind", KIND_COLUMNS, kinds)
         call = self.median_call()
         parts = f"{call.inside:.2f} in instructions + {call.around:.2f} to call them from Python"
-        waiting = f"{call.waiting:.2f} waiting, which the quickest call does without"
+        waiting = f"{call.waiting:.2f} waiting, beyond the quickest call"
         print(f"the median call takes {call.total:.2f} µs = {parts} + {waiting}")
 
     def data(self) -> dict[str, object]:
-        """The profile as JSON has it."""
+        """The profile as JSON data."""
         measured = zip(self.steps, self.medians, self.times.min(axis=0), self.shares(), strict=True)
         names = ("instruction", "kernel", "count", "median_us", "percent")
         return {
@@ -178,7 +181,7 @@ class Profile:
         }
 
     def median_call(self) -> Call:
-        """The call with the median latency; of an even number of calls, the quicker one of both in the middle."""
+        """The call with the median latency; for an even number of calls, the quicker of the two in the middle."""
         totals = self.measurement.milliseconds * 1e3
         inside = self.times.sum(axis=1)
         outside = totals - inside
@@ -188,7 +191,7 @@ class Profile:
 
     @property
     def tracks(self) -> list[str]:
-        """The threads of a trace by name, the caller's first."""
+        """The names of the threads in a trace, the caller's first."""
         return [CALLER, *(f"worker {thread}" for thread in range(1, self.spans.shape[2]))]
 
     def events(self) -> list[Event]:
@@ -209,7 +212,8 @@ class Profile:
         """
         The instructions of one run that took `length` in all.
 
-        The two clocks have no common zero: what Python adds is taken to come half before and half behind.
+        The two clocks have no common zero: half of Python's overhead is placed before the instructions, half after
+        them.
         """
         offsets = self._offsets(run, self.stamps[run])
         start = begin + self._lead(run, length)
@@ -225,11 +229,11 @@ class Profile:
         ]
 
     def _parts(self, run: int, begin: float, length: float) -> list[Event]:
-        """What the other threads do in one run: from the first to the last part of an instruction that each has."""
+        """The work of the other threads in one run: for each instruction, from the thread's first task to its last."""
         start = begin + self._lead(run, length)
         events: list[Event] = []
         for number, step in enumerate(self.steps):
-            # The first thread is that of the caller.
+            # The first thread is the caller's.
             for thread, span in enumerate(self.spans[run, number, 1:], 1):
                 if span[0]:
                     first, last = map(float, self._offsets(run, span))
@@ -239,9 +243,9 @@ class Profile:
         return events
 
     def _offsets(self, run: int, cycles: np.ndarray) -> np.ndarray:
-        """Microseconds from the first instruction of a run to each of those values of the counter."""
+        """Microseconds from the first instruction of a run to each of these counter values."""
         return (cycles - self.stamps[run, 0]) * self.microseconds_per_cycle
 
     def _lead(self, run: int, length: float) -> float:
-        """Microseconds in front of the first instruction of a run that took `length` in all."""
+        """Microseconds before the first instruction of a run that took `length` in all."""
         return lead(length, float(self._offsets(run, self.stamps[run, -1:])[0]))

@@ -1,4 +1,4 @@
-"""`--compilation-log`: what each pass did with the operators of each node, as text or JSON."""
+"""`--compilation-log`: the effects of each pass on the operators of each node, as text or JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON_SUFFIX = ".json"
 
 
 def add_log_arguments(group: ArgumentGroup | argparse.ArgumentParser, stream: str) -> None:
-    """Add `--compilation-log` and `--log-nodes`; `stream` is what `-` stands for."""
+    """Add `--compilation-log` and `--log-nodes`; `stream` is the name of the stream for `-`."""
     group.add_argument(
         "--compilation-log",
         metavar="FILE",
@@ -34,7 +34,7 @@ def add_log_arguments(group: ArgumentGroup | argparse.ArgumentParser, stream: st
 
 
 def wanted_log(args: Namespace) -> CompilationLog | None:
-    """A log to fill, if the options ask for one; raises `OptionError` for nodes of a log that nothing asks for."""
+    """The log to fill, if requested; raises `OptionError` for log nodes without a log."""
     if args.compilation_log is None:
         if args.log_nodes is not None:
             raise OptionError("--log-nodes needs --compilation-log")
@@ -45,7 +45,7 @@ def wanted_log(args: Namespace) -> CompilationLog | None:
 
 
 def write_log(log: CompilationLog, args: Namespace, stream: IO[str] | None = None) -> None:
-    """Write a log where the options say; `stream`, by default stdout, is what `-` stands for."""
+    """Write a log to the requested file; `-` is `stream`, by default stdout."""
     from glow_mlir.ir.text import write_text
 
     target: str = args.compilation_log

@@ -15,10 +15,9 @@ from glow_mlir.ir.universe import PASSES
 
 def pass_list() -> str:
     """
-    The text of `--list-passes`: our passes with their options, what they do, and the patterns that they are lists of,
-    then the names of xDSL's.
+    The text of `--list-passes`: our passes with their options, summaries and patterns, then the names of xDSL's passes.
 
-    xDSL's are not described, since that would import all of them.
+    xDSL's passes are not described, because that would import all of them.
     """
     foreign = get_all_passes().keys() - PASSES.keys()
     ours = {name: load for name, load in available_passes().items() if name not in foreign}
@@ -27,7 +26,7 @@ def pass_list() -> str:
 
 
 def described(kind: type[ModulePass]) -> Iterator[str]:
-    """The lines about one pass."""
+    """The lines that describe one pass."""
     options = " ".join(f"{name}={info.default_value or f'<{info.expected_type}>'}" for name, info in options_of(kind))
     yield f"{kind.name}{f'{{{options}}}' if options else ''}"
     yield f"  {first_paragraph(kind)}"
@@ -36,18 +35,18 @@ def described(kind: type[ModulePass]) -> Iterator[str]:
 
 
 def options_of(kind: type[ModulePass]) -> list[tuple[str, PassOptionInfo]]:
-    """The options of a pass, by the names that users write."""
+    """The options of a pass, by their names on the command line."""
     spelled: Mapping[str, str] = kind.SPELLED if issubclass(kind, PatternPass) else {}
     return [(spelled.get(info.name, info.name), info) for info in get_pass_option_infos(kind)]
 
 
 def patterns_of(kind: type[ModulePass]) -> list[Pattern]:
-    """The patterns that a pass is a list of, where it is one that needs no options."""
+    """The patterns of a pattern pass that needs no options; empty for others."""
     if not issubclass(kind, PatternPass) or kind.required_fields():
         return []
     return [pattern for walk in kind().walks() for pattern in walk.patterns]
 
 
 def first_paragraph(kind: type) -> str:
-    """The first paragraph of what a class says of itself, in one line."""
+    """The first paragraph of a class's docstring, in one line."""
     return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())

@@ -1,4 +1,4 @@
-"""Observers of passes that report on stderr, or into a folder: IR dumps, times, statistics."""
+"""Pass observers that report on stderr or into a folder: IR dumps, times, statistics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RULE = "===" + "-" * 73 + "==="
 
 
 def is_chosen(item: ModulePass, names: Collection[str] | None) -> bool:
-    """Whether a list of pass names means this pass; `None` means every pass."""
+    """Whether a list of pass names includes this pass; `None` includes every pass."""
     return names is None or item.name in names
 
 
@@ -58,7 +58,9 @@ class IrPrinter(PassObserver):
 
     def failed(self, item: ModulePass, module: ModuleOp) -> None:
         if self.after_failure or is_chosen(item, self.after_passes):
-            self._dump("After Failure of", "_failed", item, module, generic=True)  # It may be too wrong for its syntax.
+            self._dump(
+                "After Failure of", "_failed", item, module, generic=True
+            )  # It may be too broken for custom syntax.
 
     def _text(self, module: ModuleOp, *, generic: bool = False) -> str:
         locations = self.locations or self.folder is not None
@@ -77,25 +79,25 @@ class IrPrinter(PassObserver):
 @dataclass
 class Timer(PassObserver):
     """
-    Measures wall time by pass, and by what else the tool reports; prints a table on stderr.
+    Measure the wall time of each pass and other work of the tool; print a table on stderr.
 
-    What Python imports meanwhile is a row of its own: it is loaded by whatever needs it first.
+    Python imports have a row of their own, because whatever needs a module first would be charged for its import.
     """
 
     display: str = "tree"
-    """As MLIR's: `tree` has each run of a pass, in order; `list` sums up all runs of each, the longest first."""
+    """As in MLIR: `tree` lists each run of a pass in order; `list` sums the runs of each pass, the longest first."""
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     _begin: float = field(default_factory=time.perf_counter)
     imports: ImportClock = field(default_factory=ImportClock)
-    """What is to be entered around what is measured."""
+    """The context manager to enter around measured work."""
     _started: tuple[float, float] = (0.0, 0.0)
 
     def start(self) -> None:
-        """Begin to measure something that is no pass."""
+        """Start to measure work outside passes."""
         self._started = self.imports.mark()
 
     def stop(self, name: str) -> None:
-        """End it under that name."""
+        """End the measurement, and record it under `name`."""
         self.seconds.append((name, self.imports.since(self._started)[0]))
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
@@ -118,7 +120,7 @@ class Timer(PassObserver):
         print("\n".join(lines), file=sys.stderr)
 
     def _rows(self) -> list[tuple[str, float]]:
-        """What was measured, as it is displayed."""
+        """The measured rows in display order."""
         if self.display == "tree":
             return self.seconds
         sums: dict[str, float] = {}
@@ -129,7 +131,7 @@ class Timer(PassObserver):
 
 @dataclass
 class PassTimes(PassObserver):
-    """xDSL's `--time-passes`: a line for each pass, on stderr."""
+    """xDSL's `--time-passes`: print a line for each pass on stderr."""
 
     _started: float = 0.0
 
@@ -141,7 +143,7 @@ class PassTimes(PassObserver):
 
 
 def run_lines(run: PassCount) -> Iterator[str]:
-    """How one run of a pass is shown among the others."""
+    """The lines for one run of a pass."""
     old, new = run.before, run.after
     changes = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old | new) if old[name] != new[name]]
     detail = f" ({', '.join(changes)})" if changes else ""
@@ -150,7 +152,7 @@ def run_lines(run: PassCount) -> Iterator[str]:
 
 
 def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
-    """Statistics in MLIR's form, each on a line; those that are 0 are left out."""
+    """Statistics in MLIR's format, one per line, without zeros."""
     shown = {what: number for what, number in sorted(counted.items()) if number}
     width = max((len(str(number)) for number in shown.values()), default=0)
     for what, number in shown.items():
@@ -160,9 +162,9 @@ def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
 @dataclass
 class Statistics(PassCounts):
     """
-    Prints what passes count (`glow_mlir.ir.statistics`) and how the number of ops changes.
+    Print the statistics of passes (`glow_mlir.ir.statistics`), and the change in the number of ops.
 
-    `display` is MLIR's: `pipeline` shows each run of a pass, in order; `list` sums up all runs of each, by name.
+    `display` is as in MLIR: `pipeline` lists each run of a pass in order; `list` sums the runs of each pass, by name.
     """
 
     display: str = "pipeline"

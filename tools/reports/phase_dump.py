@@ -1,4 +1,4 @@
-"""`--dump-phases`: the module at each stage of a compilation, and the code that comes out, in numbered files."""
+"""`--dump-phases`: the module at each stage of a compilation, and the generated code, in numbered files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
 
 WEIGHTS = f"model{WEIGHTS_SUFFIX}"
-"""The one file with the weights of all stages; links beside each stage lead there."""
+"""The only weight file of all stages; links next to each stage point to it."""
 
 
 class PhaseDump:
@@ -46,7 +46,7 @@ class PhaseDump:
             self._write_code(module, path)
 
     def _path(self, stage: Stage) -> Path:
-        """Where a stage is written."""
+        """The path of a stage."""
         number = self._numbers.setdefault(stage.name, len(self._numbers))
         of = "" if stage.name in self._stages else f"-{next(iter(self._targets))}"
         return self.folder / f"{number:02}-{stage.name}{of}.mlir"
@@ -65,7 +65,7 @@ class PhaseDump:
             write_text(assembly_text(text, target), path.with_name(f"{stem}.s"))
 
     def finish(self) -> None:
-        """Write the weights of all stages once; call it also where the compilation failed."""
+        """Write the weights of all stages once; also called after a failed compilation."""
         used = dict.fromkeys(digest for found in self._used.values() for digest in found)
         try:
             if used:

@@ -1,4 +1,4 @@
-"""`--dump-dot` and `--dump-html`: pictures of a compilation, drawn while it goes through its stages."""
+"""`--dump-dot` and `--dump-html`: pictures of a compilation, collected at its stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE_STAGES = ("imported", "optimized", "allocated")
 
 @dataclass
 class Pictures:
-    """An observer of stages that keeps what the pictures show."""
+    """An observer of stages that collects the data of the pictures."""
 
     args: Namespace
     pipeline: Pipeline
@@ -37,10 +37,10 @@ class Pictures:
     graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
     counts: PassCounts = field(default_factory=PassCounts)
     passes: dict[str, list[PassCount]] = field(default_factory=dict[str, list[PassCount]])
-    """Stage → the passes that led to it from the one before."""
+    """Stage → the passes that led to it from the previous stage."""
     memory: Memory | None = None
     times: list[StepTime] = field(default_factory=list[StepTime])
-    """What was measured of the entry, if `--profile` asks for it."""
+    """The measured times of the entry, if `--profile` is given."""
 
     def __post_init__(self) -> None:
         if self.pipeline.stages[self.pipeline.position(self.stage)].name == LLVM:
@@ -69,7 +69,7 @@ class Pictures:
             self.memory = memory_of(module, self.entry)
 
     def write(self, title: str) -> None:
-        """Write the files; raises `OptionError` where a stage was not reached, or writing fails."""
+        """Write the files; raises `OptionError` if a stage was not reached, or writing fails."""
         if self.args.dump_dot is not None:
             if self.stage not in self.graphs:
                 raise OptionError(f"the module did not go through the stage '{self.stage}'")
@@ -78,7 +78,7 @@ class Pictures:
             write_text(Page(title, [self.shown()]).html(), Path(self.args.dump_html))
 
     def shown(self, label: str = "") -> Shown:
-        """What a page shows of the compilation; raises `OptionError` where it went through no stage of those."""
+        """The page's data about the compilation; raises `OptionError` if it passed none of the page's stages."""
         graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
         if not graphs:
             raise OptionError("the module did not go through a stage that the page shows")

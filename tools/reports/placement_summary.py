@@ -1,4 +1,4 @@
-"""What each of several devices has of a model, as glow-run prints it."""
+"""Summary of the parts of a model on each of several devices, printed by glow-run."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ REFUSED: dict[str, Alignment] = {"device": "left", "operator": "left", "reason":
 
 @dataclass
 class PlacementSummary:
-    """An observer of stages that keeps what devices get."""
+    """An observer of stages that records the placement on devices."""
 
     shares: list[DeviceShare] = field(default_factory=list[DeviceShare])
     plan: list[PlannedStep] = field(default_factory=list[PlannedStep])
-    """What queues are given, in order."""
+    """The work given to queues, in order."""
     key: str = "devices"
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
-        """Keep what a stage decides."""
+        """Record the decisions of a stage."""
         if stage.name == PLACED.name:
             self.shares = shares_of(module)
         elif stage.name == HOST_PROGRAM.name and self.shares:
@@ -42,7 +42,7 @@ class PlacementSummary:
             add_host_programs(self.shares, self.plan)
 
     def show(self) -> None:
-        """Print what each device has, and what devices refuse; nothing of a module that was placed before."""
+        """Print the parts on each device, and the refused operators; nothing for a module that was already placed."""
         if not self.shares:
             return
         whole = sum(share.multiply_adds for share in self.shares) or 1
@@ -65,5 +65,5 @@ class PlacementSummary:
             print_table("refused by devices", REFUSED, refused)
 
     def data(self) -> list[dict[str, object]]:
-        """The summary as JSON has it."""
+        """The summary as JSON data."""
         return [asdict(share) for share in self.shares]

@@ -1,4 +1,4 @@
-"""Text for streams whose encoding lacks characters, as ASCII does: a log of CI, an old terminal."""
+"""ASCII replacements for output streams with a limited encoding, such as CI logs and old terminals."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PLAIN = {
     "│": "|",
     "─": "-",
 }
-"""Characters of ours → what says the same in ASCII."""
+"""Our non-ASCII characters → ASCII replacements."""
 
 
 def plain(text: str) -> str:
-    """A text in ASCII: what says the same, and escapes for other characters."""
+    """A text in ASCII: with replacements, and escapes for other characters."""
     return "".join(_PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode("ascii") for char in text)
 
 
 def take_all_characters() -> None:
-    """Let standard output and standard error take what their encoding has not, in plain characters."""
+    """Let stdout and stderr replace characters that their encoding lacks."""
     codecs.register_error(_HANDLER, _replaced)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -46,7 +46,7 @@ def take_all_characters() -> None:
 
 
 def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What stands for the characters that cannot be written."""
+    """The replacement of characters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return plain(error.object[error.start : error.end]), error.end

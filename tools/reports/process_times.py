@@ -1,4 +1,4 @@
-"""The CPU time of processes and of all that they started, as Linux counts it in /proc."""
+"""The CPU time of processes and their descendants, from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from glow_mlir.errors import OptionError
 PROC = Path("/proc")
 
 PARENT, USER, SYSTEM = 1, 11, 12
-"""Where numbers stand in /proc/PID/stat behind the name of the program."""
+"""Positions of fields in /proc/PID/stat after the program name."""
 
 COARSE = 2
-"""By how many ticks of a process its threads may differ from it, where none of them has ended."""
+"""The tolerance, in ticks, between a process's time and the sum of its threads, if no thread has ended."""
 
 
 def _stat(pid: int) -> list[str]:
-    """What there is to say of a process behind its name; nothing where it has ended."""
+    """The fields of a process's stat after its name; empty if the process has ended."""
     try:
-        # The name may have brackets and spaces.
+        # The name may contain brackets and spaces.
         return (PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
         return []
 
 
 def with_children(pids: Iterable[int]) -> set[int]:
-    """Those processes, and all that they and theirs started; raises `OptionError` for one that is not there."""
+    """The processes and all their descendants; raises `OptionError` for a missing process."""
     if not PROC.is_dir():
-        raise OptionError("there is no /proc, which has the CPU time of processes")
+        raise OptionError("there is no /proc to read the CPU time of processes from")
     parents = {
         int(item.name): stat for item in PROC.iterdir() if item.name.isdigit() if (stat := _stat(int(item.name)))
     }
@@ -51,10 +51,10 @@ def with_children(pids: Iterable[int]) -> set[int]:
 
 def _cpu_seconds(pid: int) -> float:
     """
-    The CPU time of a process, of all its threads.
+    The CPU time of a process, including all its threads.
 
-    The scheduler counts nanoseconds of threads that there are, the process hundredths of a second of all that there
-    were.
+    The scheduler counts nanoseconds for live threads only; the process counts hundredths of a second for all threads,
+    including ended ones.
     """
     stat = _stat(pid)
     if not stat:
@@ -71,10 +71,10 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def cpu_seconds(pids: Iterable[int]) -> dict[int, float]:
-    """The CPU time of each process and of each that they started; raises `OptionError` for one that is not there."""
+    """The CPU time of each process and its descendants; raises `OptionError` for a missing process."""
     return {pid: _cpu_seconds(pid) for pid in with_children(pids)}
 
 
 def spent(before: Mapping[int, float], after: Mapping[int, float]) -> float:
-    """The CPU time between two times; of processes that ended in between there is none."""
+    """The CPU time between two measurements; processes that ended in between count as zero."""
     return sum(max(0.0, seconds - before.get(pid, 0.0)) for pid, seconds in after.items())

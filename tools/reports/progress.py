@@ -1,4 +1,4 @@
-"""What a tool is doing, in one line of a terminal."""
+"""Progress of a tool in one line of a terminal."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def bar(share: float) -> str:
 
 
 class Progress:
-    """A line on stderr that changes as work goes on; nothing at all where stderr is no terminal."""
+    """A status line on stderr that is overwritten as work proceeds; silent if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._active = is_terminal(sys.stderr)
         self._shown = False
 
     def say(self, text: str) -> None:
-        """Show `text` instead of what was there."""
+        """Replace the text of the line."""
         if self._active:
             print(f"{CLEAR_LINE}{text} …", end="", file=sys.stderr, flush=True)
             self._shown = True
 
     def clear(self) -> None:
-        """Leave the line empty."""
+        """Clear the line."""
         if self._shown:
             print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
             self._shown = False

@@ -1,4 +1,4 @@
-"""`--quantization-report`: what each value is computed in, how far it is from f32, and how long that takes."""
+"""`--quantization-report`: the precision of each value, its error against f32, and its time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from glow_mlir.transforms.quantization.convert_precision import ConvertPrecision
 from glow_mlir.transforms.quantization.quantize import QuantizePass
 
 NARROWING = ("quantize", "precision", "keep_precision", "weights", "configuration")
-"""The options of a session that say precisions."""
+"""The session options that select precisions."""
 
 COLUMNS: dict[str, Alignment] = {
     "value": "left",
@@ -58,7 +58,7 @@ COLUMNS: dict[str, Alignment] = {
 }
 
 BUDGET = Budget(iterations=20, duration=0.0, warmup=50.0)
-"""How often the model runs to be timed."""
+"""The number of timed runs of the model."""
 
 BINS = 256
 """Bins of the histograms."""
@@ -67,9 +67,9 @@ BINS = 256
 @dataclass(frozen=True)
 class ValueReport:
     """
-    A value: its name; what its operator computes on; its storage type; its range in f32, and that of its quantization;
-    signal to noise in dB; and the microseconds of the instructions of its nodes, which the last value of an instruction
-    has for all.
+    A value: its name; its compute type and storage type; its range in f32 and in quantized values; its signal-to-noise
+    ratio in dB; and the microseconds of its nodes' instructions, which are charged to the last value of each
+    instruction.
     """
 
     name: str
@@ -90,7 +90,7 @@ class ValueReport:
         return [*head, *ends, f"{self.ratio:.1f}", took]
 
     def data(self) -> dict[str, Any]:
-        """The value as JSON has it, without its histogram; `None` for what is infinite."""
+        """The value as JSON data without its histogram; `None` for infinities."""
         found = asdict(replace(self, histogram=Histogram(BINS)))
         del found["histogram"]
         numbers = {name: found[name] for name in ("low", "high", "ratio")}
@@ -99,12 +99,12 @@ class ValueReport:
 
 @dataclass(frozen=True)
 class QuantizationReport:
-    """The values of a graph that a profile has, and behind them the outputs of the model."""
+    """The values of a graph that are in the profile, followed by the outputs of the model."""
 
     model: str
     values: Sequence[ValueReport]
     rest: float | None
-    """Microseconds of instructions that no value stands for."""
+    """Microseconds of instructions that belong to no value."""
     key: str = "quantization"
 
     def show(self) -> None:
@@ -114,15 +114,15 @@ class QuantizationReport:
             print(f"instructions of other nodes take {self.rest:.1f} µs")
 
     def data(self) -> list[dict[str, Any]]:
-        """The table as JSON has it."""
+        """The table as JSON data."""
         return [value.data() for value in self.values]
 
     def write(self, path: Path) -> None:
-        """Write the report with histograms, as a page where the file is an `.html` one, else as JSON."""
+        """Write the report with histograms: an `.html` file as a page, others as JSON."""
         write_text(self.html() if path.suffix == ".html" else f"{json.dumps(self._whole(), indent=1)}\n", path)
 
     def html(self) -> str:
-        """The table with a histogram of each value, in a page that loads nothing."""
+        """The table with a histogram of each value, in a self-contained page."""
         rows = [[*value.cells(), _picture(value)] for value in self.values]
         text = "Values in f32, on a logarithmic scale of counts; lines are the ends of the range of quantized values."
         return document(f"{self.model}: quantization", [paragraph(text), table([*COLUMNS, "numbers"], rows)])
@@ -142,7 +142,7 @@ def _picture(value: ValueReport) -> Html | str:
 
 @dataclass
 class _Chosen(PassObserver):
-    """Takes the nodes of the values that are saved, what these are computed on, and what they are stored in."""
+    """Record the nodes, compute types and storage types of the saved values."""
 
     types: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     precisions: dict[str, str] = field(default_factory=dict[str, str])
@@ -172,7 +172,7 @@ class _Chosen(PassObserver):
             self.floats = saved_floats(module)
 
     def of(self, value: ValueReport, output: str) -> ValueReport:
-        """A value that an output has, with what it is computed on and stored in."""
+        """The value of an output, with its compute type and storage type."""
         precision = self.precisions.get(value.name, "") if output.startswith(PREFIX) else ""
         if precision != FULL_PRECISION:
             return replace(value, precision=precision)
@@ -184,9 +184,9 @@ def quantization_report(
     model: Any, title: str, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
 ) -> QuantizationReport:
     """
-    Compare the values of a model in f32 with those when quantized or in narrower floats, on the inputs of one run.
+    Compare the values of a model in f32 with its quantized or narrow-float values, on the inputs of one run.
 
-    `options` are those of a session, which say the precisions.
+    `options` are the session options, which select the precisions.
     """
     plain = {name: value for name, value in options.items() if name not in ("target", *NARROWING)}
     narrow = {name: options[name] for name in NARROWING if name in options}
@@ -207,7 +207,7 @@ def quantization_report(
 
 
 def _is_equalized(options: Mapping[str, Any]) -> bool:
-    """Whether quantized values are those of equalized channels."""
+    """Whether the quantized values come from equalized channels."""
     quantize, path = options["quantize"], options["configuration"]
     if path is not None:
         quantize = read_configuration(Path(path)).quantize
@@ -215,7 +215,7 @@ def _is_equalized(options: Mapping[str, Any]) -> bool:
 
 
 def _value(name: str, type_: Attribute | None, signal: np.ndarray, found: np.ndarray) -> ValueReport:
-    """What the numbers of a value, in f32 and as they are, and its type say of it."""
+    """The report of a value, from its f32 numbers, its actual numbers, and its type."""
     counted = Histogram(BINS)
     counted.add(signal)
     low, high = (counted.low, counted.high) if counted.total else (math.nan, math.nan)
@@ -224,7 +224,7 @@ def _value(name: str, type_: Attribute | None, signal: np.ndarray, found: np.nda
 
 
 def _range_of(type_: Attribute | None) -> tuple[float, float] | None:
-    """The numbers that the least and the largest code of a type stand for."""
+    """The numbers of the least and the largest quantized value of a type."""
     parameters = None if type_ is None else parameters_of(type_)
     if parameters is None or not isinstance(type_, UniformQuantizedType):
         return None
@@ -236,7 +236,7 @@ def _times(
     model: Any, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray], nodes: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, float], float]:
     """
-    Value → the microseconds of the instructions whose nodes are its own, as the last value of them; and the rest.
+    Value → the microseconds of the instructions of its nodes, charged to the last value; and the remaining time.
     """
     session = ModelSession.of(model, profile=True, cache=False, **options)
     profile = profiled_runs(lambda: session.run(inputs), session.machine_entry, BUDGET)

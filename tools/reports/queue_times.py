@@ -1,4 +1,4 @@
-"""How long what the queues of devices do takes, as glow-run prints it."""
+"""The times of the work in device queues, printed by glow-run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COLUMNS: dict[str, Alignment] = {
 
 @dataclass(frozen=True)
 class QueueTimes:
-    """What queues did in all measured runs."""
+    """The work of queues in all measured runs."""
 
     trace: QueueTrace
     key: str = "queues"
 
     def rows(self) -> list[tuple[str, str, int, float, float]]:
-        """Queue, what it did, how often, the median in microseconds and the sum in milliseconds."""
+        """Queue, kind of work, count, the median in microseconds and the sum in milliseconds."""
         return [(*names, len(times), median(times), sum(times) / 1e3) for names, times in self.trace.times().items()]
 
     def show(self) -> None:
@@ -34,6 +34,6 @@ class QueueTimes:
         print_table("queues of devices", COLUMNS, rows)
 
     def data(self) -> list[dict[str, object]]:
-        """The same as JSON has it."""
+        """The rows as JSON data."""
         names = ("queue", "what", "count", "median_us", "sum_ms")
         return [dict(zip(names, row, strict=True)) for row in self.rows()]

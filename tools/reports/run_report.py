@@ -1,4 +1,4 @@
-"""What a run gave: a summary of its outputs, and the outputs themselves in a file."""
+"""The results of a run: compile time, a summary of its outputs, and the outputs in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ROWS = 8
 """Vectors of a batch whose largest elements are listed."""
 
 SHORTEST = 0.01
-"""Seconds below which parts of a compilation are shown as one."""
+"""Compilation parts below this number of seconds are merged."""
 
 STDOUT = "-"
 
@@ -37,20 +37,20 @@ COLUMNS: dict[str, Alignment] = {
 
 @dataclass(frozen=True)
 class CompileSummary:
-    """How long it took until the model could run, by parts that sum to the whole."""
+    """The time until the model was ready to run, by parts that sum to the total."""
 
     times: CompileTimes
     key: str = "compilation"
 
     def show(self) -> None:
-        """Print the whole, and the parts from the longest that are worth a number."""
+        """Print the total, and the parts that are long enough, the longest first."""
         parts = sorted(self.times.parts.items(), key=lambda part: -part[1])
         shown = [f"{name} {seconds:.2f}" for name, seconds in parts if seconds >= SHORTEST]
         rest = sum(seconds for _, seconds in parts if seconds < SHORTEST)
         print(f"Compile time: {self.times.total:.2f} s = {' + '.join([*shown, f'others {rest:.2f}'])}")
 
     def data(self) -> dict[str, object]:
-        """The seconds as JSON has them."""
+        """The seconds as JSON data."""
         return {"seconds": self.times.total, "parts": dict(self.times.parts)}
 
 
@@ -62,7 +62,7 @@ class OutputSummary:
     key: str = "outputs"
 
     def show(self) -> None:
-        """Print what each output is like, and the largest elements of vectors; what is no number as it is."""
+        """Print statistics of each output, and the largest elements of vectors; print non-tensors as they are."""
         numbers = {name: array for name, array in self.outputs.items() if is_numbers(array)}
         if numbers or not self.outputs:
             print_table("outputs", COLUMNS, [_row(name, array) for name, array in numbers.items()])
@@ -76,12 +76,12 @@ class OutputSummary:
                 print(f"top {min(TOP, vector.size)} of {label}: {best}")
 
     def data(self) -> list[dict[str, object]]:
-        """The summary as JSON has it."""
+        """The summary as JSON data."""
         return [_data(name, value) for name, value in self.outputs.items()]
 
 
 def _data(name: str, value: Any) -> dict[str, object]:
-    """An output as JSON has it: what its numbers are like, or anything else as it is."""
+    """An output as JSON data: statistics of a tensor, or any other value as it is."""
     if not is_numbers(value):
         return {"name": name, "value": plain(value)}
     return {
@@ -94,7 +94,7 @@ def _data(name: str, value: Any) -> dict[str, object]:
 
 
 def is_numbers(value: object) -> bool:
-    """Whether an output is a tensor of numbers, not of strings, and no sequence, map or optional."""
+    """Whether an output is a tensor of numbers, not of strings, and not a sequence, map or optional."""
     return isinstance(value, np.ndarray) and cast("np.ndarray", value).dtype.kind != "O"
 
 
@@ -108,7 +108,7 @@ def plain(value: Any) -> Any:
 
 
 def value_text(value: Any) -> str:
-    """An output that is no tensor of numbers for people: its first elements."""
+    """A readable text of an output that is not a tensor of numbers: its first elements."""
     if isinstance(value, np.ndarray):
         value = cast("np.ndarray", value).ravel().tolist()
     if not isinstance(value, list):
@@ -119,7 +119,7 @@ def value_text(value: Any) -> str:
 
 
 def _item_text(item: Any) -> str:
-    """An element of a sequence for people."""
+    """A readable text of an element of a sequence."""
     if isinstance(item, dict):
         pairs = cast("dict[Any, float]", item).items()
         return "{" + ", ".join(f"{key!r}: {number_text(number)}" for key, number in pairs) + "}"
@@ -139,7 +139,7 @@ def statistics(array: np.ndarray) -> dict[str, float]:
 
 
 def vectors(array: np.ndarray) -> list[np.ndarray]:
-    """The array as a batch of vectors, as a classifier gives them; empty for every other shape."""
+    """The array as a batch of vectors, such as a classifier's outputs; empty for other shapes."""
     wide = [size for size in array.shape[1:] if size != 1]
     if array.ndim == 1 and array.size > 1:
         return [array]
@@ -149,12 +149,12 @@ def vectors(array: np.ndarray) -> list[np.ndarray]:
 
 
 def top(vector: np.ndarray) -> list[int]:
-    """Positions of the largest elements of a vector, largest first; of equal ones the first comes first."""
+    """Positions of the largest elements of a vector, largest first; ties keep their order."""
     return [int(index) for index in np.argsort(-vector.astype(np.float64), kind="stable")[:TOP]]
 
 
 def number_text(value: float | np.generic) -> str:
-    """A number for people: at most six digits."""
+    """A number with at most six digits."""
     return f"{float(value):.6g}"
 
 
@@ -166,9 +166,9 @@ def _row(name: str, array: np.ndarray) -> list[str]:
 
 def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:
     """
-    Write a `.npz` file, complete or not at all; unlike `numpy.savez` under any names.
+    Write a `.npz` file atomically; unlike `numpy.savez`, any names are allowed.
 
-    Strings are of numpy's fixed width, elements of sequences go by their places, values of maps by their keys.
+    Strings have numpy's fixed width, elements of sequences are named by position, and values of maps by key.
     """
     with replaced(path) as whole, zipfile.ZipFile(whole, "w") as archive:
         for name, array in dict(_flat(arrays.items())).items():
@@ -177,7 +177,7 @@ def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def _flat(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays that values consist of, by name."""
+    """The arrays of nested values, by name."""
     for name, value in values:
         if isinstance(value, np.ndarray):
             array = cast("np.ndarray", value)
@@ -191,7 +191,7 @@ def _flat(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, np.ndarray]]
 
 
 def write_json(data: Mapping[str, object] | Sequence[object], target: str) -> None:
-    """Write JSON to a file, or to stdout where `target` is `-`."""
+    """Write JSON to a file, or to stdout if `target` is `-`."""
     text = json.dumps(data, indent=1) + "\n"
     if target == STDOUT:
         print(text, end="")

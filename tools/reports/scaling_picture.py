@@ -1,4 +1,4 @@
-"""Rates and times over numbers of devices as a picture of two charts, one below the other, that loads nothing."""
+"""Rates and times against numbers of devices: a self-contained picture of charts, one below the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from glow_mlir.support.dataclass import dataclass
 
 WIDTH, HEIGHT, EDGE = 640, 260, 64
-"""Pixels of a chart, and of the border with its labels."""
+"""Size of a chart in pixels, and the border for its labels."""
 
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #444; } .paper { fill: #fff; } .grid { stroke: #e4e4e4; }
@@ -30,7 +30,7 @@ class Line:
 
 
 def scaling_picture(title: str, devices: Sequence[int], lines: Sequence[Line]) -> str:
-    """An SVG file with a chart for each line, whose axes are logarithmic; what is no positive number is left out."""
+    """An SVG file with a chart for each line on logarithmic axes; numbers that are not positive are left out."""
     parts = [f'<style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>']
     parts.append(f'<text x="{EDGE}" y="20">{escape(title)}</text>')
     for number, line in enumerate(lines):
@@ -73,7 +73,9 @@ def _chart(title: str, points: Sequence[tuple[int, float]]) -> str:
 
 
 def _ticks(numbers: Sequence[float]) -> list[float]:
-    """Round numbers from below the smallest to above the largest: powers of ten, and between few of them 2 and 5."""
+    """
+    Round tick values from below the smallest to above the largest number: powers of ten, plus 2 and 5 if these are few.
+    """
     low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
     factors = (1, 2, 5) if high - low <= 3 else (1,)
     found = [float(f"{factor}e{power}") for power in range(low, high + 1) for factor in factors]
@@ -83,5 +85,5 @@ def _ticks(numbers: Sequence[float]) -> list[float]:
 
 
 def _share(ticks: Sequence[float], number: float) -> float:
-    """Where a number is between the first and the last tick, from 0 to 1."""
+    """The position of a number between the first and the last tick, from 0 to 1."""
     return math.log(number / ticks[0]) / math.log(ticks[-1] / ticks[0])

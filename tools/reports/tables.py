@@ -1,4 +1,4 @@
-"""Tables on stdout: aligned text, or on a terminal those of rich, if it is installed."""
+"""Tables on stdout: aligned text, or rich's tables on a terminal if it is installed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from glow_mlir.tools.command_line import has_colour
 Alignment = Literal["left", "right"]
 
 WIDEST = 48
-"""Characters of a cell that are shown; names of fused operators grow without end."""
+"""The maximum width of a cell in characters; names of fused operators can be very long."""
 
 
 def shortened(text: str, limit: int = WIDEST) -> str:
-    """`text`, with its middle left out where it is longer than `limit`."""
+    """The text, shortened in the middle if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     head = (limit - 1) // 2
@@ -29,7 +29,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     alarming: Collection[int] = (),
 ) -> None:
-    """Print a table; `columns` maps titles to alignments, rows with a number in `alarming` stand out in colour."""
+    """Print a table; `columns` maps titles to alignments, and rows listed in `alarming` are highlighted."""
     cells = [[shortened(cell) for cell in row] for row in rows]
     if has_colour(sys.stdout) and find_spec("rich") is not None:
         _print_rich(title, columns, cells, alarming)

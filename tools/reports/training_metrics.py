@@ -1,4 +1,4 @@
-"""What training tells: a JSON object in a line for each step and epoch, which a run that goes on continues."""
+"""Metrics of a training run: a JSON object per line for each step and epoch; a resumed run continues the file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ STEP, EPOCH = "step", "epoch"
 
 def record_of(event: StepDone | EpochDone, samples: int) -> Record:
     """
-    What is written of a step or an epoch: kind, epoch and step from 1 on, loss, seconds, samples per second.
+    The record of a step or an epoch: kind, epoch and step (from 1), loss, seconds, samples per second.
 
-    Of an epoch also `evaluation_loss` and `accuracy`; either is `None` where it is not known, or no number. `samples`
-    is how many its seconds were for.
+    An epoch also has `evaluation_loss` and `accuracy`, `None` if unknown or not finite. `samples` is the number of
+    samples processed in its seconds.
     """
     rate = samples / event.seconds if event.seconds else 0.0
     kind = STEP if isinstance(event, StepDone) else EPOCH
@@ -45,17 +45,17 @@ def record_of(event: StepDone | EpochDone, samples: int) -> Record:
 
 @dataclass
 class Metrics:
-    """What a run told, and what was told before a break; each record is written as soon as it is there."""
+    """The metrics of a run, including those before an interruption; each record is written immediately."""
 
     epochs: list[Record] = field(default_factory=list[Record])
     """The records of epochs."""
     steps: array[int] = field(default_factory=lambda: array("q"))
-    """The numbers of steps, of which there may be millions."""
+    """The numbers of steps; there may be millions."""
     losses: array[float] = field(default_factory=lambda: array("d"))
-    """Their losses."""
+    """The losses of the steps."""
     stream: IO[str] | None = None
     destination: str = STDOUT
-    """What errors call the stream."""
+    """The name of the stream in errors."""
 
     def add(self, record: Record) -> None:
         """Write and remember a record; raises `OptionError` where it cannot be written."""
@@ -64,13 +64,13 @@ class Metrics:
             return
         try:
             print(json.dumps(record), file=self.stream, flush=True)
-        except BrokenPipeError:  # Nobody reads it any more, as of all tools.
+        except BrokenPipeError:  # The reader closed the pipe; all tools handle this alike.
             raise
         except OSError as error:
             raise OptionError(f"cannot be written: {error.strerror or error}", file=self.destination) from error
 
     def remember(self, record: Record) -> None:
-        """Another record, which is written already."""
+        """Remember a record that is already written."""
         if record["kind"] == EPOCH:
             self.epochs.append(record)
         else:
@@ -78,7 +78,7 @@ class Metrics:
             self.losses.append(record["loss"])
 
     def losses_of_epoch(self, step: int, per_epoch: int) -> list[float]:
-        """The losses of the steps of the epoch that step `step` is in, up to it; empty where one is not known."""
+        """The losses of the steps up to `step` in its epoch; empty if one is unknown."""
         begin = step - step % per_epoch
         found = [loss for number, loss in zip(self.steps, self.losses, strict=True) if begin < number <= step]
         return found if len(found) == step - begin else []
@@ -87,10 +87,10 @@ class Metrics:
 @contextmanager
 def metrics_in(path: str | None, step: int) -> Generator[Metrics]:
     """
-    Metrics that are written to a file, `-` for stdout, if there is one, from behind step `step` on.
+    Metrics written to a file (`-` for stdout), if one is given, starting after step `step`.
 
-    What the file has of steps until then stays; what is behind it, as of a run that was killed, is written anew.
-    Raises `OptionError` where the file cannot be read or written.
+    The file keeps the records up to that step; later records, from a killed run, are overwritten. Raises `OptionError`
+    if the file cannot be read or written.
     """
     if path is None or path == "-":
         yield Metrics(stream=None if path is None else sys.stdout)
@@ -109,16 +109,16 @@ def metrics_in(path: str | None, step: int) -> Generator[Metrics]:
 
 
 def _appended(file: Path) -> IO[str]:
-    """A file to write behind what it has; raises `OptionError` where that is impossible."""
+    """Open a file for appending; raises `OptionError` if that fails."""
     try:
-        # Without a buffer, nothing is left to be written when it is closed.
+        # Unbuffered, so that closing writes nothing.
         return TextIOWrapper(file.open("ab", buffering=0), encoding="utf-8", write_through=True)
     except OSError as error:
         raise OptionError(f"cannot be written: {error.strerror or error}", file=str(file)) from error
 
 
 def _remembered(metrics: Metrics, file: Path, step: int) -> list[str]:
-    """The lines of a file up to a step, which metrics get; raises `OptionError` for a file of something else."""
+    """Add the lines of a file up to a step to the metrics, and return them; raises `OptionError` for other contents."""
     found: list[str] = []
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
     for number, line in enumerate(lines, 1):
@@ -128,8 +128,8 @@ def _remembered(metrics: Metrics, file: Path, step: int) -> list[str]:
                 metrics.remember(record)
                 found.append(line)
         except (ValueError, TypeError, KeyError) as error:
-            if number == len(lines) and not line.endswith("\n"):  # The process was killed when it wrote it.
+            if number == len(lines) and not line.endswith("\n"):  # The process was killed while writing it.
                 break
-            hint = "name the file of the run that goes on, or another one"
-            raise OptionError(f"line {number} is no record of metrics", file=str(file), hint=hint) from error
+            hint = "name the file of the resumed run, or another one"
+            raise OptionError(f"line {number} is not a metrics record", file=str(file), hint=hint) from error
     return found

@@ -1,4 +1,4 @@
-"""What `glow-train` shows: a line behind each epoch, the line of what is being done, and a page with curves."""
+"""The output of `glow-train`: a line after each epoch, a progress line, and a page with curves."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def epoch_line(record: Record, epochs: int) -> str:
 
 
 class StepLine:
-    """What is being done, in one line: the epoch, the share of all steps, loss, speed and the time left."""
+    """The progress line: the epoch, the share of all steps, loss, speed and the time left."""
 
     def __init__(self, progress: Progress, epochs: int, steps: int, size: int) -> None:
         self._progress, self._epochs, self._steps, self._size = progress, epochs, steps, size
         self._shown, self._seconds, self._done = 0.0, 0.0, 0
 
     def show(self, record: Record) -> None:
-        """Tell of a step."""
+        """Show a step."""
         self._seconds, self._done = self._seconds + record["seconds"], self._done + 1
         if (now := monotonic()) - self._shown < PAUSE:
             return
@@ -56,14 +56,14 @@ def _clock(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class TrainingPage:
-    """A page about a run: its settings in words, and what it told."""
+    """A page about a run: its settings in words, and its metrics."""
 
     model: str
     settings: str
     metrics: Metrics
 
     def html(self) -> str:
-        """The curves of loss and accuracy and a table of the epochs, in a page that loads nothing."""
+        """The curves of loss and accuracy, and a table of the epochs, in a self-contained page."""
         epochs, steps = self.metrics.epochs, list(zip(self.metrics.steps, self.metrics.losses, strict=True))
         lines = [
             Curve("loss of steps", steps),
@@ -78,7 +78,7 @@ class TrainingPage:
 
 
 def _points(records: Sequence[Record], name: str) -> list[tuple[float, float]]:
-    """A field of records over their steps, where it is known."""
+    """A field of records against their steps, where it is known."""
     return [(record["step"], record[name]) for record in records if record[name] is not None]
 
 

@@ -1,4 +1,4 @@
-"""What `glow-tune` found: the Pareto front of speed and loss as a table, as JSON and as a page."""
+"""The results of `glow-tune`: the Pareto front of speed and loss as a table, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COLUMNS: dict[str, Alignment] = {
 }
 
 MARK = "*"
-"""What stands behind the choice that is written."""
+"""The mark after the choice that is written."""
 
 
 @dataclass(frozen=True)
 class TuningReport:
-    """A search that is done, the best choice, and what the loss is one of: `accuracy`, `amplitude`, `elements`."""
+    """A completed search, the best choice, and the measure of its loss: `accuracy`, `amplitude` or `elements`."""
 
     search: PrecisionSearch
     best: Point
@@ -49,7 +49,7 @@ class TuningReport:
         return f"{self._counts(self.best)}; {self.best.speed.speedup:.2f} times as fast as f32, loss {loss}"
 
     def data(self) -> dict[str, Any]:
-        """The front, the best choice and all trials as JSON has them."""
+        """The front, the best choice and all trials as JSON data."""
         trials = [asdict(choice) | _finite(loss) for choice, loss in self.search.losses.items()]
         return {
             "model": self.model,
@@ -62,7 +62,7 @@ class TuningReport:
         }
 
     def html(self) -> str:
-        """The front in a picture and a table, and the nodes of the best choice, in a page that loads nothing."""
+        """The front as a picture and a table, and the nodes of the best choice, in a self-contained page."""
         front = self.search.front()
         dots, line = self._dots(self.search.points()), self._dots(front)[::-1]
         picture = scatter(dots, "times as fast as f32", f"loss in % of {self.measure}", line)
@@ -95,7 +95,7 @@ class TuningReport:
         return ", ".join(f"{found[name]} {name}" for name in self.search.precisions if found[name])
 
     def _dots(self, points: Sequence[Point]) -> list[Dot]:
-        """The points that have a place: a loss without bound has none."""
+        """The points that can be drawn: an infinite loss has no place."""
         return [
             Dot(point.speed.speedup, 100 * point.loss.loss, " · ".join(self._cells(point)), point == self.best)
             for point in points
@@ -108,5 +108,5 @@ def _point_data(point: Point) -> dict[str, Any]:
 
 
 def _finite(loss: Loss) -> dict[str, float | None]:
-    """A loss as JSON has it, with `None` for what has no bound."""
+    """A loss as JSON data, with `None` for infinities."""
     return {name: value if math.isfinite(value) else None for name, value in vars(loss).items()}

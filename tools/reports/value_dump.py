@@ -1,4 +1,4 @@
-"""`--dump-values`: what every instruction of a run wrote, as `.npy` files with an index."""
+"""`--dump-values`: the results of every instruction of a run, as `.npy` files with an index."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from glow_mlir.transforms.instructions.instrument_debug import PREFIX
 
 INDEX = "index.json"
 LONGEST = 100
-"""Characters of the nodes in the name of a file."""
+"""The maximum length of node names in a file name."""
 
 
 def value_pipeline(args: Namespace) -> Pipeline:
     """
-    The pipeline of a backend with `instrument-debug` in it.
+    The pipeline of a backend with `instrument-debug` inserted.
 
-    A backend that selects no kernels runs the instructions of the default one, so that values can be compared.
+    A backend that selects no kernels runs the instructions of the default backend, so that values can be compared.
     """
     keep = configured("instrument-debug", only=args.values_of or "*")
     whole = get_backend(args.backend).pipeline(args.target)
@@ -50,7 +50,7 @@ class Value:
 
     @classmethod
     def of(cls, name: str, array: np.ndarray) -> Value:
-        """The value in an output that `instrument-debug` made."""
+        """The value of an output that `instrument-debug` added."""
         number, kind, nodes = name.removeprefix(PREFIX).split(".", 2)
         return cls(int(number), kind, nodes, array)
 
@@ -69,18 +69,20 @@ class Value:
 
 
 def split_values(outputs: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Value]]:
-    """The outputs of the model, and the values that `instrument-debug` kept, in the order of the program."""
+    """The outputs of the model, and the values that `instrument-debug` kept, in program order."""
     own = {name: array for name, array in outputs.items() if not name.startswith(PREFIX)}
     values = [Value.of(name, array) for name, array in outputs.items() if name.startswith(PREFIX)]
     return own, sorted(values, key=lambda value: value.number)
 
 
 def write_values(values: list[Value], folder: Path, pattern: str) -> None:
-    """Write the files of all values and then the index; raises `OptionError` where there are none, or it fails."""
+    """
+    Write the files of all values and then the index; raises `OptionError` if there are no values, or writing fails.
+    """
     if not values:
         raise OptionError(
-            f"no instruction has a node or a kind like '{pattern}'",
-            hint="a module behind the stage 'stacked' keeps no values",
+            f"no instruction has a node or kind that matches '{pattern}'",
+            hint="a module after the stage 'stacked' keeps no values",
         )
     make_folder(folder)
     for value in values:

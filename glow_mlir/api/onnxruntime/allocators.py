@@ -1,4 +1,4 @@
-"""onnxruntime's settings of allocators and of thread pools of a process, which have no effect here."""
+"""onnxruntime's allocator and thread-pool settings, which have no effect here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARED = "sessions share the threads of the largest thread count: threads=N"
 
 
 _GLOBAL_POOLS: list[tuple[int, int]] = []
-"""The sizes that somebody has asked for."""
+"""The sizes given to `set_global_thread_pool_sizes`, if it was called."""
 
 
 class OrtAllocatorType(IntEnum):
@@ -30,7 +30,7 @@ class OrtAllocatorType(IntEnum):
 
 
 class OrtMemType(IntEnum):
-    """Kinds of memory, all of which are the CPU's."""
+    """Kinds of memory; all of them are CPU memory."""
 
     CPU_INPUT = -2
     CPU_OUTPUT = -1
@@ -40,7 +40,7 @@ class OrtMemType(IntEnum):
 
 @dataclass(frozen=True)
 class OrtMemoryInfo:
-    """The memory that an allocator would use."""
+    """The memory of an allocator."""
 
     name: str
     allocator_type: OrtAllocatorType
@@ -59,7 +59,7 @@ class OrtMemoryInfo:
         alignment: int,
         allocator_type: OrtAllocatorType,
     ) -> OrtMemoryInfo:
-        """The memory of a device; raises `OptionError` for another one than the CPU."""
+        """The memory of a device; raises `OptionError` for devices other than the CPU."""
         if device_type != OrtMemoryInfoDeviceType.CPU:
             kind = getattr(device_type, "name", device_type)
             raise OptionError(f"there is no device of the type {kind} here", hint="OrtMemoryInfoDeviceType.CPU")
@@ -71,7 +71,7 @@ CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtM
 
 
 class OrtArenaCfg:
-    """How an arena would grow: four numbers in this order, or some of them, and others, by name; -1 is the default."""
+    """Growth of an arena: four numbers in this order, or some of them and others by name; -1 is the default."""
 
     NAMES = ("max_mem", "arena_extend_strategy", "initial_chunk_size_bytes", "max_dead_bytes_per_chunk")
     MORE = ("initial_growth_chunk_size_bytes", "max_power_of_two_extend_bytes")
@@ -95,7 +95,7 @@ class OrtArenaCfg:
 
 
 def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
-    """Nothing but a warning; raises `OptionError` for arguments of other types."""
+    """Only warn; raises `OptionError` for arguments of other types."""
     if not isinstance(cast("object", mem_info), OrtMemoryInfo):
         raise OptionError(f"a '{type(mem_info).__name__}' is not a memory description", hint="an OrtMemoryInfo")
     if arena_cfg is not None and not isinstance(cast("object", arena_cfg), OrtArenaCfg):
@@ -107,15 +107,15 @@ def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCf
 def create_and_register_allocator_v2(
     provider_type: str, mem_info: OrtMemoryInfo, options: Mapping[str, str], arena_cfg: OrtArenaCfg | None
 ) -> None:
-    """As `create_and_register_allocator`: all providers are the CPU."""
+    """As `create_and_register_allocator`; all providers are the CPU."""
     create_and_register_allocator(mem_info, arena_cfg)
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
     """
-    Have sessions say `use_per_session_threads=False`, as onnxruntime does; warn that the sizes have no effect.
+    Require sessions to pass `use_per_session_threads=False`, as onnxruntime does; warn that the sizes have no effect.
 
-    Raises `OptionError` for what is no number of threads.
+    Raises `OptionError` for an invalid number of threads.
     """
     for given in (intra_op_num_threads, inter_op_num_threads):
         if number(given) is None:
@@ -126,8 +126,8 @@ def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_thr
 
 def check_global_threads(use_per_session_threads: bool) -> None:
     """
-    Raise `OptionError`, as onnxruntime does, for a session that is to share pools which nobody has asked for, or that
-    is to have threads of its own beside them.
+    Raise `OptionError`, as onnxruntime does, for a session that wants to share global thread pools that do not exist,
+    or wants its own threads although global pools exist.
     """
     if not use_per_session_threads and not _GLOBAL_POOLS:
         reason = "use_per_session_threads=False needs global thread pools"

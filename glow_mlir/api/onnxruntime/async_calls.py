@@ -1,4 +1,4 @@
-"""Calls beside the caller: threads of the process that run them, one for each core at most."""
+"""Asynchronous calls: threads of the process that run them, at most one per core."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.support.forks import reset_in_forks
 
 Callback = Callable[[Sequence[np.ndarray], Any, str], None]
-"""A callback: it takes the outputs, the user's data, and the text of an error, which is empty without one."""
+"""A callback: takes the outputs, the user's data, and the error text, empty for none."""
 
 
 class _Threads:
-    """The threads, which start with the first call; the process waits for calls before it ends."""
+    """The threads, started by the first call; the process waits for running calls before it exits."""
 
     def __init__(self) -> None:
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Begin anew in a child process: the threads stayed with its parent."""
+        """Start over in a child process, which does not inherit threads."""
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -43,10 +43,10 @@ _THREADS = reset_in_forks(_Threads())
 
 def call_in_background(call: Callable[[], Sequence[np.ndarray]], callback: Callback, user_data: Any) -> None:
     """
-    Make a call in another thread, and hand what it gives to `callback` there.
+    Make a call in another thread, and pass its results to `callback` there.
 
-    A mistake of the user's is a text; what the callback raises goes to `threading.excepthook`, as from any thread.
-    Raises `InputError` for what is no callback.
+    A user error is passed as text; exceptions of the callback go to `threading.excepthook`, as in any thread. Raises
+    `InputError` unless the callback is callable.
     """
     if not callable(callback):
         reason = f"a callback cannot be of the type '{type(callback).__name__}'"

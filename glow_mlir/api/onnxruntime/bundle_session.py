@@ -1,4 +1,4 @@
-"""`load_bundle`: a bundle for this machine as a session, without the compiler."""
+"""`load_bundle`: run a bundle for this machine as a session, without the compiler."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from glow_mlir.support.activity import caution
 
 class BundleSession(SessionFacade):
     """
-    A bundle, ready to run: what `InferenceSession` is to a model, but for what compiles.
+    A bundle, ready to run: like `InferenceSession` for a model, without the members that concern compilation.
 
-    Its entry is `main`, if there is such, or the first. Several threads may call `run` at once. Calls of entries with
-    state follow one another.
+    Its entry is `main` if there is one, otherwise the first. Several threads may call `run` at once. Calls of entries
+    with state run one after the other.
     """
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
@@ -40,14 +40,14 @@ class BundleSession(SessionFacade):
             if run_options is not None:
                 self._caution("time_limit", bool(run_options.time_limit))
             result = call()
-            if run_options is not None:  # Where it was set before, the call has not begun.
+            if run_options is not None:  # If it was already set, the call has not started.
                 self._caution("terminate", run_options.terminate)
             return result
 
         return super()._watched(run_options, warned, entry)
 
     def _caution(self, option: str, is_ignored: bool) -> None:
-        """Tell, once, of an option that would end loops of a model: code of bundles has nobody who stops it."""
+        """Warn once about an option that would interrupt loops: the code of bundles cannot be interrupted."""
         if is_ignored and option not in self._cautioned:
             self._cautioned.add(option)
             hint = "sessions of the model support it"
@@ -59,10 +59,10 @@ class BundleSession(SessionFacade):
 
 def load_bundle(folder: str | os.PathLike[str], name: str | None = None) -> BundleSession:
     """
-    The bundle in a folder, which `glow-compile` wrote for this machine; `name` says which, where there are several.
+    Load the bundle in a folder, which `glow-compile` wrote for this machine; `name` selects one of several.
 
     Neither xDSL nor onnx is imported. Raises `InputError` for a folder without a bundle, or with a damaged one, and
-    `OptionError` for one whose code this machine cannot run.
+    `OptionError` for code that this machine cannot run.
     """
     if not isinstance(cast("object", folder), str | os.PathLike):
         raise InputError(f"a '{type(folder).__name__}' is no path", hint="the folder that glow-compile wrote")

@@ -1,4 +1,4 @@
-"""Limits of a call: `terminate` of its options, and time limits."""
+"""Limits of a call: `terminate` in its options, and time limits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from glow_mlir.support.watchdog import time_limited
 @contextmanager
 def cancellable(options: RunOptions | None, time_limit: float) -> Generator[None]:
     """
-    Let the call inside the `with` statement end where its options, or a limit of seconds, say so.
+    Let the options or a time limit in seconds end the call inside the `with` statement.
 
-    A `time_limit` of 0 is none; that of the options goes before it.
+    A `time_limit` of 0 means none; a limit in the options takes precedence.
     """
     call = Cancellation()
     seconds = (0.0 if options is None else options.time_limit) or time_limit

@@ -1,4 +1,4 @@
-"""The times of a session's calls, which `end_profiling` writes as a trace in Chrome's JSON, as onnxruntime does."""
+"""The times of a session's calls; `end_profiling` writes them as a trace in Chrome's JSON format, like onnxruntime."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from glow_mlir.support.files import replaced
 Result = TypeVar("Result")
 
 MAX_EVENTS = 1_000_000
-"""How many events are kept at most; calls behind them are not."""
+"""The maximum number of events; later calls are not recorded."""
 
 
 _NAMING = Lock()
-"""Held from the choice of a name until there is a file of that name."""
+"""Held from choosing a file name until the file exists."""
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A call: when it began and ended in ns, and the cycle counter before each of its steps and behind the last."""
+    """A call: begin and end in ns, and the cycle counter before each step and after the last."""
 
     begin: int
     end: int
@@ -40,7 +40,7 @@ class _Call:
 
 
 class CallProfile:
-    """The times of calls that follow one another, since `start` on the clock of `time.monotonic_ns`."""
+    """The times of consecutive calls, relative to `start` on the clock of `time.monotonic_ns`."""
 
     def __init__(self, prefix: str, start: int) -> None:
         self.start = start
@@ -51,7 +51,7 @@ class CallProfile:
         self._turn = Lock()
 
     def timed(self, call: Callable[[], Result], entry: Callable[[], MachineEntry]) -> Result:
-        """What `call` gives, and keep its times, which the entry has afterwards."""
+        """Return the result of `call`, and record its times from the entry."""
         with held(self._turn):
             begin = time.monotonic_ns()
             result = call()
@@ -63,8 +63,8 @@ class CallProfile:
             return result
 
     def write(self) -> str:
-        """Write the trace to a new file, and give its name; raises `OptionError` where that is not possible."""
-        lines = ",\n".join(json.dumps(event) for event in self._trace())  # One event a line, as readers by line want.
+        """Write the trace to a new file, and return its name; raises `OptionError` if that fails."""
+        lines = ",\n".join(json.dumps(event) for event in self._trace())  # One event per line, for line-based readers.
         trace = f"[\n{lines}\n]\n".encode()
         with _NAMING:
             moment = time.time()
@@ -98,7 +98,10 @@ class CallProfile:
         return events
 
     def _microseconds_per_cycle(self) -> float:
-        """How long a cycle of the counter is: between the ends of two calls, or in one, of which Python has a part."""
+        """
+        The length of a counter cycle, measured between the ends of two calls, or within one, including Python's
+        overhead.
+        """
         if not self._calls:
             return 0.0
         one, other = self._calls[0], self._calls[-1]
@@ -108,7 +111,7 @@ class CallProfile:
 
 
 def _named(prefix: str, moment: float) -> str:
-    """The name of a file that is written at a moment, to the millisecond."""
+    """A file name with a timestamp in milliseconds."""
     stamp = time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(moment))
     return f"{prefix}_{stamp}_{int(moment * 1000) % 1000:03}.json"
 

@@ -1,4 +1,4 @@
-"""Devices as onnxruntime names them: the CPU, whose number is 0, and those whose memory holds tensors."""
+"""Devices under onnxruntime's names: the CPU, with number 0, and devices whose memory can hold tensors."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ KINDS: Mapping[str, tuple[int, OrtDeviceVendorId]] = {
     "cann": (3, OrtDeviceVendorId.HUAWEI),
     "npu": (3, OrtDeviceVendorId.NONE),
 }
-"""Name → the number of its type, and who makes it."""
+"""Name → the number of the device type, and the vendor."""
 
 
 def device_of(device_type: object, device_id: object = 0) -> Device | None:
     """
-    The device of that kind and number, `None` for the CPU; raises `OptionError` where there is none.
+    The device of a kind and number, `None` for the CPU; raises `OptionError` for a missing device.
 
-    Besides onnxruntime's `cpu` and `cuda` there is each kind that a backend has, as `opencl`.
+    Besides onnxruntime's `cpu` and `cuda`, each kind of a backend is known, such as `opencl`.
     """
     if isinstance(device_type, OrtDevice):
         return _device_of_numbers(device_type)
@@ -74,7 +74,7 @@ def device_of(device_type: object, device_id: object = 0) -> Device | None:
 
 
 def _device_of_numbers(device: OrtDevice) -> Device | None:
-    """The device that numbers of onnxruntime's stand for."""
+    """The device for onnxruntime's numbers."""
     if device == OrtDevice():
         return None
     kind = (device.device_type(), device.device_vendor_id())
@@ -85,7 +85,7 @@ def _device_of_numbers(device: OrtDevice) -> Device | None:
 
 
 class OrtDevice:
-    """A device, by the numbers of its type, kind of memory, and place among its like, whether it is here or not."""
+    """A device by the numbers of its type, memory kind and position, whether or not it exists here."""
 
     def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0, *, vendor_id: int = 0) -> None:
         self._numbers = (device_type, memory_type, device_id, vendor_id)
@@ -102,7 +102,7 @@ class OrtDevice:
 
     @staticmethod
     def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        """The device of that name, here or elsewhere; raises `OptionError` for a name that no device has."""
+        """The device of that name, whether or not it exists here; raises `OptionError` for an unknown name."""
         name = str(ort_device_name).lower()
         if name not in KINDS:
             raise OptionError(f"'{ort_device_name}' is no kind of device", hint=f"there are {', '.join(KINDS)}")
@@ -129,7 +129,7 @@ class OrtDevice:
         return self._numbers[1]
 
     def device_vendor_id(self) -> int:
-        """The number of who makes it, as `OrtDeviceVendorId` has them; 0 for CPUs."""
+        """The vendor number, as in `OrtDeviceVendorId`; 0 for CPUs."""
         return self._numbers[3]
 
     @staticmethod

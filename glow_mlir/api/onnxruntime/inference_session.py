@@ -1,4 +1,4 @@
-"""`InferenceSession`, in the shape that users of onnxruntime know."""
+"""`InferenceSession`, with onnxruntime's interface."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class InferenceSession(SessionFacade):
     """
 
     _model_path: str | None
-    """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
+    """The path as given; programs look for it here, as in onnxruntime, and some overwrite it."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class InferenceSession(SessionFacade):
         **keywords: Unpack[InferenceKeywords],
     ) -> None:
         start = time.monotonic_ns()
-        # Who copies the session gives them again.
+        # For copies of the session.
         self._given = given = given_keywords((sess_options, providers, provider_options), keywords)
         self._source = kept_model(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
-        # A copy: the caller may use the object for other sessions, and change it in between.
+        # A copy: the caller may change and reuse the object for other sessions.
         given["sess_options"] = settings = copy(settings_of(sess_options))
         if (configuration := given["configuration"]) is not None:
             given["configuration"] = Path(configuration).absolute()
@@ -110,7 +110,7 @@ class InferenceSession(SessionFacade):
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._compiled.time_limit)
 
     def _finish(self, model: Any, settings: SessionOptions) -> None:
-        """Do what settings ask for beside the session; raises `OptionError` for what cannot be done."""
+        """Apply settings that concern the facade; raises `OptionError` for unsupported ones."""
         check_global_threads(settings.use_per_session_threads)
         if settings.enable_profiling:
             self._check_profile()
@@ -118,7 +118,7 @@ class InferenceSession(SessionFacade):
             write_optimized(model, self.options, settings.external_form, self._model_path)
 
     def _check_profile(self) -> None:
-        """Raise `OptionError` where nothing would keep times."""
+        """Raise `OptionError` if the backend cannot record times."""
         if self.is_deferred:
             from glow_mlir.backends.interface import get_backend
 
@@ -153,39 +153,41 @@ class InferenceSession(SessionFacade):
         return self._compiled
 
     def require_sizes(self) -> None:
-        """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
+        """
+        Raise `UnsupportedError` if the model is compiled only when it is called, because sizes or values are missing.
+        """
         self._compiled.require_sizes()
 
     @property
     def executable(self) -> Executable:
-        """The executable; of several specializations the one that ran last. Raises `OptionError` before the first."""
+        """The executable; with several specializations, the last that ran. Raises `OptionError` before the first."""
         return self._compiled.executable
 
     @property
     def specializations(self) -> list[Specialization]:
         """
-        What is compiled for sizes and values of calls, the one that ran last at the end.
+        The code compiled for sizes and values of calls; the last that ran comes last.
 
-        Empty for a model without free dimensions and inputs that fix shapes.
+        Empty for a model without free dimensions or inputs that determine shapes.
         """
         return self._compiled.specializations
 
     @property
     def shape_inputs(self) -> tuple[str, ...]:
-        """The inputs whose values fix shapes, as far as calls have shown."""
+        """The inputs whose values determine shapes, as far as calls have shown."""
         return self._compiled.shape_inputs
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the model is compiled when it is called: for the sizes, or values, that its inputs have then."""
+        """Whether the model is compiled when it is called, for the sizes or values of its inputs."""
         return self._compiled.is_deferred
 
     @property
     def compile_seconds(self) -> Mapping[str, float]:
         """
-        Seconds that each stage of the compilation took; empty where the artifact came from the cache.
+        Seconds of each stage of the compilation; empty if the artifact came from the cache.
 
-        Of several specializations, those of the one that ran last.
+        With several specializations, those of the last that ran.
         """
         return self._compiled.compile_seconds
 
@@ -201,31 +203,31 @@ class InferenceSession(SessionFacade):
 
     @property
     def options(self) -> CompileOptions:
-        """How the model is compiled."""
+        """The compile options."""
         return self._compiled.options
 
     @property
     def model(self) -> Any:
-        """The model, as it was given, or with the constants that options put into it."""
+        """The model as given, or with the constants that options put into it."""
         model: Any = self._compiled.model
         return model.proto if is_opened(model) else model
 
     # ---- what onnxruntime's sessions say of themselves ----
 
     def get_modelmeta(self) -> ModelMetadata:
-        """The metadata of the model; raises `ModelError` if its file cannot be read any more."""
+        """The metadata of the model; raises `ModelError` if its file can no longer be read."""
         return model_metadata(self.model)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """The constants that a call may replace: none, since they are compiled in."""
+        """The constants that a call may override: none, because constants are compiled in."""
         return []
 
     def get_session_options(self) -> SessionOptions:
-        """The options that the session began with."""
+        """The options that the session was created with."""
         return copy(settings_of(self._settings))
 
     def get_providers(self) -> list[str]:
-        """The providers that the session was asked to run on, and does."""
+        """The providers that the session was created with."""
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
@@ -234,9 +236,9 @@ class InferenceSession(SessionFacade):
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """
-        The nodes of the model, each with the provider that runs it; an instruction may do the work of several.
+        The nodes of the model, each with the provider that runs it; an instruction may implement several nodes.
 
-        Raises `OptionError` where the options did not ask for it.
+        Raises `OptionError` unless the options requested it.
         """
         if settings_of(self._settings).entries.get(ASSIGNMENT_KEY) != "1":
             reason = f"Session configuration entry '{ASSIGNMENT_KEY}' must be set to \"1\""
@@ -246,25 +248,29 @@ class InferenceSession(SessionFacade):
     def set_providers(
         self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Run on other providers, all of which are the CPU; raises `OptionError` for options, which need compiling."""
+        """
+        Change the providers, which are all the CPU; raises `OptionError` for options, which would need a compilation.
+        """
         found = chosen_providers(providers, provider_options)
         if any(found.values()):
-            raise OptionError("options of providers cannot change any more", hint="begin another session with them")
+            raise OptionError(
+                "options of providers cannot change after creation", hint="create another session with them"
+            )
         self._providers = found
 
     def disable_fallback(self) -> None:
-        """Raise what fails, as it always does: nothing else would run the model."""
+        """Do nothing: failures always raise errors, because there is no other provider."""
 
     def enable_fallback(self) -> None:
-        """Raise `OptionError`: nothing else would run the model."""
+        """Raise `OptionError`, because there is no other provider."""
         raise OptionError("there is no fallback provider", hint="errors are raised")
 
     def end_profiling(self) -> str:
         """
-        Write the times of all calls so far to a file, and give its name; empty where profiling is off, or has ended.
+        Write the times of all calls so far to a file, and return its name; empty if profiling is off, or already ended.
 
-        It is a list of events in Chrome's JSON format; those of the category `Node` are instructions. Raises
-        `OptionError` where it cannot be written.
+        The file is a list of events in Chrome's JSON format; events of the category `Node` are instructions. Raises
+        `OptionError` if it cannot be written.
         """
         profile, self._profile = self._profile, None
         if profile is None:
@@ -272,11 +278,11 @@ class InferenceSession(SessionFacade):
         try:
             return profile.write()
         except BaseException:
-            self._profile = profile  # A second attempt finds the times of the first.
+            self._profile = profile  # Keep the times for a second attempt.
             raise
 
     def get_profiling_start_time_ns(self) -> int:
-        """The moment on the clock of `time.monotonic_ns` from which on a profile counts; 0 where there is none."""
+        """The start of profiling on the clock of `time.monotonic_ns`; 0 without profiling."""
         return 0 if self._profile is None else self._profile.start
 
     @property
@@ -290,7 +296,7 @@ cast("Any", InferenceSession.__init__).__signature__ = signature()
 
 
 def _call_profile(settings: SessionOptions, start: int) -> CallProfile | None:
-    """The recorder of the times of calls, if options enable it."""
+    """The recorder of call times, if options enable it."""
     if not settings.enable_profiling:
         return None
     from glow_mlir.api.onnxruntime.call_profile import CallProfile

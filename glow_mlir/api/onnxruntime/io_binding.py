@@ -1,4 +1,4 @@
-"""`IOBinding`: inputs and outputs of calls that stay where they are, so that a call has nothing to prepare."""
+"""`IOBinding`: inputs and outputs bound to memory, so that calls need no preparation."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 class IOBinding(Explained):
     """
-    Memory of a caller's for the inputs and outputs of one entry of a session: `run_with_iobinding` calls it on them.
+    The caller's memory for the inputs and outputs of one entry of a session; `run_with_iobinding` calls the entry on
+    it.
 
-    What is bound is not copied: each call reads what its inputs hold then, and writes to its outputs in place. Through
-    a copy go tensors that are not where the model runs, inputs of another layout, outputs whose sizes are known at run
-    time only and that lie in memory otherwise than the code lays them out, and those that overlap what is bound
-    besides. Outputs that are bound without memory are new tensors for each call. An object serves one thread at a time.
+    Bound memory is not copied: each call reads the present contents of its inputs, and writes its outputs in place. A
+    copy is made only for tensors on another device than the model's, inputs in another layout, outputs of
+    data-dependent size whose layout differs from that of the code, and outputs that overlap other bound memory. Outputs
+    bound without memory are new tensors for each call. An object serves one thread at a time.
     """
 
     def __init__(self, session: SessionFacade, entry: str | None = None) -> None:
-        """Bind nothing yet, of an entry or of that of the session."""
+        """Create an empty binding of an entry, by default the session's."""
         self.session = session
         self.entry = session.session_entry(entry)
         self._inputs: dict[str, Any] = {}
@@ -56,42 +57,42 @@ class IOBinding(Explained):
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """
-        Read an input from an array; raises `InputError` for one that does not fit it.
+        Read an input from an array; raises `InputError` if it does not fit.
 
-        Numbers and lists count as they are now.
+        Numbers and lists are copied now.
         """
         found = self.entry.check_input(name, arr_on_cpu)
-        # The memory of another library's tensor, which calls follow even where they need a copy.
+        # Memory of another library's tensor; calls follow its changes, even if they need a copy.
         is_kept = is_plain(arr_on_cpu) or isinstance(found, DeviceArray)
         self._inputs[name] = found if is_kept else np.asarray(arr_on_cpu)
         self._call = None
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Read an input from a tensor; raises `InputError` for one that does not fit it."""
+        """Read an input from a tensor; raises `InputError` if it does not fit."""
         self.bind_cpu_input(name, _of(ortvalue).tensor)
 
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
         """
-        Read an input from memory at an address, which has to hold C-contiguous elements as long as it is bound.
+        Read an input from memory at an address, which must hold C-contiguous elements while it is bound.
 
-        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for a device that there is not,
-        or that has no addresses.
+        Raises `InputError` for a type or shape that does not fit, and `OptionError` for a missing device, or one
+        without addresses.
         """
         self.bind_input_on(name, device_of(device_type, device_id), element_type, shape, buffer_ptr)
 
     def bind_input_on(
         self, name: str, device: Device | None, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
-        """As `bind_input`, from memory of a device, or of the CPU."""
+        """As `bind_input`, from memory of a device or the CPU."""
         self.bind_cpu_input(name, _memory(device, element_type, shape, buffer_ptr))
 
     def synchronize_inputs(self) -> None:
-        """Wait until inputs are where they are read, as they always are."""
+        """Do nothing: inputs are always ready."""
 
     def clear_binding_inputs(self) -> None:
-        """Bind no input any more."""
+        """Unbind all inputs."""
         self._inputs.clear()
         self._call = None
 
@@ -107,10 +108,10 @@ class IOBinding(Explained):
         buffer_ptr: int | None = None,
     ) -> None:
         """
-        Write an output to memory at an address, or to a new tensor for each call where none is given.
+        Write an output to memory at an address, or without one to a new tensor for each call.
 
-        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for a device that there is not,
-        or that has no addresses.
+        Raises `InputError` for a type or shape that does not fit, and `OptionError` for a missing device, or one
+        without addresses.
         """
         self.bind_output_on(name, device_of(device_type, device_id), element_type, shape, buffer_ptr)
 
@@ -122,7 +123,7 @@ class IOBinding(Explained):
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """As `bind_output`, to memory of a device, or of the CPU."""
+        """As `bind_output`, to memory of a device or the CPU."""
         if buffer_ptr is None:
             self._bind(name, device)
             return
@@ -131,31 +132,31 @@ class IOBinding(Explained):
         self._bind(name, _memory(device, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Write an output to a tensor; raises `InputError` for one that does not fit it, or may only be read."""
+        """Write an output to a tensor; raises `InputError` if it does not fit or is read-only."""
         self._bind(name, _of(ortvalue).tensor)
 
     def synchronize_outputs(self) -> None:
-        """Wait until outputs are there, as they are behind a call."""
+        """Do nothing: outputs are ready after a call."""
 
     def clear_binding_outputs(self) -> None:
-        """Bind no output any more."""
+        """Unbind all outputs."""
         self._outputs.clear()
         self._results = {}
         self._call = None
 
     def get_outputs(self) -> list[OrtValue]:
-        """The outputs of the last call, in the order in which they were bound, in the memory of that."""
+        """The outputs of the last call in binding order, in the memory of the call."""
         return [OrtValue.of_tensor(self._results[name]) for name in self._outputs if name in self._results]
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
-        """The outputs of the last call, in the order in which they were bound, as arrays of their own."""
+        """The outputs of the last call in binding order, copied to new arrays."""
         found = (self._results[name] for name in self._outputs if name in self._results)
         return [value.copy() if isinstance(value, np.ndarray) else value.numpy() for value in found]
 
     # ---- the call ----
 
     def call(self) -> None:
-        """Call the entry; raises `InputError` where an input is missing, or no output is bound, or as it does."""
+        """Call the entry; raises its errors, and `InputError` if an input is missing, or no output is bound."""
         if self._call is None:
             if not self._outputs:
                 raise InputError("no output is bound", hint="bind_output('NAME')")
@@ -182,7 +183,7 @@ def _memory(device: Device | None, element_type: Any, shape: Sequence[int], addr
     """
     The tensor at an address of a device, or of the CPU.
 
-    Raises `InputError` for what is none, or an element type or shape that is none.
+    Raises `InputError` for an invalid address, element type or shape.
     """
     found, sizes, dtype = whole_number(address), sizes_of(shape), element_dtype(element_type)
     size = math.prod(sizes) * dtype.itemsize

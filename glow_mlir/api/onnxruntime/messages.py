@@ -1,4 +1,4 @@
-"""The messages of a session on stderr, as far as its options ask for them."""
+"""Messages of a session on stderr, filtered by its options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INFO, WARNING, FATAL = 1, 2, 4
 """Severities: progress, warnings, and the highest."""
 
 _DEFAULT: list[int] = []
-"""The severity of sessions that say none, if somebody has set it."""
+"""The severity for sessions without one, if set."""
 
 Callback = Callable[[int, str, str, str, str], None]
 """A logger: it takes severity, category, logger name, position in the code, and the text."""
@@ -27,10 +27,10 @@ _CALLBACK: list[Callback] = []
 
 def set_default_logger_callback(callback: Callback | None, severity: int = WARNING) -> None:
     """
-    Give messages to a function, in place of stderr, and say which ones, as `set_default_logger_severity`.
+    Send messages to a function instead of stderr, filtered by severity as in `set_default_logger_severity`.
 
-    `None` gives them to stderr again. Raises `OptionError` for what cannot be called, and for another number. What the
-    function raises goes to `threading.excepthook`.
+    `None` restores stderr. Raises `OptionError` unless it is callable, and for an invalid severity. Exceptions of the
+    function go to `threading.excepthook`.
     """
     if callback is not None and not callable(callback):
         raise OptionError(f"a '{type(callback).__name__}' takes no messages", hint="a function, or None")
@@ -44,9 +44,9 @@ def set_default_logger_callback(callback: Callback | None, severity: int = WARNI
 
 def set_default_logger_severity(level: int) -> None:
     """
-    Say which messages sessions write to stderr: 0 and 1 what they do, 2 warnings, 3 and 4 none.
+    Set the messages that sessions write to stderr: 0 and 1 progress and warnings, 2 warnings, 3 and 4 none.
 
-    Raises `OptionError` for another number. Errors are raised, and not written.
+    Raises `OptionError` for another number. Errors are raised, not written.
     """
     found = severity(level)
     if found is None or found < 0:
@@ -55,18 +55,18 @@ def set_default_logger_severity(level: int) -> None:
 
 
 def set_default_logger_verbosity(level: int) -> None:
-    """Check that it is a level; messages of severity 0 have one."""
+    """Validate a verbosity level; messages of severity 0 have only one level."""
     if number(level) is None:
         raise OptionError(f"{level!r} is no level", hint="a whole number from 0 on")
 
 
 def is_telling(*settings: Settings) -> bool:
-    """Whether anything says which messages are written."""
+    """Whether any setting selects messages."""
     return bool(_DEFAULT) or any(own.given.get("log_severity_level", -1) >= 0 for own in settings)
 
 
 def telling(*settings: Settings) -> AbstractContextManager[None]:
-    """Write messages inside the `with` statement by the first of these settings that has a level."""
+    """Write messages inside the `with` statement, filtered by the first of these settings that has a level."""
     first = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
     if first is None and not _DEFAULT:
         return nullcontext()
@@ -76,7 +76,7 @@ def telling(*settings: Settings) -> AbstractContextManager[None]:
 
 
 def _tell(severity: int, name: str, text: str) -> None:
-    """Give a message to whoever takes them."""
+    """Send a message to the logger."""
     if not _CALLBACK:
         print(f"{name}: {'warning: ' if severity == WARNING else ''}{text}", file=sys.stderr)
         return
@@ -88,7 +88,7 @@ def _tell(severity: int, name: str, text: str) -> None:
 
 @contextmanager
 def _writing(level: int, name: str) -> Generator[None]:
-    """Write messages of that level and above."""
+    """Write messages of at least that severity."""
 
     def say(text: str) -> None:
         if level <= INFO:

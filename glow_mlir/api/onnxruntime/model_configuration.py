@@ -1,4 +1,4 @@
-"""Options of a session that an ONNX model carries in its notes, where the caller or the environment asks for them."""
+"""Session options stored in an ONNX model's metadata, used if the caller or the environment asks for them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class CarriedOptions(Options):
 
 
 VARIABLE = "ORT_LOAD_CONFIG_FROM_MODEL"
-"""The environment variable that is 1 where sessions are to read what models carry, unless a keyword says otherwise."""
+"""The environment variable that is 1 if sessions should read options from models, unless a keyword overrides it."""
 
 NOTE = "ort_config"
-"""The note of a model: JSON, as `{"session_options": {"intra_op_num_threads": 2}}`."""
+"""The metadata key of the options: JSON such as `{"session_options": {"intra_op_num_threads": 2}}`."""
 
 
 def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
@@ -54,20 +54,21 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "graph_optimization_level": _member(GraphOptimizationLevel),
     "enable_profiling": whole_number,
 }
-"""The options that a model may carry, by their names in `SessionOptions` → what reads them, `None` for nonsense."""
+"""
+Option that a model may store, by its name in `SessionOptions` → its parser, which returns `None` for invalid values.
+"""
 
 
 def is_asked_for(keyword: bool | int | None) -> bool:
-    """Whether to read the options of a model: by the keyword, or else by the environment."""
+    """Whether to read the options of a model, as the keyword or else the environment says."""
     return os.environ.get(VARIABLE) == "1" if keyword is None else bool(keyword)
 
 
 def add_carried_options(settings: SessionOptions, model: Any) -> None:
     """
-    Set what a model carries, but for what somebody has set already.
+    Apply the options stored in a model, except those already set.
 
-    Raises `ModelError` where its note is no such JSON, or an option has no such value; of unknown options a warning
-    tells.
+    Raises `ModelError` for invalid JSON or option values; unknown options cause a warning.
     """
     if (text := model_metadata(model).custom_metadata_map.get(NOTE)) is None:
         return
@@ -83,7 +84,7 @@ def add_carried_options(settings: SessionOptions, model: Any) -> None:
 
 
 def _carried(text: str) -> dict[str, Any]:
-    """The options in a note; raises `ModelError` for anything else."""
+    """The options in the metadata; raises `ModelError` for anything else."""
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError):

@@ -12,7 +12,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """The notes in an ONNX model; all are empty for a module of ours, but for the producer."""
+    """The metadata of an ONNX model; for our modules, all fields but the producer are empty."""
 
     producer_name: str = ""
     graph_name: str = ""
@@ -24,7 +24,7 @@ class ModelMetadata:
 
 
 def model_metadata(model: Any) -> ModelMetadata:
-    """The metadata of a model; raises `ModelError` where its file cannot be read any more."""
+    """The metadata of a model; raises `ModelError` if its file can no longer be read."""
     if is_ir(model):
         return ModelMetadata(producer_name="glow-mlir")
     from glow_mlir.frontends.onnx.metadata import metadata_of

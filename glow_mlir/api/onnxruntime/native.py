@@ -1,4 +1,4 @@
-"""Sessions and bindings as onnxruntime's native module has them, for programs that go there past its Python classes."""
+"""Sessions and bindings of onnxruntime's native module, for programs that bypass its Python classes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class OrtValueVector(list[OrtValue]):
-    """Tensors in a list."""
+    """A list of tensors."""
 
 
 class NativeSession:
-    """A session whose calls take their arguments in the order of onnxruntime's native module."""
+    """A session with the argument order of onnxruntime's native module."""
 
     def __init__(self, session: SessionFacade) -> None:
         self.session = session
@@ -57,7 +57,7 @@ class SessionIOBinding:
         self.binding.bind_input_on(name, device_of(source), *memory)
 
     def bind_output(self, name: str, device: OrtDevice, *memory: Any) -> None:
-        """Write an output to new arrays, or to an element type, shape and address."""
+        """Write an output to new arrays, or to memory given by element type, shape and address."""
         self.binding.bind_output_on(name, device_of(device), *memory)
 
     def get_outputs(self) -> OrtValueVector:
@@ -65,7 +65,7 @@ class SessionIOBinding:
         return OrtValueVector(self.binding.get_outputs())
 
     def __getattr__(self, name: str) -> Any:
-        """The properties that both have in common."""
-        if name == "binding":  # Whoever copies it asks before there is one.
+        """The properties that both classes share."""
+        if name == "binding":  # Asked for by `copy` before it is set.
             raise AttributeError(f"'SessionIOBinding' has no attribute '{name}'")
         return getattr(self.binding, name)

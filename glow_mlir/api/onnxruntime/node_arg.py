@@ -1,4 +1,4 @@
-"""Inputs and outputs in onnxruntime's words."""
+"""Inputs and outputs in onnxruntime's terms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from glow_mlir.support.dtypes import onnx_word
 @dataclass(frozen=True)
 class NodeArg:
     """
-    An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`).
+    An input or output of a session: `name`, `shape`, and `type` in onnxruntime's terms (`tensor(float)`).
 
-    `shape` has numbers, and what the model calls free dimensions, or `None` for those without. Where it does not say
-    what an output is before it is called, `shape` is `[...]`, which stands for any number of axes, or `type` is empty.
+    `shape` has numbers, the model's names of free dimensions, or `None` for unnamed ones. If an output is unknown
+    before a call, `shape` is `[...]`, which stands for any number of axes, or `type` is empty.
     """
 
     name: str
-    # Any: whoever gives all dimensions their sizes finds numbers alone.
+    # Any: sessions with all sizes bound have only numbers.
     shape: list[Any]
     type: str
 

@@ -1,4 +1,4 @@
-"""The provider of each node of a model, as onnxruntime reports it: one provider, for the whole graph."""
+"""The provider of each node of a model, as onnxruntime reports it; one provider runs the whole graph."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class OrtEpAssignedSubgraph:
 
 def assigned_nodes(model: Any, provider: str) -> list[OrtEpAssignedSubgraph]:
     """
-    Each node of the graph of a model, as its file has it, for itself.
+    Each node of a model's graph as in its file, in a subgraph of its own.
 
-    Raises `UnsupportedError` for a module of ours, and `ModelError` where the file cannot be read any more.
+    Raises `UnsupportedError` for our modules, and `ModelError` if the file can no longer be read.
     """
     if is_ir(model):
         raise UnsupportedError("a module has no nodes of ONNX", hint="use glow-run --compilation-log")

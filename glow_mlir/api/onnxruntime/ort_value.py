@@ -1,4 +1,4 @@
-"""`OrtValue`: onnxruntime's tensors, in the memory of an array, or of a device."""
+"""`OrtValue`: onnxruntime's tensors, in the memory of an array or a device."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype, onnx_word
 
 class OrtValue(Explained):
     """
-    A tensor, in memory that it shares with an array: nothing is copied on the way in and out, but by `update_inplace`.
+    A tensor that shares the memory of an array; only `update_inplace` copies.
 
-    `numpy.asarray`, `numpy.from_dlpack` and `torch.from_dlpack` give its memory, too. One on a device is copied to and
-    from arrays; calls there, and libraries that know the device, have its memory.
+    `numpy.asarray`, `numpy.from_dlpack` and `torch.from_dlpack` also share its memory. A tensor on a device is copied
+    to and from arrays; calls on the device, and libraries that support it, use its memory.
     """
 
     _array: np.ndarray
-    """The array; of a tensor on a device there is none."""
+    """The array; undefined for a tensor on a device."""
     device_array: DeviceArray | None = None
-    """The tensor on a device; `None` for one in the memory of the CPU."""
+    """The tensor on a device; `None` for one in CPU memory."""
 
     def __init__(self, array: np.ndarray) -> None:
-        """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for any other array."""
+        """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for other arrays."""
         _check_array(array)
         _check_element(array.dtype)
         if not (array.flags.c_contiguous and array.dtype.isnative):
@@ -44,7 +44,7 @@ class OrtValue(Explained):
 
     @classmethod
     def of_tensor(cls, tensor: Tensor) -> OrtValue:
-        """A tensor of the host, in a copy where it is not C-contiguous, or of a device."""
+        """A host tensor, copied if it is not C-contiguous, or a device tensor."""
         if isinstance(tensor, np.ndarray):
             return cls.ortvalue_from_numpy(tensor)
         _check_element(tensor.dtype)
@@ -57,20 +57,21 @@ class OrtValue(Explained):
         cls, numpy_obj: np.ndarray, /, device_type: str = CPU, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
         """
-        The tensor in an array; in a copy where that is not C-contiguous, or of another order of bytes, or on a device.
+        The tensor in an array; a copy if the array is not C-contiguous or has another byte order, or if the tensor goes
+        to a device.
         """
         device = device_of(device_type, device_id)
         _check_array(numpy_obj)
-        # Not `ascontiguousarray`, which makes an axis of none.
+        # Not `ascontiguousarray`, which turns a scalar into a vector.
         found = cls(np.asarray(numpy_obj, numpy_obj.dtype.newbyteorder("="), order="C"))
         return found if device is None else cls.of_tensor(DeviceArray.of(device, found.numpy()))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
         """
-        The tensor whose elements have the bits of an array's, and the type of that number in ONNX.
+        Reinterpret the bits of an array's elements as an ONNX element type, given by number.
 
-        Raises `InputError` for types of other widths.
+        Raises `InputError` for types of another width.
         """
         dtype = element_dtype(onnx_element_type)
         _check_array(data)
@@ -88,21 +89,22 @@ class OrtValue(Explained):
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
-        """A new tensor, uninitialised; its type is a dtype, or the number of one in ONNX."""
+        """A new uninitialised tensor; its type is a dtype, or the number of an ONNX type."""
         device, dtype, sizes = device_of(device_type, device_id), element_dtype(element_type), sizes_of(shape)
         try:
             if device is not None:
                 return cls.of_tensor(DeviceArray.empty(device, sizes, dtype))
             return cls(np.empty(sizes, dtype))
-        except (MemoryError, ValueError) as error:  # Of more bytes than there are, and than can be counted.
+        except (MemoryError, ValueError) as error:  # Too large for memory, or for numpy.
             raise OutOfMemoryError(f"there is too little memory for {dtype.name}{sizes}") from error
 
     @classmethod
     def from_dlpack(cls, data: Any, is_bool_tensor: bool = False, /) -> OrtValue:
         """
-        The tensor of what has `__dlpack__`, or of a capsule, which may hold truth values as bytes, as old ones do.
+        The tensor of an object with `__dlpack__`, or of a capsule; with `is_bool_tensor`, bytes are booleans, as in old
+        capsules.
 
-        Raises `InputError` where it is not C-contiguous, or truth values are not bytes.
+        Raises `InputError` unless it is C-contiguous, and booleans are bytes.
         """
         found = from_dlpack(data)
         if is_bool_tensor and found.dtype.name not in ("bool", "uint8"):
@@ -114,7 +116,7 @@ class OrtValue(Explained):
     # ---- its memory ----
 
     def numpy(self) -> np.ndarray:
-        """Its array, in its own memory; of a tensor on a device, a copy."""
+        """The array, sharing its memory; for a tensor on a device, a copy."""
         return on_host(self.tensor)
 
     @property
@@ -137,18 +139,18 @@ class OrtValue(Explained):
         return found.__cuda_array_interface__
 
     def to_dlpack(self) -> Any:
-        """A capsule with its memory, as onnxruntime's native form gives it."""
+        """A DLPack capsule of its memory, as in onnxruntime's native module."""
         return self.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CPU if self.device_array is None else self.device_array.__dlpack_device__()
 
     def data_ptr(self) -> int:
-        """The address of the first element; raises `OptionError` for a device that has no addresses."""
+        """The address of the first element; raises `OptionError` for a device without addresses."""
         return address_of(self._array) if self.device_array is None else self.device_array.address
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
-        """Overwrite the elements; raises `InputError` for an array of another type or shape, or a read-only tensor."""
+        """Overwrite the elements; raises `InputError` for another type or shape, or a read-only tensor."""
         given = data.numpy() if isinstance(data, OrtValue) else data
         _check_array(given)
         if self.device_array is not None:
@@ -178,35 +180,35 @@ class OrtValue(Explained):
         return list(self.tensor.shape)
 
     def data_type(self) -> str:
-        """Its type in ONNX's words, as `tensor(float)`."""
+        """The type in ONNX's terms, such as `tensor(float)`."""
         return f"tensor({onnx_word(self.tensor.dtype.name)})"
 
     def element_type(self) -> int:
-        """The number of its element type among ONNX's data types."""
+        """The number of the element type among ONNX's data types."""
         return ONNX_NUMBERS[self.tensor.dtype.name]
 
     def tensor_size_in_bytes(self) -> int:
-        """How much memory its elements take."""
+        """The bytes of its elements."""
         return self.tensor.nbytes
 
     def device_name(self) -> str:
-        """The kind of the device that has its memory, as `cpu` or `cuda`."""
+        """The kind of the device that holds it, such as `cpu` or `cuda`."""
         return CPU if self.device_array is None else self.device_array.device.name.partition(":")[0]
 
     def has_value(self) -> bool:
-        """Whether it holds anything, as it always does."""
+        """Whether it holds a value: always true."""
         return True
 
     def is_tensor(self) -> bool:
-        """Whether it is a tensor, as all are."""
+        """Whether it is a tensor: always true."""
         return True
 
     def is_sparse_tensor(self) -> bool:
-        """Whether it is sparse, as none is."""
+        """Whether it is sparse: always false."""
         return False
 
     def is_tensor_sequence(self) -> bool:
-        """Whether it is a sequence, as none is."""
+        """Whether it is a sequence: always false."""
         return False
 
     def __repr__(self) -> str:
@@ -214,7 +216,7 @@ class OrtValue(Explained):
 
 
 def element_dtype(element_type: Any) -> np.dtype[Any]:
-    """The dtype that a type of numpy is, or a number among ONNX's data types; raises `InputError` for no such."""
+    """The dtype for a numpy type, or for the number of an ONNX data type; raises `InputError` for anything else."""
     if isinstance(element_type, int) and not isinstance(element_type, bool):
         names = {number: name for name, number in ONNX_NUMBERS.items()}
         if element_type not in names:
@@ -229,7 +231,7 @@ def element_dtype(element_type: Any) -> np.dtype[Any]:
 
 
 def sizes_of(shape: object) -> list[int]:
-    """The sizes of the axes of a tensor; raises `InputError` for others."""
+    """The sizes of a tensor's axes; raises `InputError` for an invalid shape."""
     found = [whole_number(size) for size in cast("Sequence[object]", shape)] if isinstance(shape, Iterable) else [None]
     sizes = [size for size in found if size is not None and size >= 0]
     if len(sizes) < len(found):
@@ -238,7 +240,7 @@ def sizes_of(shape: object) -> list[int]:
 
 
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
-    """Overwrite some tensors with others; raises `InputError` as `update_inplace`, and for lists of other lengths."""
+    """Overwrite tensors with others; raises `InputError` as `update_inplace`, and for lists of different lengths."""
     for given in (src, dst):
         is_list = isinstance(cast("object", given), Sequence)
         if not is_list or not all(isinstance(cast("object", value), OrtValue) for value in given):

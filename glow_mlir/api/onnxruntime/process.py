@@ -15,7 +15,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """The versions of what compiles, and the machine that code is made for."""
+    """The versions of the compiler's components, and the target of this machine."""
     from glow_mlir.api.model_compiler import compiler_versions
     from glow_mlir.runtime.host import llvm_triple
 
@@ -23,20 +23,20 @@ def get_build_info() -> str:
 
 
 def has_collective_ops() -> bool:
-    """Whether there are operators for several machines, as there are none."""
+    """Whether there are collective operators: always false."""
     return False
 
 
 def set_seed(seed: int) -> None:
-    """Check that it is a seed; which random numbers a session draws, its state `random.seed` says."""
+    """Validate a seed; the random numbers of a session depend on its state `random.seed`."""
     if whole_number(seed) is None:
         raise OptionError(f"{seed!r} is no seed", hint="a whole number")
 
 
 def disable_telemetry_events() -> None:
-    """Send nothing to anybody, as always."""
+    """Do nothing: no telemetry is ever sent."""
 
 
 def enable_telemetry_events() -> None:
-    """Nothing but a warning: no telemetry is ever sent."""
+    """Only warn: no telemetry is ever sent."""
     caution(OptionError("telemetry does not exist", hint="no telemetry is ever sent"))

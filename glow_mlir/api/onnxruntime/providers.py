@@ -1,4 +1,4 @@
-"""Execution providers, as onnxruntime calls what computes: ours, and its CPU's name for it, are the same."""
+"""Execution providers, onnxruntime's term for backends: our provider, and the CPU provider as its synonym."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ELSEWHERE = frozenset(
         "Xnnpack",
     )
 )
-"""The providers that onnxruntime has in some build: a program that names one goes on without."""
+"""Providers of some onnxruntime builds; programs that name one continue without it."""
 
 Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
 
 _READERS: Mapping[Any, Callable[[str], Any]] = {str: str, bool: truth, int: int}
-"""Type of a keyword → what reads its texts; it gives `None`, or raises `ValueError`, for what makes no sense."""
+"""Type of a keyword → parser of its text, which returns `None` or raises `ValueError` for invalid text."""
 
 PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
     name: _READERS[item.type] for name, item in sorted(KEYWORDS.items()) if item.type in _READERS
 }
-"""The options of our provider: the keywords of `InferenceSession` that can be given as text → their parsers."""
+"""The options of our provider: the keywords of `InferenceSession` with a text form → their parsers."""
 
 
 def get_available_providers() -> list[str]:
@@ -43,16 +43,16 @@ def get_available_providers() -> list[str]:
 
 
 def get_all_providers() -> list[str]:
-    """The providers that there are."""
+    """All known providers."""
     return list(AVAILABLE)
 
 
 def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any]] | None) -> dict[str, dict[str, str]]:
     """
-    The providers that a user names, as far as there are such, with their options as texts: all where none is named.
+    The available providers that a user names, with their options as texts; all providers if none is named.
 
-    Of one that onnxruntime has elsewhere, a `UserWarning` tells, and the CPU is there in any case, as in onnxruntime.
-    Raises `OptionError` for other names, for an empty list, and for options that there are not.
+    A provider of other onnxruntime builds causes a `UserWarning`, and the CPU is always available, as in onnxruntime.
+    Raises `OptionError` for other names, an empty list, and unknown options.
     """
     if given is None:
         if options is not None:
@@ -73,7 +73,9 @@ def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any
 
 
 def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """The keywords of `InferenceSession` that options of our provider are; raises `OptionError` for a wrong value."""
+    """
+    The keywords of `InferenceSession` from the options of our provider; raises `OptionError` for an invalid value.
+    """
     found: dict[str, Any] = {}
     for name, value in providers.get(GLOW, {}).items():
         try:
@@ -87,13 +89,13 @@ def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, An
 
 def named_providers(given: Providers, options: Sequence[Mapping[str, Any]] | None) -> list[tuple[str, dict[str, str]]]:
     """
-    Each provider that a user names, there or not, with its options as texts.
+    Each named provider, available or not, with its options as texts.
 
-    A warning tells of one that is named twice, whose first options count. Raises `OptionError` for anything else.
+    A provider named twice causes a warning, and the first options count. Raises `OptionError` for anything else.
     """
     hint = f"providers=['{CPU}']"
     for title, value in (("providers", given), ("provider_options", options)):
-        # Callers without a type checker may give anything.
+        # Untyped callers may pass anything.
         if isinstance(value, str) or not isinstance(cast("object", value), Sequence | None):
             raise OptionError(f"{title}={value!r} is no list of {title.replace('_', ' ')}", hint=hint)
     if options is None:

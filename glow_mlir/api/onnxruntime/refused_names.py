@@ -1,4 +1,4 @@
-"""The names of onnxruntime's Python package that are missing here, by owner, and the reason of each."""
+"""Names of onnxruntime's Python package that do not exist here, by owner, with the reason."""
 
 from __future__ import annotations
 
@@ -68,22 +68,22 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     },
     "IOBinding": {"get_outputs_as_ortvaluevector": "get_outputs() gives them as a list"},
 }
-"""Owner → name → why there is no such thing, or what there is in its place."""
+"""Owner → name → the reason why it does not exist, or its replacement."""
 
 
 def missing_name(owner: str, name: str) -> AttributeError:
-    """The error for a name that an owner does not have: with the reason, where onnxruntime has it."""
+    """The error for a name that an owner does not have, with the reason if onnxruntime has the name."""
     if (reason := REFUSED.get(owner, {}).get(name)) is not None:
         return RefusedNameError(f"{owner} has no '{name}'", hint=reason)
     return AttributeError(f"'{owner}' has no attribute '{name}'")
 
 
 class Explained:
-    """An object that says why it does not have what onnxruntime's has."""
+    """An object that explains why a name of onnxruntime's class does not exist."""
 
     __slots__ = ()
 
-    if not TYPE_CHECKING:  # Checkers report unknown names.
+    if not TYPE_CHECKING:  # Type checkers should report unknown names.
 
         def __getattr__(self, name: str) -> Any:
             owner = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in REFUSED), "")

@@ -67,7 +67,7 @@ class RunOptions(Settings, Explained):
         self._calls: set[Cancellation] = set()
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set an option by a key; a warning tells of one that is not known."""
+        """Set an option by key; an unknown key causes a warning."""
         self.add_entry(key, value)
 
     def get_run_config_entry(self, key: str) -> str:
@@ -75,7 +75,7 @@ class RunOptions(Settings, Explained):
         return self.get_entry(key)
 
     def __copy__(self) -> Self:
-        """Other options with the same settings, for calls of their own."""
+        """Independent options with the same settings."""
         found = super().__copy__()
         found._calls = set()
         return found
@@ -88,7 +88,7 @@ class RunOptions(Settings, Explained):
 
     @contextmanager
     def ending(self, call: Cancellation) -> Generator[None]:
-        """Let `terminate` end a call, the body of a `with`; raises `CancelledError` where it is set already."""
+        """Let `terminate` end the call inside a `with` statement; raises `CancelledError` if it is already set."""
         self._calls.add(call)
         try:
             if self.terminate:

@@ -1,4 +1,4 @@
-"""The arguments of a session in onnxruntime's terms and ours, merged into one set of keywords without conflicts."""
+"""Merge the session arguments of onnxruntime and ours into one set of keywords without conflicts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.support.symbols import Dimension
 
 STRICT_KEY = "session.strict_shape_type_inference"
-"""The key of the entry that is the keyword `strict`."""
+"""The key of the configuration entry for the keyword `strict`."""
 
 
 OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
-"""The parameters of the constructor that are onnxruntime's alone."""
+"""The constructor parameters that belong to onnxruntime."""
 
 FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions)}
 """Keyword of `InferenceSession` → its declaration."""
@@ -30,9 +30,9 @@ FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions
 
 def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]) -> dict[str, Any]:
     """
-    The arguments of a session behind its model by name: those that are onnxruntime's, and each declared keyword.
+    The arguments of a session after its model, by name: onnxruntime's parameters, and all declared keywords.
 
-    Raises `OptionError` for an unknown keyword, or for one of another type than it takes.
+    Raises `OptionError` for an unknown keyword, or a value of a wrong type.
     """
     check_keywords(keywords, "InferenceSession", ("path_or_bytes", *OF_ONNXRUNTIME), FACADE_KEYWORDS)
     defaults = {name: item.keyword_default for name, item in FACADE_KEYWORDS.items()}
@@ -40,7 +40,7 @@ def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]
 
 
 def signature() -> Signature:
-    """The signature of `InferenceSession`, with each keyword that is declared, as `help` and notebooks show it."""
+    """The signature of `InferenceSession` with all declared keywords, for `help` and notebooks."""
     own = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "path_or_bytes")]
     own += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in OF_ONNXRUNTIME]
     keywords = [
@@ -51,12 +51,12 @@ def signature() -> Signature:
 
 
 def keyword_help() -> str:
-    """A line for each keyword of `InferenceSession`: its type and its help."""
+    """A line for each keyword of `InferenceSession`, with its type and help text."""
     return "\n".join(f"    {name}: {item.kind.words}; {item.option.help}." for name, item in FACADE_KEYWORDS.items())
 
 
 def settings_of(given: object) -> SessionOptions:
-    """The `SessionOptions` that a session is given, if any; raises `OptionError` for anything else."""
+    """The given `SessionOptions`, or default ones; raises `OptionError` for anything else."""
     if given is None:
         return SessionOptions()
     if not isinstance(given, SessionOptions):
@@ -68,14 +68,14 @@ def settings_of(given: object) -> SessionOptions:
 def providers_of(
     settings: SessionOptions, providers: Providers | None, options: Sequence[Mapping[str, Any]] | None
 ) -> dict[str, dict[str, str]]:
-    """The providers of a session, else those of its options; raises `OptionError` as `chosen_providers`."""
+    """The providers of a session, or else those of its options; raises `OptionError` as `chosen_providers`."""
     if providers is None and options is None and settings.has_providers():
         return chosen_providers(list(settings.providers), None)
     return chosen_providers(providers, options)
 
 
 def model_of(given: object, settings: SessionOptions) -> Any:
-    """The model with the constants that options give; raises `GlowError` where it does not have them."""
+    """The model with the constants from the options; raises `GlowError` if it does not have them."""
     model = accepted_model(given)
     if not settings.initializers and not settings.files:
         return model
@@ -90,9 +90,9 @@ def keywords_of(
     model: object, settings: SessionOptions, providers: Mapping[str, Mapping[str, str]], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """
-    The keywords of a session, of which `given` has its own: what options and providers say comes to them.
+    The keywords of a session: `given`, plus those from options and providers.
 
-    Raises `OptionError` where two contradict each other.
+    Raises `OptionError` if two contradict each other.
     """
     found = dict(given)
     from_options = session_keywords(providers)
@@ -112,7 +112,7 @@ def keywords_of(
 
 
 def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
-    """Set a keyword; raises `OptionError` where it says something else. Its own default says nothing."""
+    """Set a keyword; raises `OptionError` if it has another value that is not its default."""
     keyword, default = keywords.get(name), KEYWORDS[name].default
     is_set = keyword is not None and not (isinstance(default, bool) and keyword is default)
     if is_set and keyword != value:

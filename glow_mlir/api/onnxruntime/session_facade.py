@@ -1,4 +1,4 @@
-"""Sessions in onnxruntime's words: a facade over those that know none."""
+"""Sessions with onnxruntime's interface: a facade over the sessions of `glow_mlir.api`."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ class SessionFacade(Explained, ABC):
     """A session with onnxruntime's interface: the common part of models and bundles."""
 
     def __init__(self, session: Session) -> None:
-        """`session` has the entries and the state."""
+        """`session` provides the entries and the state."""
         self._session = session
         self._entry = session.first
         self._settings: Settings | None = None
-        """The settings that select which messages of calls are written."""
+        """The settings that select messages of calls."""
         self._is_watched = False
-        """Whether options say anything of each call."""
+        """Whether options request a message for each call."""
 
     def __repr__(self) -> str:
         """The default entry, and the number of others."""
         return f"<{type(self).__name__} {self._session}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled, it is its model, options and state: where it is unpickled, the model is loaded or compiled."""
+        """Pickle as model, options and state; unpickling loads or compiles the model."""
         return self._recipe().pickled(self.get_state())
 
     def __copy__(self) -> SessionFacade:
-        """Another session of the same model and options, with the state of this one as it is now."""
+        """Another session of the same model and options, with a copy of the present state."""
         return self._recipe().again(self.get_state())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SessionFacade:
-        """As `copy.copy`: sessions of the same model have nothing in common that changes."""
+        """As `copy.copy`: sessions of the same model share nothing mutable."""
         return self.__copy__()
 
     @abstractmethod
@@ -67,11 +67,11 @@ class SessionFacade(Explained, ABC):
         return self._session.entries
 
     def get_inputs(self, entry: str | None = None) -> list[NodeArg]:
-        """The inputs of an entry, by default that of the session, in order."""
+        """The inputs of an entry in order, by default the session's entry."""
         return [node_arg(argument) for argument in self.session_entry(entry).inputs]
 
     def get_outputs(self, entry: str | None = None) -> list[NodeArg]:
-        """The outputs of an entry, by default that of the session, in order."""
+        """The outputs of an entry in order, by default the session's entry."""
         return [node_arg(argument) for argument in self.session_entry(entry).outputs]
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
@@ -83,7 +83,7 @@ class SessionFacade(Explained, ABC):
         return [CPU_MEMORY] * len(self.get_outputs())
 
     def get_input_epdevices(self) -> list[None]:
-        """The device that the provider of each input names, as none does: there is one, the CPU."""
+        """The devices of the inputs: none, because only the CPU exists."""
         return [None] * len(self.get_inputs())
 
     def run(
@@ -95,12 +95,12 @@ class SessionFacade(Explained, ABC):
         entry: str | None = None,
     ) -> list[np.ndarray]:
         """
-        Run an entry, by default that of the session: the outputs of those names, or all, in new arrays.
+        Run an entry, by default the session's; return the named outputs, or all, in new arrays.
 
         C-contiguous, aligned inputs of the right type are used in place. Calls of entries with state wait for each
-        other. What is not compiled yet for sizes or values of these inputs is compiled first, and raises what the
-        constructor would. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output or entry,
-        and `ExecutionError` where the model fails on these inputs.
+        other. Code missing for the sizes or values of these inputs is compiled first, which raises the same errors as
+        the constructor. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output or entry,
+        and `ExecutionError` if the model fails on these inputs.
         """
         chosen = self._entry if entry is None else self.session_entry(entry)
         if run_options is None and not self._is_watched:
@@ -126,10 +126,10 @@ class SessionFacade(Explained, ABC):
         run_options: RunOptions | None = None,
     ) -> None:
         """
-        `run` beside the caller: another thread hands outputs, `user_data` and the text of an error, or "", to
-        `callback`. On devices the call is in their queues when this returns, behind those before it.
+        `run` asynchronously: another thread passes outputs, `user_data` and the error text (or "") to `callback`. On
+        devices, the call is queued when this method returns, after earlier calls.
 
-        The arrays of inputs have to stay as they are until then. Raises `InputError` for missing or unknown inputs.
+        Input arrays must not change until then. Raises `InputError` for missing or unknown inputs.
         """
         from glow_mlir.api.onnxruntime.async_calls import call_in_background
 
@@ -143,11 +143,14 @@ class SessionFacade(Explained, ABC):
         call_in_background(call or (lambda: self.run(output_names, feed, run_options)), callback, user_data)
 
     def io_binding(self, entry: str | None = None) -> IOBinding:
-        """Inputs and outputs of an entry, by default that of the session, that stay where they are."""
+        """A binding of inputs and outputs of an entry to memory, by default of the session's entry."""
         return IOBinding(self, entry)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Call an entry on what is bound; raises as `run`, and `InputError` where an input, or all outputs, are not."""
+        """
+        Call an entry on bound memory; raises the errors of `run`, and `InputError` for unbound inputs or no bound
+        output.
+        """
         if not isinstance(cast("object", iobinding), IOBinding):
             raise InputError(f"a '{type(iobinding).__name__}' is no binding", hint="io_binding() makes one")
         if iobinding.session is not self:
@@ -159,11 +162,11 @@ class SessionFacade(Explained, ABC):
 
     @property
     def _sess(self) -> NativeSession:
-        """The session in the form that programs know who go past onnxruntime's Python class."""
+        """The session in the form of onnxruntime's native module, for programs that bypass its Python class."""
         return NativeSession(self)
 
     def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
-        """The results of a call of an entry, with its options."""
+        """The results of a call of an entry under its options."""
         settings: list[Settings] = [] if self._settings is None else [self._settings]
         if run_options is not None:
             settings.insert(0, _options_of(run_options))
@@ -171,24 +174,24 @@ class SessionFacade(Explained, ABC):
             return call()
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
+        """Copies of the states by name, as they are between two calls; all entries share them."""
         return self._session.get_state()
 
     def set_state(self, values: Mapping[str, Any]) -> None:
-        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        """Overwrite the named states; raises `InputError` for an unknown name or a misshapen array."""
         self._session.set_state(values)
 
     def reset_state(self, names: Sequence[str] | None = None) -> None:
-        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
+        """Reset the named states, or all, to their initial values; raises `InputError` as `set_state`."""
         self._session.reset_state(names)
 
     def session_entry(self, name: str | None = None) -> SessionEntry:
-        """The entry of that name, or that of the session; raises `InputError` for an unknown one."""
+        """The entry of that name, or the session's; raises `InputError` for an unknown one."""
         return self._session.entry(name)
 
 
 def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
-    """The outputs of those names, or all, of a run; raises `InputError` for unknown ones."""
+    """The named outputs of a run, or all; raises `InputError` for unknown ones."""
     wanted = None if names is None else entry.listed_outputs(names)
     try:
         found = entry.run(inputs)
@@ -199,7 +202,7 @@ def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[s
 
 
 def _check_missing(entry: SessionEntry, inputs: Mapping[str, Any], error: InputError) -> None:
-    """Add onnxruntime's wording to an error of missing inputs, since programs match it."""
+    """Add onnxruntime's wording to an error about missing inputs, because programs match it."""
     given = list(inputs) if isinstance(cast("object", inputs), Mapping) else []
     names = [argument.name for argument in entry.inputs]
     if (missing := [name for name in names if name not in given]) and set(given) < set(names):
@@ -209,7 +212,9 @@ def _check_missing(entry: SessionEntry, inputs: Mapping[str, Any], error: InputE
 def _begun(
     entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[str, Any]
 ) -> Callable[[], list[np.ndarray]] | None:
-    """What waits for the outputs of a call that is in queues now, or says why it is not; `None` without queues."""
+    """
+    Start a queued call; return a function that waits for its outputs or raises its error, or `None` without queues.
+    """
     try:
         wanted, wait = entry.listed_outputs(names), entry.begin(inputs)
     except GlowError as error:

@@ -46,7 +46,7 @@ class ExecutionMode(IntEnum):
 
 
 class ExecutionOrder(IntEnum):
-    """By what operators are ordered: here for little memory."""
+    """The order of operators; here it minimizes memory."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -54,7 +54,7 @@ class ExecutionOrder(IntEnum):
 
 
 LAYOUT_PASSES = ("sink-transposes", "sink-reshapes", "fold-transposes-into-matmul")
-"""Passes that choose how tensors lie in memory."""
+"""Passes that choose tensor layouts."""
 
 FUSION_PASSES = (
     "recognize-activations",
@@ -73,7 +73,7 @@ FUSION_PASSES = (
     "raise-clips",
     "sink-conversions",
 )
-"""Passes that make one operator of several, or another one."""
+"""Passes that fuse or replace operators."""
 
 PLAIN_PASSES = (
     "canonicalize",
@@ -95,7 +95,7 @@ LEFT_OUT: Mapping[GraphOptimizationLevel, tuple[str, ...]] = {
     GraphOptimizationLevel.ORT_ENABLE_LAYOUT: (),
     GraphOptimizationLevel.ORT_ENABLE_ALL: (),
 }
-"""Level → the passes of the graph that are left out, as with `disable`."""
+"""Level → the graph passes that are left out, as with `disable`."""
 
 EXTERNAL_NAME = "session.optimized_model_external_initializers_file_name"
 EXTERNAL_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
@@ -142,10 +142,10 @@ METHODS = (
 
 class SessionOptions(Settings, Explained):
     """
-    The options of a session, for those who come from onnxruntime; docs/api.md has them all.
+    The options of a session, for users of onnxruntime; docs/api.md describes all of them.
 
-    What is set beside them as a keyword of `InferenceSession` has to agree. An option that cannot be honoured raises
-    `OptionError` where it is set.
+    Keywords of `InferenceSession` that set the same thing must agree. An option that cannot be honoured raises
+    `OptionError` when it is set.
     """
 
     __slots__ = ("denotations", "dimensions", "files", "initializers", "providers")
@@ -207,7 +207,7 @@ class SessionOptions(Settings, Explained):
         self.initializers: dict[str, OrtValue] = {}
         """Constant → its replacement."""
         self.files: dict[str, bytes] = {}
-        """File of constants, as the model calls it → its content."""
+        """File of constants, by its name in the model → its content."""
         self.providers: list[tuple[str, dict[str, Any]]] = []
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
@@ -236,7 +236,7 @@ class SessionOptions(Settings, Explained):
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
     ) -> None:
-        """Give the content of files of constants, of which so many bytes count; raises `InputError` as above."""
+        """Provide the contents of files of constants, with their lengths; raises `InputError` as above."""
         for name, (buffer, length) in _pairs(names, list(_pairs(buffers, lengths))):
             try:
                 self.files[_named(name)] = bytes(memoryview(buffer).cast("B")[:length])
@@ -245,7 +245,7 @@ class SessionOptions(Settings, Explained):
                 raise InputError(reason, hint="contiguous bytes and their length") from error
 
     def add_provider(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        """Run on a provider, where the session is not given others."""
+        """Add a provider, unless the session gets others."""
         if options is not None and not isinstance(cast("object", options), Mapping):
             raise OptionError(f"options of '{name}' cannot be of the type '{type(options).__name__}'", hint="a dict")
         self.providers.append((name, dict(options or {})))
@@ -255,7 +255,7 @@ class SessionOptions(Settings, Explained):
         return bool(self.providers)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set an option by a key; raises `OptionError` for one that would change results or files, and cannot."""
+        """Set an option by key; raises `OptionError` for an unsupported one that would change results or files."""
         self.add_entry(key, value)
 
     def get_session_config_entry(self, key: str) -> str:

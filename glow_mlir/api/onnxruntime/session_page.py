@@ -1,4 +1,4 @@
-"""A session as notebooks show it: a small page of HTML, in which nothing of the model's is markup."""
+"""The HTML representation of a session in notebooks; text from the model is escaped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def session_page(session: InferenceSession) -> str:
-    """The page of a session: inputs and outputs, the sizes of its code, memory, and the time of each stage."""
+    """The page of a session: inputs and outputs, code sizes, memory, and the time of each stage."""
     model = session.model
     name = model.name if isinstance(model, Path) else "a model in memory"
     parts = [
@@ -37,7 +37,7 @@ def session_page(session: InferenceSession) -> str:
 
 
 def _arguments(inputs: Iterable[NodeArg], outputs: Iterable[NodeArg]) -> list[tuple[str, ...]]:
-    """Each input and output: which it is, its name, type and shape."""
+    """The rows of inputs and outputs: role, name, type and shape."""
     named = [("input", item) for item in inputs] + [("output", item) for item in outputs]
     return [(role, item.name, item.type, ", ".join(_size(size) for size in item.shape)) for role, item in named]
 
@@ -48,7 +48,7 @@ def _size(size: object) -> str:
 
 
 def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
-    """Backend, target, threads and precision, and the code for other sizes."""
+    """Backend, target, threads and precision, and the sizes that code exists for."""
     options, loaded = session.options, _loaded(session)
     machines = {entry.machine or entry.target for entry in _entries(session)}
     kept = session.specializations
@@ -64,12 +64,12 @@ def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
 
 
 def _sizes(sizes: Mapping[str, Dimension]) -> str:
-    """Free dimensions and their sizes, in words."""
+    """Free dimensions and their sizes as text."""
     return ", ".join(f"{label}={size}" for label, size in sizes.items()) or "all"
 
 
 def _memory(session: InferenceSession) -> list[tuple[str, ...]]:
-    """How large code, constants and arena are, where that is known."""
+    """The sizes of code, constants and arena, if known."""
     loaded = _loaded(session)
     if not isinstance(loaded, MachineCode):
         return []
@@ -77,7 +77,7 @@ def _memory(session: InferenceSession) -> list[tuple[str, ...]]:
 
 
 def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
-    """How long each stage of the compilation took."""
+    """The time of each stage of the compilation."""
     seconds = session.compile_seconds
     if not seconds:
         return [("from the cache", "0")] if _loaded(session) else []
@@ -85,24 +85,24 @@ def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
 
 
 def _loaded(session: InferenceSession) -> Executable | None:
-    """The executable; `None` if the model is compiled when it is called, and was not called yet."""
+    """The executable; `None` if the model is compiled when it is called, and has not been called."""
     return session.executable if session.specializations or not session.is_deferred else None
 
 
 def _entries(session: InferenceSession) -> tuple[Entry, ...]:
-    """The entries of what runs, where that is machine code."""
+    """The entries of the executable, if it is machine code."""
     loaded = _loaded(session)
     return loaded.manifest.entries if isinstance(loaded, MachineCode) else ()
 
 
 def _folded(title: str, lines: Iterable[str]) -> str:
-    """Lines that show when the title is clicked; nothing where there are none."""
+    """Lines that unfold when the title is clicked; empty without lines."""
     body = "".join(f"<p><code>{_text(line)}</code></p>" for line in lines)
     return f"<details><summary>{_text(title)}</summary>{body}</details>" if body else ""
 
 
 def _bytes(count: int) -> str:
-    """A number of bytes in words."""
+    """A number of bytes as text."""
     size, unit = float(count), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
@@ -110,7 +110,7 @@ def _bytes(count: int) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table; nothing where there are no rows."""
+    """A table; empty without rows."""
     if not rows:
         return ""
     top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
@@ -119,5 +119,5 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _text(cell: str) -> str:
-    """A text as HTML shows it: a name in a model may have any character."""
+    """A text escaped for HTML: names in a model may have any character."""
     return escape(printable(cell))

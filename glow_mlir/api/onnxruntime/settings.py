@@ -1,4 +1,4 @@
-"""onnxruntime's settings and the effect of each here: the table of objects and of docs/api.md."""
+"""onnxruntime's settings and their effects here; the source of the table in docs/api.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Effect(Enum):
     NONE = "without effect"
     REFUSED = "refused"
     OURS = "ours"
-    """Honoured, and not there in onnxruntime."""
+    """Honoured, and an addition to onnxruntime."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Treatment:
     name: str
     effect: Effect
     reason: str
-    """What the name does here, or the reason why it has no effect or is refused."""
+    """The effect of the name here, or the reason why it has none or is refused."""
 
 
 class Setting(Generic[Value]):
     """
     An attribute of an object with settings.
 
-    Where `only` is given, each other value is refused for the `reason`; if the setting has no effect, a warning tells.
+    If `only` is given, other values are refused for the `reason`; if the setting has no effect, setting it warns.
 
-    `read` gives the value that a user means; it raises `OptionError`, or returns `None`, for what is none.
+    `read` converts a user's value; it raises `OptionError`, or returns `None`, for an invalid one.
     """
 
     def __init__(
@@ -86,19 +86,19 @@ class Setting(Generic[Value]):
 
 
 class Settings:
-    """An object with settings; `given` has those that somebody set. Unknown ones raise `AttributeError`."""
+    """An object with settings; `given` holds those that were set. Unknown names raise `AttributeError`."""
 
     __slots__ = ("entries", "given")
 
     KEYS: Mapping[str, Key] = {}
-    """The keys of entries: settings as text."""
+    """The keys of configuration entries, which are settings with text values."""
 
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
         self.entries: dict[str, str] = {}
 
     def __copy__(self) -> Self:
-        """Another object with the same settings, each of which changes for itself."""
+        """An independent object with the same settings."""
         found = type(self).__new__(type(self))
         slots = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
         for name in (*slots, *getattr(self, "__dict__", ())):
@@ -113,9 +113,9 @@ class Settings:
 
     def add_entry(self, key: object, value: object) -> None:
         """
-        Set an entry; raises `OptionError` for a value that cannot be honoured, and would change results or files.
+        Set an entry; raises `OptionError` for an unsupported value that would change results or files.
 
-        Of a key that is not known, and of a value that has no effect, a warning tells.
+        An unknown key, or a value without effect, causes a warning.
         """
         name, text = str(key), str(value)
         item = self.KEYS.get(name)
@@ -132,7 +132,7 @@ class Settings:
         self.entries[name] = text
 
     def get_entry(self, key: str) -> str:
-        """The value of an entry that somebody set; raises `OptionError` for another."""
+        """The value of an entry that was set; raises `OptionError` for one that was not."""
         name = str(key)
         if name not in self.entries:
             reason = f"{type(self).__name__} does not have configuration with key: {name}"
@@ -141,7 +141,7 @@ class Settings:
 
     @classmethod
     def settings(cls) -> Iterator[Treatment]:
-        """The treatment of its attributes."""
+        """The treatment of the attributes."""
         for item in vars(cls).values():
             if isinstance(item, Setting):
                 yield cast("Setting[Any]", item).treatment
@@ -149,19 +149,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Key:
-    """A setting that is a text by a key, and the values that are taken: any where none are said."""
+    """A setting with text values, set by key, and its accepted values; empty for any."""
 
     treatment: Treatment
     only: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
-        """Whether it may be set at all."""
+        """Whether the key may be set at all."""
         return self.treatment.effect is not Effect.REFUSED
 
 
 def keyed(*rows: tuple[str, Effect, str, tuple[str, ...]]) -> dict[str, Key]:
-    """Keys by name, from rows of name, effect, reason and the values that are taken."""
+    """Keys by name, from rows of name, effect, reason and accepted values."""
     return {name: Key(Treatment(name, effect, reason), only) for name, effect, reason, only in rows}
 
 
@@ -169,7 +169,7 @@ def keyed(*rows: tuple[str, Effect, str, tuple[str, ...]]) -> dict[str, Key]:
 
 
 def flag(value: Any) -> bool | None:
-    """A truth value."""
+    """A boolean."""
     is_single = not getattr(value, "ndim", 0)  # Arrays compare each element.
     return bool(value) if is_single and value in (0, 1) else None
 

@@ -28,7 +28,7 @@ from glow_mlir.runtime.pool_layout import MAX_THREADS
 
 @backend("cpu")
 class CpuBackend(KernelBackend):
-    """Executes what the kernels of this compiler accept."""
+    """Executes the operators that the kernels of this compiler accept."""
 
     name = "cpu"
     MAX_THREADS = MAX_THREADS
@@ -65,7 +65,7 @@ class CpuBackend(KernelBackend):
         return self._own(host_target())
 
     def _own(self, target: Target) -> Target:
-        """A target of this backend, or of one that extends it."""
+        """A target of this backend, or of a backend that extends it."""
         return target if target.backend == self.name else dataclasses.replace(target, backend=self.name)
 
     def check_target(self, target: Target) -> None:
@@ -86,7 +86,9 @@ class CpuBackend(KernelBackend):
         return lacks(target)
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
-        """The shared one down to places in memory, then structured functions, and these in the `llvm` dialect alone."""
+        """
+        The shared pipeline down to memory allocation, then structured functions, and lowering to the `llvm` dialect.
+        """
         return super().pipeline(target, profile).then(*machine_code_stages(profile))
 
     def measured_best(
@@ -95,13 +97,13 @@ class CpuBackend(KernelBackend):
         tuner, alone = self._tuner_of(storage), with_fields(target, {"threads": 1})
         found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone)))
         if target.policy.threads > 1 and found is not None:
-            # Results do not depend on threads: these choose among what has the same bits.
+            # Results do not depend on threads, which only select among bitwise equal choices.
             same = [way for way in ways if way.arithmetic == found.arithmetic]
             found = tuner.fastest(op, target, same)
         return found
 
     def _tuner_of(self, storage: Storage) -> Tuner:
-        """The tuner of a model, which lives as long as its instructions are selected."""
+        """The tuner of a model, which lives until its instructions are selected."""
         if self._tuner is None or self._tuner.storage is not storage:
             self._tuner = Tuner(storage)
         return self._tuner

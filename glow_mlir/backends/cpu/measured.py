@@ -1,4 +1,4 @@
-"""What was measured of processors, on x86-64 (Zen 4): what a target says in `costs` takes its place."""
+"""Measured costs of processors, on x86-64 (Zen 4); the `costs` of a target override them."""
 
 from __future__ import annotations
 
@@ -91,18 +91,19 @@ _TILE_VECTORS: Mapping[int, int] = {128: 3, 256: 4, 512: 4}
 """Width of vectors → how many of them a row of a tile has. AVX-512: 6x4, among 8x3, 12x2 and 14x2."""
 
 _MANY_REGISTERS = 32
-"""Vector registers from which on that holds."""
+"""The least number of vector registers for which that holds."""
 
 _STRASSEN_READ_PRODUCTS: Mapping[int, int] = {256: 2, 512: 5}
 """
-Width of vectors → the products that reading an element is worth, for Strassen's algorithm: the faster the products, the
-more. Zen 5, with 32 to 64 layers of 512x512 and 768x768 in memory: AVX2 gains from 14 rows on, AVX-512 from 34.
+Vector width → the number of products that reading an element is worth, for Strassen's algorithm: faster products,
+higher numbers. Zen 5, with 32 to 64 layers of 512x512 and 768x768 in memory: AVX2 gains from 14 rows on, AVX-512 from
+34.
 """
 
 _RISCV_TILE: Mapping[str, int] = {"tile_rows": 6, "tile_vectors": 4}
 """
-RISC-V with all its registers, whose loads of vectors have no offset: 1.9 instructions for each product of vectors, of
-2.0 with 8x3, and 1.75 for each of single floats, of 2.25 with 2x4.
+RISC-V with all registers, whose vector loads have no offset: 1.9 instructions for each product of vectors, compared
+with 2.0 for 8x3; and 1.75 for each product of single floats, compared with 2.25 for 2x4.
 """
 
 _MICROCONTROLLER: Mapping[str, int] = {
@@ -118,8 +119,8 @@ _MICROCONTROLLER: Mapping[str, int] = {
     "core_depthwise_pixels": 4,
 }
 """
-Arm's microcontrollers do one instruction at a time; of 14 registers, 2x2 sums leave too few: QEMU's count. With panels
-of words, 1 kB on the stack, codes of LeNet take 0.9 of the instructions.
+Arm's microcontrollers execute one instruction at a time; with 14 registers, 2x2 accumulators leave too few (instruction
+counts from QEMU). With panels of words, 1 kB on the stack, LeNet with quantized values takes 0.9 of the instructions.
 """
 
 _SCALAR_FLOATS: Mapping[str, int] = {
@@ -132,21 +133,21 @@ _SCALAR_FLOATS: Mapping[str, int] = {
     "sized_depth": 1 << 10,
 }
 """
-The same with an FPU of 32 registers: 1.3 to 1.5 instructions a product, of 5x4 1.35 to 1.55, of 4x4 1.4 to 1.6. With
-code for their sizes, convolutions of LeNet take 0.8 of the instructions.
+The same with an FPU of 32 registers: 1.3 to 1.5 instructions per product; 1.35 to 1.55 for 5x4, 1.4 to 1.6 for 4x4.
+With code specialized for their sizes, LeNet's convolutions take 0.8 of the instructions.
 """
 
 _SMALL_SCALAR_FLOATS: Mapping[str, int] = {"tile_rows": 4, "tile_vectors": 4}
-"""The same where little code is wanted: that of tiles with 6 rows is 1.2 times as large."""
+"""The same for small code: code for tiles with 6 rows is 1.2 times as large."""
 
 _HELIUM: Mapping[str, int] = {"depthwise_lines": 1, "depth_codes": 16}
 """
-With 8 vector registers: 0.9 instructions for four products of a depthwise convolution, of 1.2 with two lines. The first
-convolution of a network of keywords takes 0.24 of them where its taps are channels.
+With 8 vector registers: 0.9 instructions for four products of a depthwise convolution, compared with 1.2 for two lines.
+The first convolution of a keyword-spotting network takes 0.24 of the instructions if its taps are channels.
 """
 
 _NO_VECTORS: Mapping[str, int] = {"tile_rows": 2, "tile_vectors": 4}
-"""Machines without vectors, and with 16 registers for floats or less."""
+"""Machines without vectors, and with at most 16 floating-point registers."""
 
 
 _SIZE: Mapping[str, int] = {
@@ -160,20 +161,17 @@ _SIZE: Mapping[str, int] = {
     "unrolled_taps": 1,
     "unrolled_summands": 1,
 }
-"""
-Where little code is wanted: on a Cortex-M4, MobileNetV2 in quantized values has 0.41 of the code, and 1.26 of the
-steps.
-"""
+"""For small code: on a Cortex-M4, quantized MobileNetV2 has 0.41 of the code, and 1.26 of the executed instructions."""
 
 
 def measured(target: Target) -> KernelCosts:
-    """The costs of a processor that says no others."""
+    """The costs of a processor whose target specifies none."""
     found = _of_processor(target)
     return replace(found, **_SIZE) if target.policy.optimize == "size" else found
 
 
 def _of_processor(target: Target) -> KernelCosts:
-    """The costs of a processor where few executed instructions are wanted."""
+    """The costs of a processor, optimized for few executed instructions."""
     has_many = target.vector_registers >= _MANY_REGISTERS
     vectors = _TILE_VECTORS.get(target.vector_bits, _MEASURED.tile_vectors) if has_many else _MEASURED.tile_vectors
     # AVX-512: 2x7, among 1x6, 2x6, 2x8, 3x4, 3x7, 4x4, 4x5 and 4x7.

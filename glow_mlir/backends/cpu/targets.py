@@ -1,4 +1,4 @@
-"""The machines that the CPU backend knows by name: an entry of the table adds one."""
+"""The named machines of the CPU backend, in a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NAME = "cpu"
 _AMX = f"{FEATURE_LEVELS['x86-64-v4']},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
 
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
-"""What is assumed of a machine whose caches nothing tells."""
+"""The assumed cache sizes of a machine that does not report them."""
 
 _SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, linking=Linking("static"))
-"""What is assumed of a small machine: no vectors, no third cache, code at a fixed address."""
+"""The assumptions for a small machine: no vectors, no third cache, code at a fixed address."""
 
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
 _V4 = replace(_X86, cpu="x86-64-v4", features=FEATURE_LEVELS["x86-64-v4"], vector_bits=512, vector_registers=32)
@@ -30,26 +30,26 @@ _V4 = replace(_X86, cpu="x86-64-v4", features=FEATURE_LEVELS["x86-64-v4"], vecto
 _ARM = replace(_ANY, triple="aarch64-unknown-linux-gnu", cpu="generic", vector_bits=128, vector_registers=32)
 
 _SVE = "+neon,+sve"
-"""Vectors whose length the processor decides."""
+"""Vectors whose length is determined by the processor."""
 
 _RISCV = replace(_ANY, triple="riscv64-unknown-linux-gnu", cpu="generic-rv64", vector_registers=32)
 
 _GC = "+m,+a,+f,+d,+c"
-"""What every application processor of RISC-V has."""
+"""The features of every RISC-V application processor."""
 
 _WITHOUT_CACHES = 8
-"""The alignment of memory where there are no lines: that of the largest elements."""
+"""The memory alignment on machines without cache lines: that of the largest elements."""
 
 _HARD_FLOAT = replace(
     _SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, linking=Linking("static", float_abi="hard")
 )
-"""A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
+"""A microcontroller with an FPU of 32 single-precision registers; without 64-bit floats, which a library computes."""
 
 
 _SOFT_FLOAT = replace(
     _SMALL, triple="thumbv6m-unknown-none-eabi", vector_registers=4, linking=Linking("static", float_abi="soft")
 )
-"""A microcontroller without an FPU, whose floats a library computes."""
+"""A microcontroller without an FPU; a library computes floats."""
 
 _HELIUM = replace(
     _HARD_FLOAT,
@@ -58,17 +58,17 @@ _HELIUM = replace(
     vector_bits=128,
     vector_registers=8,
 )
-"""A microcontroller with vectors of 128 bits and floats of 64."""
+"""A microcontroller with 128-bit vectors and 64-bit floats."""
 
 _CODE_MODELS = {"aarch64": ("small", "large")}
-"""Family → its code models, where not all are."""
+"""Architecture family → its code models, if not all exist."""
 
 _PARTS = ("architecture", "vendor", "system", "environment")
-"""What a triple says."""
+"""The parts of a triple."""
 
 
 class Machine(NamedTuple):
-    """A named machine: what it is, for people, and what passes and kernels have to know of it."""
+    """A named machine: its description, and its properties for passes and kernels."""
 
     about: str
     target: Target
@@ -142,10 +142,10 @@ MACHINES: Mapping[str, Machine] = {
         ),
     ),
 }
-"""Name → machine. A processor does not say what memory is beside it: `ram_bytes` and `flash_bytes` are no limits."""
+"""Name → machine. A processor does not determine the memory size: `ram_bytes` and `flash_bytes` have no limits."""
 
 PRESETS: Mapping[str, Target] = {name: machine.target for name, machine in MACHINES.items()}
-"""Name → machine, as passes and kernels know it."""
+"""Name → target of passes and kernels."""
 
 
 def host_target() -> Target:
@@ -158,7 +158,7 @@ def host_target() -> Target:
     runnable = [
         preset
         for preset in PRESETS.values()
-        # No feature says how long vectors are that may have any length.
+        # No feature tells the length of scalable vectors.
         if vector_length(preset) is None and not this_machine.lacks_instructions(preset.triple, preset.enabled)
     ]
     preset = max(runnable, key=lambda preset: preset.vector_bits, default=PRESETS["scalar"])
@@ -174,15 +174,16 @@ def host_target() -> Target:
 
 
 def lacks(target: Target) -> str:
-    """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
+    """The requirements of code for a target that this machine lacks, as text; empty if it lacks none."""
     return this_machine.lacks(target.triple, target.enabled)
 
 
 def check_linking(target: Target) -> None:
     """
-    Raise `OptionError` where how floats are passed contradicts the triple, or it or the code model cannot be chosen.
+    Raise `OptionError` if the float ABI contradicts the triple, or if the float ABI or the code model cannot be chosen.
 
-    Arm's triples say it in their fourth part: with three, LLVM takes no notice, and makes what does not link.
+    Arm's triples specify the float ABI in their fourth part: for triples of three parts, LLVM ignores the option and
+    generates objects that do not link.
     """
     if target.linking.code_model not in (models := _CODE_MODELS.get(target.family, (target.linking.code_model,))):
         hint = f"there are {' and '.join(models)}"
@@ -205,9 +206,9 @@ def check_linking(target: Target) -> None:
 @cache
 def check_processor(triple: str, cpu: str, features: str, pointer_bits: int) -> None:
     """
-    Raise `OptionError` for a processor that LLVM does not know, or whose pointers have other sizes.
+    Raise `OptionError` for a processor that LLVM does not know, or whose pointers have another size.
 
-    LLVM is asked only of what is not a named machine, or one with fewer features, nor this one.
+    LLVM is queried only for machines that are neither this one nor a named one, possibly with fewer features.
     """
     wanted = set(features.split(",")) if features else set[str]()
     for preset in PRESETS.values():

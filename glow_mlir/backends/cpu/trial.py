@@ -1,4 +1,4 @@
-"""Programs of one instruction, to measure with which kernel and tiles it is the fastest."""
+"""Programs of a single instruction, to measure the fastest kernel and tiles for it."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ENTRY = "main"
 @dataclass(frozen=True)
 class Trial:
     """
-    An instruction by itself: the constants that it reads, and buffers of its own for everything else. State that may be
-    packed is a constant here, since it takes the same time.
+    A single instruction with the constants that it reads, and separate buffers for everything else. State that may be
+    packed is a constant here, because it takes the same time.
 
-    Views stay views of as large a buffer, and operands that share a buffer share one.
+    Views remain views of buffers of the same size, and operands that share a buffer still share one.
     """
 
     op: Instruction
@@ -69,7 +69,7 @@ class Trial:
         return ModuleOp([*stored, function])
 
     def _stored(self, root: SSAValue, name: str, role: str) -> StorageOp:
-        """The constant behind a buffer, one in the place of state, or a new placeholder."""
+        """The constant of a buffer, a constant in place of state, or a new placeholder."""
         known, type_ = packable_behind(root, self.storage), tensor(shape_of(root), element_of(root))
         if isinstance(known, ConstantOp):
             return known.clone()
@@ -79,11 +79,11 @@ class Trial:
 
     @cached_property
     def buffers(self) -> list[np.ndarray]:
-        """What the function is bound to: random floats, and zeros of other types, which are valid as places too."""
+        """The arguments of the function: random floats, and zeros of other types, which are also valid indices."""
         return [_sample(op.tensor_type) for op in self.module.body.block.ops if isinstance(op, PlaceholderOp)]
 
     def executable(self, candidate: Candidate, target: Target) -> MachineEntry:
-        """The machine code of the instruction with a kernel and its tiles, for a target that this machine runs."""
+        """The machine code of the instruction with a kernel and its tiles, for a target that this machine can run."""
         module, context = self.module.clone(), Context()
         (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
         (op,) = (op for op in operations(function) if isinstance(op, Instruction))
@@ -98,10 +98,10 @@ class Trial:
 
     def runs(self, candidates: Sequence[Candidate], target: Target, spread: int) -> list[Callable[[], None]]:
         """
-        Functions that run the instruction once, with each of the candidates.
+        Functions that run the instruction once, one for each candidate.
 
-        With a `spread`, floats are not the constants but random, and read from another place each time, among as many
-        bytes: in a network with as many weights they have left the cache since the last inference.
+        With a `spread`, float constants are replaced by random floats, read at another offset each time within that
+        many bytes: in a network with as many weights, they would have left the cache since the last inference.
         """
         programs = [self.executable(candidate, target) for candidate in candidates]
         most = max(program.constants.nbytes for program in programs)
@@ -110,7 +110,7 @@ class Trial:
 
     @property
     def _has_floats_alone(self) -> bool:
-        """Whether all constants are of f32, which take the same time whatever they are."""
+        """Whether all constants are f32, so that their values do not affect the time."""
         constants = [op for op in self.module.body.block.ops if isinstance(op, ConstantOp)]
         return all(op.tensor_type.element_type == f32 for op in constants)
 
@@ -124,7 +124,7 @@ class Trial:
 
 
 def _sample(type_: TensorType[Attribute]) -> np.ndarray:
-    """An aligned array of that type: random floats, zeros of other types."""
+    """An aligned array of a type: random floats, or zeros of other types."""
     shape, dtype = shape_of(type_), numpy_dtype(type_.element_type)
     size = int(np.prod(shape, dtype=np.int64))
     array = aligned(size * dtype.itemsize).view(dtype).reshape(shape)
@@ -134,7 +134,7 @@ def _sample(type_: TensorType[Attribute]) -> np.ndarray:
 
 @dataclass
 class Reel:
-    """Random floats, of which one piece after the other is read, from the start again when it is over."""
+    """Random floats that are read piece by piece, cyclically."""
 
     floats: np.ndarray
     position: int = 0
@@ -157,8 +157,8 @@ class Reel:
 
 def identity(op: Instruction, storage: Storage) -> str:
     """
-    What instructions have in common that take the same time: types, properties, bodies, which operands share a buffer,
-    and which are constants, or state that may be packed as they are.
+    A text that is equal for instructions that take the same time: types, properties, bodies, shared buffers, and which
+    operands are constants, or packable state.
     """
     roots = list(dict.fromkeys(root_of(value) for value in op.operands))
     shared = [str(roots.index(root_of(value))) for value in op.operands]
@@ -167,7 +167,7 @@ def identity(op: Instruction, storage: Storage) -> str:
 
 
 def _text(op: Instruction) -> str:
-    """Types of operands, properties and bodies, as text that other processes write as well."""
+    """Types of operands, properties and bodies, as text that is the same in all processes."""
     stream = StringIO()
     printer = Printer(stream)
     for name, _, value in op.named_uses():
@@ -182,5 +182,5 @@ def _text(op: Instruction) -> str:
 
 
 def packable_behind(root: SSAValue, storage: Storage) -> ContentOp | None:
-    """The constant that a buffer without views declares, or the state that its function leaves as it is, or `None`."""
+    """The constant behind a buffer without views, or the state that its function does not change; else `None`."""
     return whole_storage(root, storage) if isinstance(root.owner, WeightOp) else None

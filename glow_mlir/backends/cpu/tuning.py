@@ -1,8 +1,8 @@
 """
-Selection by measurement: the fastest of the candidates of an instruction, as this machine runs them.
+Selection by measurement: the fastest candidate of an instruction on this machine.
 
-Each distinct instruction with several candidates is compiled by itself with each of them (`trial`), they run in turns
-(`runtime.race`), and the answer is remembered on disk (`runtime.answers`).
+Each distinct instruction with several candidates is compiled separately with each of them (`trial`); they run in turns
+(`runtime.race`), and the result is cached on disk (`runtime.answers`).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.distributions import versions
 
 GAIN = 0.02
-"""By which part of its time another candidate has to beat the guess: what is less may be chance."""
+"""The fraction of time by which another candidate must beat the guess; smaller differences may be chance."""
 
 MAX_SPREAD = 128 << 20
-"""Bytes of weights from which on more of them make no difference: no cache holds them."""
+"""Bytes of weights beyond which more make no difference, because no cache holds them."""
 
 Race = Callable[[Sequence[Callable[[], object]]], list[float]]
-"""The seconds that each of some functions takes."""
+"""Measures the seconds of each function."""
 
 
 @dataclass
 class Tuner:
-    """Takes the fastest candidate of an instruction, and remembers it; `storage` is that of the model."""
+    """Selects the fastest candidate of an instruction, and caches the result; `storage` is the model's."""
 
     storage: Storage
     answers: JsonCache = field(default_factory=lambda: JsonCache("tuning"))
@@ -53,7 +53,7 @@ class Tuner:
 
     def fastest(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> Candidate | None:
         """
-        The fastest of the candidates, the first of which is the guess of the cost models; `None` of none.
+        The fastest candidate; the first candidate is the guess of the cost models. `None` without candidates.
 
         Raises `OptionError` for a machine whose code this one cannot run.
         """
@@ -79,8 +79,8 @@ class Tuner:
         return candidates[best]
 
     def _key(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> str:
-        """The key of an answer: all that the times depend on."""
-        # How long one thread takes does not depend on them, nor do its results.
+        """The key of a result: everything that the times depend on."""
+        # Neither the time of one thread nor its results depend on these.
         cores = usable_cores() if machine.policy.threads > 1 else 1
         return cache_key(
             identity(op, self.storage),
@@ -93,12 +93,12 @@ class Tuner:
         )
 
     def _spread(self, op: Instruction) -> int:
-        """Among how many bytes of weights those of an instruction are: of the model, or, in a loop, of no others."""
+        """The number of bytes of weights among which an instruction's are: the model's, or in a loop only its own."""
         return self.spread if isinstance(op.parent_op(), FuncOp) else 0
 
     @cached_property
     def spread(self) -> int:
-        """About how many bytes of constants the model has, as a power of two; `MAX_SPREAD` for all that have more."""
+        """The approximate bytes of the model's constants, as a power of two; at most `MAX_SPREAD`."""
         types = [op.tensor_type for op in self.storage.by_name.values() if isinstance(op, ConstantOp)]
         size = sum(math.prod(shape_of(type_)) * byte_width(type_.element_type) for type_ in types)
         return min(MAX_SPREAD, 1 << size.bit_length())

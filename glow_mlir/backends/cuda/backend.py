@@ -1,4 +1,4 @@
-"""The CUDA backend: it executes what kernels of its own, or those of CPUs, accept, each thread a part."""
+"""The CUDA backend: executes operators with its own kernels or those of CPUs; each thread runs a task."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ from glow_mlir.runtime.launches import LaunchProgram
 
 UNSUITED = ("attention", "conv-winograd", "conv-strassen", "matmul-strassen", "grouped-matmul")
 """
-How the names of kernels of CPUs begin that do not suit a device: what they save is little beside their few parts, or
-each part goes through all rows.
+Prefixes of CPU kernels that do not suit a device: they save little compared with their low number of tasks, or each
+task reads all rows.
 """
 
 
 def grid_target(target: Target) -> Target:
-    """A target with as many threads as a launch has, whatever was said for calls."""
+    """A target with the thread count of a launch, whatever the given one."""
     return with_fields(target, {"threads": THREADS})
 
 
@@ -70,9 +70,9 @@ def is_emulated(target: Target) -> bool:
 @backend(NAME)
 class CudaBackend(KernelBackend):
     """
-    Compiles device functions to PTX, and launch programs beside them.
+    Compile device functions to PTX, with launch programs.
 
-    Kernels of blocks are in front of those of the CPU, which run as one part a thread.
+    Block kernels are preferred to those of the CPU, which run one task per thread.
     """
 
     name = NAME
@@ -80,13 +80,13 @@ class CudaBackend(KernelBackend):
     TABLES = (tables.TABLES, *KernelBackend.TABLES)
 
     def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> Artifact:
-        """PTX, or machine code where the device is emulated, with constants, and a manifest with launch programs."""
+        """PTX, or machine code if the device is emulated, with constants, and a manifest with launch programs."""
         module = compilation.run()
         return build_device_artifact(module, emit, translate, allocate or zeroed)
 
     @cached_property
     def kernels(self) -> dict[str, Any]:
-        """Those of the tables that suit a device."""
+        """The kernels of the tables that suit a device."""
         return {name: made for name, made in super().kernels.items() if not name.startswith(UNSUITED)}
 
     def load(self, artifact: Artifact, threads: int) -> CudaExecutable:
@@ -106,7 +106,7 @@ class CudaBackend(KernelBackend):
         return {**plain, **{f"{EMULATED}{name}": f"{about}, emulated on the CPU" for name, about in plain.items()}}
 
     def host(self) -> Target:
-        """The first device of the driver; raises `OptionError` where there is none."""
+        """The first device of the driver; raises `OptionError` if there is none."""
         known = [name for name in GENERATIONS if generation_of(PRESETS[name]) <= generation()]
         if not known:
             raise OptionError("there is no CUDA device here", hint=EMULATION_HINT)
@@ -125,7 +125,7 @@ class CudaBackend(KernelBackend):
         return "" if is_emulated(target) or wanted <= generation() else f"a CUDA device of generation {wanted}"
 
     def supports(self, op: Operation) -> bool:
-        """What kernels accept, where sizes and numbers of trips are known: a launch program says nothing else."""
+        """The operators that kernels accept, if sizes and trip counts are known, as launch programs require."""
         if not all(has_static_shape(value) for value in (*op.operands, *op.results)):
             return False
         if isinstance(op, ControlFlowOp):
@@ -133,7 +133,7 @@ class CudaBackend(KernelBackend):
         return super().supports(op)
 
     def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
-        # Products by blocks read their operands as memory has them.
+        # Block products read their operands in memory order.
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
         return not has_prologue and super().can_fuse(op, storage, target)
 
@@ -147,7 +147,7 @@ class CudaBackend(KernelBackend):
 
 
 def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:
-    """LLVM IR of the device functions of functions for a target, and their launch programs."""
+    """LLVM IR of the device functions for a target, and their launch programs."""
     emulated = is_emulated(target)
     module = ModuleBuilder(grid_target(target), host_target() if emulated else None)
     programs = emit_device_functions(functions, module, by_emulated_grid if emulated else by_grid)
@@ -157,7 +157,7 @@ def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchP
 
 
 def translate(text: str, target: Target) -> bytes:
-    """What the driver loads of LLVM IR."""
+    """Translate LLVM IR to the form that the driver loads."""
     if is_emulated(target):
         return compile_text(text, host_target())
     return assembly_text(text, target).encode()

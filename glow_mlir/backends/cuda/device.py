@@ -1,4 +1,4 @@
-"""A device of the driver: memory that is used again, pinned memory for copies, and one stream as its queue."""
+"""A device of the driver: pooled memory, pinned memory for copies, and one stream as its queue."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 from glow_mlir.support.dlpack import CUDA
 
 ALIGNMENT = 256
-"""What the driver's memory begins at multiples of."""
+"""The alignment of the driver's memory."""
 
 
 class CudaBuffer(Buffer):
-    """Bytes at an address of a device, which live as long as their `owner`; who drops it gives it back."""
+    """Bytes at a device address, kept alive by their `owner`; freed when the buffer is dropped."""
 
     def __init__(
         self, address: int, nbytes: int, dropped: Callable[[tuple[int, int]], None], owner: object = None
@@ -30,19 +30,19 @@ class CudaBuffer(Buffer):
         self.address = address
         self.nbytes = nbytes
         self.drop = weakref.finalize(self, dropped, (address, nbytes))
-        """Gives it back, once."""
+        """Frees the memory, once."""
         self.drop.atexit = False
 
 
 def _given_back_by_owner(_: tuple[int, int]) -> None:
-    """What a buffer does that is dropped, and whose memory is another library's."""
+    """Do nothing: the memory of the dropped buffer belongs to another library."""
 
 
 class CudaEvent(Event):
     """
-    What a stream does; when it is done, what is left to the host is done by whoever asks first.
+    Completion of a stream's operations; the first waiter then does the remaining work of the host.
 
-    Who waits leaves the device to others meanwhile. `written` is the array that the host writes then.
+    Waiting does not block other users of the device. `written` is the array that the host then writes.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class CudaEvent(Event):
         self._failure: BaseException | None = None
         self._is_finished = False
         self._waiting = 0
-        """How many threads have the handle."""
+        """The number of threads that use the handle."""
 
     def wait(self) -> None:
         with self.device.used():
@@ -84,7 +84,7 @@ class CudaEvent(Event):
             return self._is_finished
 
     def _leave(self, *, is_over: bool = False) -> None:
-        """Wait no more; after the end the last to do so gives the handle back."""
+        """Stop waiting; after completion, the last waiter releases the handle."""
         with self.device.used():
             self._waiting -= 1
             if is_over and not self._is_finished:
@@ -96,7 +96,7 @@ class CudaEvent(Event):
             self.device.driver.forget(self._handle)
 
     def _end(self) -> None:
-        """Do what is left to the host; what that fails with is told to everyone who waits."""
+        """Do the remaining work of the host; every waiter receives its error."""
         self._is_finished = True
         finish, self._finish, self.written = self._finish, None, None
         try:
@@ -107,31 +107,31 @@ class CudaEvent(Event):
 
 
 class Pool:
-    """Memory that was given back, by size, for whoever wants as much next."""
+    """Freed memory, by size, for later allocations of the same size."""
 
     def __init__(self, allocate: Callable[[int], int]) -> None:
         self._allocate = allocate
         self._free: defaultdict[int, list[int]] = defaultdict(list)
 
     def take(self, nbytes: int) -> int:
-        """Memory for so many bytes."""
+        """Take memory of this size."""
         size = _rounded(nbytes)
         free = self._free[size]
         return free.pop() if free else self._allocate(size)
 
     def give(self, address: int, nbytes: int) -> None:
-        """Give it back."""
+        """Return memory."""
         self._free[_rounded(nbytes)].append(address)
 
     def emptied(self) -> list[int]:
-        """All that is free, for good."""
+        """All free memory; the pool is empty afterwards."""
         found = [address for group in self._free.values() for address in group]
         self._free.clear()
         return found
 
 
 def _rounded(nbytes: int) -> int:
-    """The size of what is allocated: one of few, a quarter more than what is asked for at most."""
+    """The allocated size: one of few sizes, at most a quarter more than requested."""
     step = max(ALIGNMENT, 1 << max(0, nbytes.bit_length() - 3))
     return max(step, -(-nbytes // step) * step)
 
@@ -140,8 +140,8 @@ class CudaDevice(Device):
     """
     One device of a driver.
 
-    Memory that is freed goes to whoever wants as much next: since there is one stream, it is done there with what it
-    was given before. Arrays are copied through pinned memory, so that nobody waits for the stream.
+    Freed memory is reused by later allocations: because there is one stream, earlier operations on it come first.
+    Arrays are copied through pinned memory, so that callers need not wait for the stream.
     """
 
     def __init__(self, driver: Driver, number: int, name: str) -> None:
@@ -156,12 +156,12 @@ class CudaDevice(Device):
             self.stream = driver.stream()
         self._pool, self._pinned = Pool(driver.allocate), Pool(driver.allocate_pinned)
         self._copying: list[CudaEvent] = []
-        # The collector may drop buffers in the middle of anything.
+        # The garbage collector may drop buffers at any point.
         self._dropped: deque[tuple[int, int]] = deque()
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Calls of the driver by this thread alone, about this device."""
+        """Use the driver for this device, exclusively by this thread."""
         with self._lock:
             self.driver.use(self._context)
             yield
@@ -171,7 +171,7 @@ class CudaDevice(Device):
             self._collect()
             try:
                 address = self._pool.take(nbytes)
-            except OutOfMemoryError:  # What is kept for others is of no use to them then.
+            except OutOfMemoryError:  # Free the pooled memory, and retry.
                 self._empty()
                 address = self._pool.take(nbytes)
             return CudaBuffer(address, nbytes, self._dropped.append)
@@ -203,7 +203,7 @@ class CudaDevice(Device):
         return CudaBuffer(address, nbytes, _given_back_by_owner, owner)
 
     def _collect(self) -> None:
-        """Have what was given back for whoever wants as much next."""
+        """Return freed memory to the pool."""
         while self._dropped:
             self._pool.give(*self._dropped.popleft())
 
@@ -212,7 +212,7 @@ class CudaDevice(Device):
         self.wait_for(after)
         with self.used():
             host_address = self._pinned_for(source.nbytes)
-            for event in self._copying:  # What the host reads here, it may have been asked to write before.
+            for event in self._copying:  # The source may be the target of a pending download.
                 if event.written is not None and np.may_share_memory(event.written, source):
                     event.wait()
             ctypes.memmove(host_address, source.ctypes.data, source.nbytes)
@@ -230,7 +230,7 @@ class CudaDevice(Device):
         after: Sequence[Event] = (),
         behind: Callable[[], None] | None = None,
     ) -> CudaEvent:
-        """Copy memory of the device into a contiguous array, and then do what comes `behind` that on the host."""
+        """Copy device memory into a contiguous array, and then call `behind` on the host."""
         self.wait_for(after)
         with self.used():
             pinned = self._pinned_for(target.nbytes)
@@ -245,27 +245,28 @@ class CudaDevice(Device):
 
     def wait_for(self, events: Sequence[Event]) -> None:
         """
-        Wait for events of other devices, whose results the host passes on; those of the stream have happened by then.
+        Wait for events of other devices, whose results pass through the host; earlier operations of the stream need no
+        wait.
 
-        By nobody who has the device: what is waited for may need it.
+        Do not hold the device while waiting: other work may need it.
         """
         for event in events:
             if not isinstance(event, CudaEvent) or event.device is not self:
                 event.wait()
 
     def event(self, finish: Callable[[], None] | None = None, written: np.ndarray | None = None) -> CudaEvent:
-        """That the stream has done what it was given so far."""
+        """An event for the completion of all operations given to the stream so far."""
         return CudaEvent(self, self.driver.record(self.stream), finish, written)
 
     def _pinned_for(self, nbytes: int) -> int:
-        """Pinned memory, some of that of copies that are done."""
+        """A pinned buffer, reusing those of completed copies."""
         self._copying = [event for event in self._copying if not event.is_done]
         return self._pinned.take(nbytes)
 
     def _copied(
         self, pinned: int, nbytes: int, finish: Callable[[], None], written: np.ndarray | None = None
     ) -> CudaEvent:
-        """The event of a copy, behind which its pinned memory is free again."""
+        """The event of a copy; its pinned memory is released afterwards."""
 
         def end() -> None:
             try:
@@ -278,12 +279,12 @@ class CudaDevice(Device):
         return event
 
     def _empty(self) -> None:
-        """Give the memory back that nobody has."""
+        """Free the unused memory."""
         for address in self._pool.emptied():
             self.driver.free(address)
 
     def close(self) -> None:
-        """Give all memory back that nobody has."""
+        """Free all unused memory."""
         with self.used():
             self._pinned_for(0)
             self._collect()

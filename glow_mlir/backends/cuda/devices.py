@@ -13,12 +13,12 @@ from glow_mlir.errors import GlowError, OptionError
 EMULATION_HINT = (
     "the CPU emulates one: backend='cuda' with target='emulated-sm_80', or devices='cuda,target=emulated-sm_80'"
 )
-"""What is there to do without a device."""
+"""A hint for machines without a device."""
 
 
 @cache
 def driver() -> Driver | None:
-    """The driver of this machine, if it has one that has devices."""
+    """The driver of this machine, if it has devices."""
     try:
         found = LibCuda()
         return found if found.count() else None
@@ -28,13 +28,13 @@ def driver() -> Driver | None:
 
 @cache
 def emulated_device(number: int) -> CudaDevice:
-    """The emulated device of that number."""
+    """The emulated device of a number."""
     return CudaDevice(EmulatedDriver(), number, f"emulated-cuda:{number}")
 
 
 @cache
 def real_device(number: int) -> CudaDevice:
-    """The driver's device of that number; raises `OptionError` where there is none."""
+    """The driver's device of a number; raises `OptionError` for a missing one."""
     found = driver()
     if found is None:
         raise OptionError(f"there is no device 'cuda:{number}': no {LIBRARY} with one", hint=EMULATION_HINT)
@@ -45,10 +45,10 @@ def real_device(number: int) -> CudaDevice:
 
 
 def generation() -> int:
-    """The generation of the first device of the driver; 0 where there is none."""
+    """The generation of the driver's first device; 0 if there is none."""
     return 0 if driver() is None else real_device(0).properties.generation
 
 
 def memory_bytes() -> int:
-    """The bytes of memory of the first device of the driver; 0 where there is none."""
+    """The memory size of the driver's first device in bytes; 0 if there is none."""
     return 0 if driver() is None else real_device(0).properties.nbytes

@@ -1,4 +1,4 @@
-"""What the backend asks of a driver: memory, streams, events, modules, launches and graphs of one process."""
+"""The interface of a driver: memory, streams, events, modules, launches and graphs of one process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from glow_mlir.support.dataclass import dataclass
 
 Handle = Any
-"""Something that the driver has made, and knows again."""
+"""An object of the driver."""
 
 
 @dataclass(frozen=True)
 class Properties:
-    """What a device is: its name, its generation, such as 80, and the bytes of its memory."""
+    """The properties of a device: its name, its generation, such as 80, and its memory in bytes."""
 
     name: str
     generation: int
@@ -23,7 +23,7 @@ class Properties:
 
 @dataclass(frozen=True)
 class Grid:
-    """How many blocks a launch has, and how many threads each."""
+    """The number of blocks of a launch, and of threads per block."""
 
     blocks: int
     threads: int
@@ -31,45 +31,45 @@ class Grid:
 
 class Driver(ABC):
     """
-    A driver of devices. Addresses are numbers; what is put into a stream is done in the order in which it is put there.
+    A driver of devices. Addresses are numbers; the operations of a stream run in order.
 
-    What fails raises `ExecutionError`, and `OutOfMemoryError` where memory is what lacks.
+    Failures raise `ExecutionError`, or `OutOfMemoryError` for lack of memory.
     """
 
     DLPACK: ClassVar[int]
-    """The type of its devices in DLPack."""
+    """The DLPack type of its devices."""
 
     @abstractmethod
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
 
     @abstractmethod
     def properties(self, device: int) -> Properties:
-        """What the device of that number is."""
+        """The properties of a device."""
 
     @abstractmethod
     def open(self, device: int) -> Handle:
-        """What the calls below are about, once it is used."""
+        """A context of a device, for the calls below."""
 
     @abstractmethod
     def use(self, context: Handle) -> None:
-        """Let the calls of this thread be about an open device."""
+        """Direct the calls of this thread to an open device."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:
-        """The address of memory of the device, a multiple of 256."""
+        """Allocate device memory; the address is a multiple of 256."""
 
     @abstractmethod
     def free(self, address: int) -> None:
-        """Give memory of the device back."""
+        """Free device memory."""
 
     @abstractmethod
     def allocate_pinned(self, nbytes: int) -> int:
-        """The address of memory of the host that the device copies from and to by itself."""
+        """Allocate pinned host memory, which the device can copy from and to."""
 
     @abstractmethod
     def free_pinned(self, address: int) -> None:
-        """Give such memory back."""
+        """Free pinned memory."""
 
     @abstractmethod
     def stream(self) -> Handle:
@@ -77,15 +77,15 @@ class Driver(ABC):
 
     @abstractmethod
     def device_at(self, address: int) -> int:
-        """The number of the device that has memory at an address."""
+        """The number of the device that owns the memory at an address."""
 
     @abstractmethod
     def stream_address(self, stream: Handle) -> int | None:
-        """The address by which other libraries know a stream; `None` where they know none."""
+        """The address of a stream for other libraries; `None` if they know none."""
 
     @abstractmethod
     def synchronize(self, stream: int) -> None:
-        """Return when a stream of another library, by its address, has done what it was given so far."""
+        """Wait until another library's stream, given by its address, has finished its present operations."""
 
     @abstractmethod
     def upload(self, address: int, source: int, nbytes: int, stream: Handle) -> None:
@@ -101,11 +101,11 @@ class Driver(ABC):
 
     @abstractmethod
     def record(self, stream: Handle) -> Handle:
-        """An event: that the stream has done what it was given so far."""
+        """An event for the completion of the stream's present operations."""
 
     @abstractmethod
     def forget(self, event: Handle) -> None:
-        """Give an event back."""
+        """Release an event."""
 
     @abstractmethod
     def is_done(self, event: Handle) -> bool:
@@ -129,16 +129,16 @@ class Driver(ABC):
 
     @abstractmethod
     def capture(self, stream: Handle) -> None:
-        """Keep what the stream is given from now on in a graph, instead of doing it."""
+        """Record the following operations of the stream in a graph, instead of executing them."""
 
     @abstractmethod
     def captured(self, stream: Handle) -> Handle:
-        """The graph of all that was kept; what the stream is given from now on is done again."""
+        """The graph of the recorded operations; the stream executes operations again."""
 
     @abstractmethod
     def launch_graph(self, graph: Handle, stream: Handle) -> None:
-        """Do all that a graph has, in its order."""
+        """Execute all operations of a graph in order."""
 
     @abstractmethod
     def forget_graph(self, graph: Handle) -> None:
-        """Give a graph back."""
+        """Release a graph."""

@@ -1,4 +1,4 @@
-"""The driver of a device that is not there: device functions compiled for the CPU run block by block."""
+"""The driver of an emulated device: device functions compiled for the CPU run block by block."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from glow_mlir.support.dlpack import CPU
 ALIGNMENT = 256
 
 RACES = "races"
-"""The function of a module that gives the address of what it says of races: `Race`."""
+"""The function of a module that returns the address of its `Race` record."""
 
 
 class Race(ctypes.Structure):
     """
-    Two threads that were at the same word of shared memory without a barrier between, of which one wrote.
+    A race: two threads accessed the same word of shared memory without a barrier in between, and one of them wrote.
 
-    `found` is 0 where there were none; the first is kept.
+    `found` is 0 without a race; the first race is kept.
     """
 
     _fields_ = [
@@ -34,13 +34,13 @@ class Race(ctypes.Structure):
 
 
 class EmulatedStream:
-    """A stream, which has done everything as soon as it is given; or keeps it, while a graph is made."""
+    """A stream that executes operations immediately, or records them while a graph is captured."""
 
     def __init__(self) -> None:
         self.kept: list[Callable[[], None]] | None = None
 
     def put(self, work: Callable[[], None]) -> None:
-        """Do it, or keep it."""
+        """Execute an operation, or record it."""
         if self.kept is None:
             work()
         else:
@@ -56,7 +56,7 @@ class EmulatedModule:
 
 
 class EmulatedFunction:
-    """A device function: behind all it takes the number of the first block, how many there are, and the step."""
+    """A device function; its last arguments are the number of the first block, the number of blocks, and the step."""
 
     def __init__(self, module: EmulatedModule, name: str) -> None:
         self.name = name
@@ -64,7 +64,7 @@ class EmulatedFunction:
         self._call: Callable[..., None] | None = None
 
     def run(self, grid: Grid, values: Sequence[int], backwards: bool) -> None:
-        """Run all blocks, in one order or the other; raises `ExecutionError` for a race."""
+        """Run all blocks, in forward or reverse order; raises `ExecutionError` for a race."""
         if self._call is None:
             types = [ctypes.c_int64] * (len(values) + 3)
             self._call = self._module.library.function(self.name, types)
@@ -80,7 +80,7 @@ class EmulatedFunction:
 
 class EmulatedDriver(Driver):
     """
-    Does what a driver does on this process's memory. Every other launch runs its blocks backwards: their order may not
+    Implements a driver in host memory. Every other launch runs its blocks in reverse, because their order must not
     matter.
     """
 
@@ -103,11 +103,11 @@ class EmulatedDriver(Driver):
         return device
 
     def use(self, context: int) -> None:
-        """There is one context."""
+        """Do nothing: there is only one context."""
 
     def allocate(self, nbytes: int) -> int:
         try:
-            whole = np.full(nbytes + ALIGNMENT, 0xFF, np.uint8)  # What nobody has written is no number.
+            whole = np.full(nbytes + ALIGNMENT, 0xFF, np.uint8)  # Unwritten memory reads as NaN.
         except MemoryError as error:
             raise OutOfMemoryError(f"no {nbytes:,} bytes for a buffer") from error
         address = whole.ctypes.data + -whole.ctypes.data % ALIGNMENT
@@ -130,10 +130,10 @@ class EmulatedDriver(Driver):
         return self._number
 
     def stream_address(self, stream: EmulatedStream) -> None:
-        """Nobody else knows it."""
+        """Return `None`: other libraries do not know the stream."""
 
     def synchronize(self, stream: int) -> None:
-        """There is no other."""
+        """Do nothing: there are no other streams."""
 
     def upload(self, address: int, source: int, nbytes: int, stream: EmulatedStream) -> None:
         stream.put(lambda: _copy(address, source, nbytes))
@@ -148,16 +148,16 @@ class EmulatedDriver(Driver):
         stream.put(clear)
 
     def record(self, stream: EmulatedStream) -> None:
-        """Everything is done already."""
+        """Do nothing: all operations are complete."""
 
     def forget(self, event: None) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def is_done(self, event: None) -> bool:
         return True
 
     def wait(self, event: None) -> None:
-        """It has happened."""
+        """Do nothing: the event has happened."""
 
     def load(self, code: bytes) -> EmulatedModule:
         return EmulatedModule(code)
@@ -184,7 +184,7 @@ class EmulatedDriver(Driver):
             stream.put(work)
 
     def forget_graph(self, graph: Sequence[Callable[[], None]]) -> None:
-        """It goes with its last reader."""
+        """Do nothing: the graph is freed with its last reference."""
 
 
 def _copy(host_address: int, source: int, nbytes: int) -> None:

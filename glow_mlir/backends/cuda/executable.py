@@ -20,17 +20,17 @@ from glow_mlir.runtime.machine_code import initial_state
 from glow_mlir.support.dataclass import dataclass
 
 BLOCK = 128
-"""How many threads are one block where each runs a part of its own (`codegen.nvptx`)."""
+"""The number of threads per block if each thread runs a task of its own (`codegen.nvptx`)."""
 
 MAX_GRAPHS = 8
-"""How many sets of buffers an entry keeps the graphs of."""
+"""The number of buffer sets for which an entry keeps graphs."""
 
 WORD = 4
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch whose function is loaded."""
+    """A launch with its loaded function."""
 
     function: Handle
     grid: Grid
@@ -38,14 +38,14 @@ class Prepared:
     indices: tuple[int, ...]
 
     def values(self, bases: Mapping[str, Sequence[int]]) -> list[int]:
-        """The arguments where the regions are at those addresses."""
+        """The arguments for regions at the given addresses."""
         operands = self.launch.operands
         found = [bases[operand.region][operand.binding] + operand.at(self.indices) for operand in operands]
         return [*found, *self.indices[-1:]] if self.launch.takes_round else found
 
 
 class CudaEntry(DeviceEntry):
-    """A function of a loaded artifact: its launches, done at once by a graph."""
+    """A function of a loaded artifact; a graph runs all its launches at once."""
 
     def __init__(self, entry: Entry, loaded: CudaExecutable) -> None:
         super().__init__(entry.name, entry.bindings, loaded.state, loaded.device)
@@ -68,7 +68,7 @@ class CudaEntry(DeviceEntry):
             return self.submit_all(every)
 
     def submit_all(self, buffers: Sequence[Buffer]) -> CudaEvent:
-        """Put a call into the stream, on a buffer for each of the bindings, packed state among them."""
+        """Queue a call on the stream, with a buffer for each binding, including packed state."""
         device, addresses = self._cuda, list[int]()
         for buffer in buffers:
             assert isinstance(buffer, CudaBuffer)
@@ -81,7 +81,7 @@ class CudaEntry(DeviceEntry):
             return device.download_at(self._status.address, status, behind=lambda: self._check(status))
 
     def _graph(self, addresses: tuple[int, ...]) -> Handle:
-        """The graph of all launches on bindings at those addresses."""
+        """The graph of all launches for bindings at these addresses."""
         driver, activations = self._cuda.driver, self._loaded.activations(self._entry.activations)
         key = (activations, *addresses)
         if key in self._graphs:
@@ -100,7 +100,7 @@ class CudaEntry(DeviceEntry):
         return self._graphs[key]
 
     def _captured(self, bases: Mapping[str, Sequence[int]]) -> Handle:
-        """A graph of all launches, where the regions are at those addresses."""
+        """Capture a graph of all launches, with regions at the given addresses."""
         driver, stream = self._cuda.driver, self._cuda.stream
         driver.capture(stream)
         try:
@@ -109,13 +109,13 @@ class CudaEntry(DeviceEntry):
             for item in self._launches:
                 driver.launch(item.function, item.grid, item.values(bases), stream)
         except GlowError:
-            with suppress(GlowError):  # The stream is one for all models: it does things again.
+            with suppress(GlowError):  # All models share the stream: end the capture.
                 driver.forget_graph(driver.captured(stream))
             raise
         return driver.captured(stream)
 
     def _check(self, status: np.ndarray) -> None:
-        """Raise `ExecutionError` for the first instruction that has failed."""
+        """Raise `ExecutionError` for the first failed instruction."""
         failed = [number for number, word in enumerate(status.tolist()) if word]
         if failed:
             failure = self._entry.failures[failed[0]]
@@ -123,7 +123,7 @@ class CudaEntry(DeviceEntry):
 
 
 class CudaExecutable(Executable):
-    """A loaded artifact on one device, with its constants there. Entries share one buffer of activations."""
+    """A loaded artifact on one device, including its constants. Entries share one activation buffer."""
 
     def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
         manifest = artifact.manifest
@@ -156,7 +156,7 @@ class CudaExecutable(Executable):
             return self._entries[name]
 
     def prepared(self, entry: Entry, launch: Launch, indices: tuple[int, ...]) -> Prepared:
-        """A launch of an entry, with its function."""
+        """A launch of an entry with its loaded function."""
         driver = self._device.driver
         if entry.code not in self._modules:
             self._modules[entry.code] = driver.load(self._code[entry.code])
@@ -168,14 +168,14 @@ class CudaExecutable(Executable):
         return Prepared(self._functions[key], grid, launch, indices)
 
     def activations(self, nbytes: int) -> int:
-        """The address of the buffer of activations, which has so many bytes."""
+        """The address of the activation buffer, which has at least this size."""
         if self._activations.nbytes < nbytes:
             self._device.free(self._activations)
             self._activations = self._device.allocate(nbytes)
         return self._activations.address
 
     def packed(self, binding: Binding) -> CudaBuffer:
-        """Packed state, made again where what it is made of was written."""
+        """Packed state, packed again if its sources were written."""
         (entry,) = (entry for entry in self._manifest.packing if binding in entry.bindings)
         sources = [item.name for item in entry.bindings if item.role == "state"]
         state = self.state

@@ -1,4 +1,4 @@
-"""NVIDIA's driver by its C API (CUDA Driver API): nothing has to be installed but the driver itself."""
+"""NVIDIA's driver through its C API (CUDA Driver API); only the driver itself has to be installed."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 """Attributes of a device (CUdevice_attribute)."""
 
 DEVICE_ORDINAL = 9
-"""What is asked of an address: the number of its device (CUpointer_attribute)."""
+"""The attribute for the device number of an address (CUpointer_attribute)."""
 
 NON_BLOCKING = 1
-"""A stream that does not wait for the stream of others (CUstream_flags)."""
+"""A stream that does not synchronize with the default stream (CUstream_flags)."""
 
 WITHOUT_TIMING = 2
-"""An event that keeps no time, and so costs less (CUevent_flags)."""
+"""An event without timing, which is cheaper (CUevent_flags)."""
 
 CAPTURE_OF_THREAD = 1
-"""Calls of other threads are no matter while a stream is captured (CUstreamCaptureMode)."""
+"""Capture does not restrict calls of other threads (CUstreamCaptureMode)."""
 
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
-"""Where the driver's assembler says what is wrong (CUjit_option)."""
+"""The option for the error log of the driver's assembler (CUjit_option)."""
 
 LOG_BYTES = 4096
 
 
 class LibCuda(Driver):
     """
-    The driver of this machine; `library` has its functions, by default the system's.
+    The driver of this machine; `library` provides its functions, by default the system's.
 
-    Raises `OSError` where there is none, and `ExecutionError` where it does not start.
+    Raises `OSError` if it is missing, and `ExecutionError` if it cannot be initialized.
     """
 
     DLPACK = CUDA
@@ -51,7 +51,7 @@ class LibCuda(Driver):
         self._call("cuInit", c_uint(0))
 
     def _call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raises `ExecutionError`, or `OutOfMemoryError`, where it fails."""
+        """Call a function; raises `ExecutionError` or `OutOfMemoryError` if it fails."""
         result = int(getattr(self._library, name)(*arguments))
         if result:
             self._fail(name, result)
@@ -65,7 +65,7 @@ class LibCuda(Driver):
         raise ExecutionError(f"the CUDA driver fails in {name}: {' '.join(why.split())}")
 
     def _made(self, name: str, kind: Any, *arguments: Any) -> Any:
-        """What a function writes to where its first argument points."""
+        """The value that a function writes through its first argument."""
         found = kind()
         self._call(name, byref(found), *arguments)
         return found.value

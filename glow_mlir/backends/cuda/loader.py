@@ -14,22 +14,24 @@ NAME = "cuda"
 """The name of the backend."""
 
 EMULATED_TRIPLE = "nvptx64-nvidia-emulated"
-"""The triple of a device that the CPU emulates, with the code that kernels make for the generation."""
+"""The triple of a device emulated by the CPU, with the kernel code of the generation."""
 
 
 DEVICES: Mapping[str, Callable[[int], Device]] = {NAME: real_device, f"emulated-{NAME}": emulated_device}
-"""Kind of device → what gives that of a number."""
+"""Kind of device → function that returns the device of a number."""
 
 DLPACK_DEVICES: Mapping[int, Callable[[int], Device]] = {CUDA: real_device}
-"""Type of device in DLPack → what gives that of a number."""
+"""DLPack device type → function that returns the device of a number."""
 
 
 def load(artifact: Artifact, threads: int) -> CudaExecutable:
-    """An artifact on the first device, ready to be called; how much runs at once is the device's business."""
+    """Load an artifact on the first device; the device itself determines the parallelism."""
     return load_on(artifact, 0, threads)
 
 
 def load_on(artifact: Artifact, number: int, threads: int) -> CudaExecutable:
-    """An artifact on the device of that number, an emulated one where it is for these; raises `OptionError`."""
+    """
+    Load an artifact on the device of a number, or an emulated one if it is compiled for that; raises `OptionError`.
+    """
     is_emulated = all(entry.triple == EMULATED_TRIPLE for entry in artifact.manifest.entries)
     return CudaExecutable(artifact, emulated_device(number) if is_emulated else real_device(number))

@@ -1,4 +1,4 @@
-"""What is assumed of graphics processors: nothing was measured, for none was at hand."""
+"""Assumed costs of graphics processors; nothing was measured, because none was available."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.dialects.target import Target
 
 
 def assumed(target: Target) -> KernelCosts:
-    """The costs of a graphics processor that says no others."""
+    """The costs of a graphics processor whose target specifies none."""
     return replace(
         measured_on_cpus(target),
         part_operations=1,

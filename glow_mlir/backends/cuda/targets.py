@@ -1,4 +1,4 @@
-"""The graphics processors that the CUDA backend knows by name: an entry of the table adds one."""
+"""The named graphics processors of the CUDA backend, in a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glow_mlir.options.policy import Policy
 TRIPLE = "nvptx64-nvidia-cuda"
 
 THREADS = 1024
-"""For how many threads instructions are cut: a launch has many parts for each."""
+"""The number of threads that instructions are partitioned for; a launch has many tasks for each."""
 
 _ANY = Target(
     NAME,
@@ -28,12 +28,12 @@ _ANY = Target(
 
 
 class Generation(NamedTuple):
-    """A generation: what it is, for people, and what kernels have to know of it."""
+    """A generation: its description, and its properties for kernels."""
 
     about: str
     target: Target
     shared_bytes: int
-    """Shared memory that a block may have without asking for more."""
+    """The shared memory available to a block by default."""
 
 
 GENERATIONS: Mapping[str, Generation] = {
@@ -42,13 +42,13 @@ GENERATIONS: Mapping[str, Generation] = {
     "sm_90": Generation("Hopper", replace(_ANY, cpu="sm_90", features="+ptx78", l2_bytes=50 << 20), 48 << 10),
     "sm_100": Generation("Blackwell", replace(_ANY, cpu="sm_100", features="+ptx86", l2_bytes=126 << 20), 48 << 10),
 }
-"""Name → generation. Code for one runs on those behind it."""
+"""Name → generation. Code for a generation also runs on later ones."""
 
 EMULATED = "emulated-"
-"""How the names of emulated devices begin."""
+"""Prefix of the names of emulated devices."""
 
 PRESETS: Mapping[str, Target] = {
     **{name: generation.target for name, generation in GENERATIONS.items()},
     **{f"{EMULATED}{name}": replace(item.target, triple=EMULATED_TRIPLE) for name, item in GENERATIONS.items()},
 }
-"""Name → machine, as passes and kernels know it."""
+"""Name → target of passes and kernels."""

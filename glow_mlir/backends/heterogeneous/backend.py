@@ -1,4 +1,4 @@
-"""Several devices as one backend: a module is cut into partitions, and each is what the backend of its device makes."""
+"""Several devices as one backend: a module is split into partitions, each compiled by the backend of its device."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class HeterogeneousBackend(Backend):
     """
     Runs a model on several devices (Glow's heterogeneous runtime, paper §6).
 
-    The option `devices` of the pass `assign-devices` names them, those of `position-operators` say how operators are
-    placed.
+    The option `devices` of the pass `assign-devices` names the devices; the options of `place-operators` control the
+    placement.
     """
 
     name = "heterogeneous"
@@ -33,7 +33,7 @@ class HeterogeneousBackend(Backend):
     def compile(
         self, compilation: Compiling, allocate: AllocateConstants | None = None
     ) -> Artifact | PartitionedArtifact:
-        """What the backends of all devices make: one artifact, where each makes one that can be kept."""
+        """Compile with the backends of all devices; the result is one artifact if all of theirs can be stored."""
         module = compilation.run()
         targets = {device.name: device.target for device in devices_of(module)}
         parts = tuple(
@@ -63,7 +63,7 @@ class HeterogeneousBackend(Backend):
         return super().lacks(target) if own else get_backend(target.backend).lacks(target)
 
     def supports(self, op: Operation) -> bool:
-        """All that some device supports is placed there; what none does, `position-operators` lists."""
+        """All operators that some device supports; `place-operators` reports those that none does."""
         return True
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
@@ -71,5 +71,5 @@ class HeterogeneousBackend(Backend):
 
 
 def _loaded(part: DevicePart) -> Executable:
-    """What a backend made for one device, on that."""
+    """Load the compiled part of one device on that device."""
     return get_backend(part.backend).load_on(part.artifact, part.number, part.threads)

@@ -11,13 +11,13 @@ from glow_mlir.runtime.partitions import DevicePart, PartitionedExecutable
 
 
 def load(artifact: Artifact, threads: int) -> PartitionedExecutable:
-    """What was compiled for several devices, ready to be called on them."""
+    """Load the artifacts of several devices."""
     whole = unbundled(artifact)
     return PartitionedExecutable(whole, {part.device: _loaded(part) for part in whole.parts})
 
 
 def _loaded(part: DevicePart) -> Executable:
-    """What was compiled for one device, on that; the host's have no `load_on`."""
+    """Load the artifact of one device; loaders of host backends have no `load_on`."""
     loader = loader_of(part.backend)
     if loader is None:
         raise CacheError(f"nothing loads artifacts of the backend '{part.backend}'")

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @backend("interpreter")
 class InterpreterBackend(Backend):
-    """Executes every operator that has semantics, and lowers nothing; it says what code for any target means."""
+    """Executes every operator with semantics, without lowering; it defines the meaning of code for any target."""
 
     name = "interpreter"
 
     def compile(self, compilation: Compiling, allocate: AllocateConstants | None = None) -> ModuleOp:
-        """The optimized graph; a module that was given as IR stays as it is, but for gradients."""
+        """The optimized graph; a module given as IR is unchanged, except that gradients are replaced."""
         if not compilation.as_given:
             return compilation.run()
         from glow_mlir.differentiation.differentiate import DifferentiatePass
@@ -33,7 +33,7 @@ class InterpreterBackend(Backend):
         return compilation.module
 
     def load(self, artifact: ModuleOp, threads: int) -> InterpretedModule:
-        # All backends are imported when one is asked for, and this is the whole interpreter.
+        # Imported here, because all backends are imported when one is needed, and this is the whole interpreter.
         from glow_mlir.backends.interpreter.executable import InterpretedModule
 
         return InterpretedModule(artifact)
@@ -45,5 +45,5 @@ class InterpreterBackend(Backend):
         return True
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
-        """Optimization alone: the interpreter runs the graph."""
+        """Optimization only: the interpreter runs the graph."""
         return OPTIMIZE.named(self.name).for_target(target, self.name)

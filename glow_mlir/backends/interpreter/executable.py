@@ -1,4 +1,4 @@
-"""Modules that the interpreter runs: its artifact is the module itself."""
+"""Modules run by the interpreter: the artifact is the module itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class InterpretedEntry(EntryPoint):
 
 
 class InterpretedModule(Executable):
-    """A module as it stands, at any stage down to `allocated`."""
+    """An unchanged module, at any stage down to `allocated`."""
 
     def __init__(self, module: ModuleOp) -> None:
         found = entries_of(module)

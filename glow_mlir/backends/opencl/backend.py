@@ -34,12 +34,12 @@ from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
 ALIGNMENT = 128
-"""What buffers of any device begin at multiples of: as its longest vector, of 16 floats of 64 bits."""
+"""The buffer alignment for any device: that of the longest vector, of 16 64-bit floats."""
 
 
 @backend(NAME)
 class OpenCLBackend(KernelBackend):
-    """Executes what the kernels of this compiler accept, where all sizes and numbers of trips are known."""
+    """Executes the operators that kernels accept, if all sizes and trip counts are known."""
 
     name = NAME
     PART_SCRATCH = 64 << 20
@@ -55,11 +55,11 @@ class OpenCLBackend(KernelBackend):
         return loader.load_on(artifact, number, threads)
 
     def memory(self, target: Target) -> DeviceMemory:
-        """That of a device of this machine, or of any."""
+        """The memory of a device of this machine, or of a generic device."""
         return device(target.cpu).memory if target.cpu in targets() else DeviceMemory(alignment=ALIGNMENT)
 
     def measured(self, target: Target) -> Costs:
-        """What the default backend has measured; a device divides by its compiler's own code."""
+        """The costs measured for the default backend; division is left to the device's compiler."""
         return replace(super().measured(target), **{"quotient_vectors": 1})
 
     def targets(self) -> Mapping[str, Target]:
@@ -96,7 +96,7 @@ class OpenCLBackend(KernelBackend):
 
 
 def _has_doubles(op: Operation) -> bool:
-    """Whether the device that an operator is for computes with floats of 64 bits; true of one in no function."""
+    """Whether the device of an operator supports 64-bit floats; true for one outside a function."""
     around = op.parent_op()
     while around is not None and not isinstance(around, FunctionOp):
         around = around.parent_op()
@@ -104,7 +104,7 @@ def _has_doubles(op: Operation) -> bool:
 
 
 def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:
-    """OpenCL C of the device functions of functions for a device, and their launch programs."""
+    """OpenCL C of the device functions for a device, and their launch programs."""
     module = ModuleBuilder(target)
     programs = emit_device_functions(functions, module)
     launched = dict.fromkeys(name for program in programs for name in program.functions())

@@ -1,4 +1,4 @@
-"""A device of OpenCL: its context, one queue that does one thing after another, and its buffers."""
+"""An OpenCL device: its context, one in-order queue, and its buffers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _BYTE = 8
 
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY")
-"""What drivers call it, many of them not before a buffer is used."""
+"""Error codes for lack of memory; many drivers report it only when a buffer is used."""
 
 
 @contextmanager
 def naming_failures(name: str, purpose: str) -> Generator[None]:
-    """What OpenCL raises about the device of a name as `OutOfMemoryError` or `ExecutionError`."""
+    """Convert OpenCL's errors about the named device to `OutOfMemoryError` or `ExecutionError`."""
     cl = opencl()
     try:
         yield
@@ -36,7 +36,7 @@ def naming_failures(name: str, purpose: str) -> Generator[None]:
 
 
 class OpenCLEvent(Event):
-    """What a queue of OpenCL does behind other events, whose failure is its own."""
+    """An operation of an OpenCL queue after other events; it fails if they fail."""
 
     def __init__(self, event: Any, after: Sequence[Event] = ()) -> None:
         self.event = event
@@ -58,7 +58,7 @@ class OpenCLEvent(Event):
 
 
 class Nothing(Event):
-    """Nothing, which is done when other events are."""
+    """An empty operation, complete when other events are."""
 
     def __init__(self, after: Sequence[Event]) -> None:
         self._after = tuple(after)
@@ -84,8 +84,8 @@ class OpenCLDevice(Device):
     """
     A device with an in-order queue.
 
-    Memory that is given back is kept by OpenCL as long as the queue needs it. Buffers are not cut into others: these
-    would have to begin where the device wants, and kernels take offsets anyway.
+    OpenCL keeps released memory as long as the queue needs it. Buffers are not suballocated, because of the device's
+    alignment, and because kernels take offsets anyway.
     """
 
     def __init__(self, name: str) -> None:
@@ -96,9 +96,9 @@ class OpenCLDevice(Device):
             self.context = cl.Context([self.handle])
             self.queue = cl.CommandQueue(self.context, self.handle)
         self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
-        """Waits for what other devices do; it is begun when there is something."""
+        """The thread that waits for other devices, started when needed."""
         self._copies = deque[Any]()
-        """The events of copies that may not be done, in the order of the queue."""
+        """The events of pending copies, in queue order."""
         self._lock = Lock()
         alignment = max(1, self.handle.mem_base_addr_align // _BYTE)
         self.memory = DeviceMemory(self.handle.global_mem_size, alignment)
@@ -133,10 +133,10 @@ class OpenCLDevice(Device):
 
     def copied(self, target: Any, source: Any, awaited: Any = None) -> Any:
         """
-        Put a copy between a buffer and an array into the queue; returns its event.
+        Queue a copy between a buffer and an array; return its event.
 
-        PyOpenCL waits for such an event when nobody has it any more, and lets no other thread of Python run meanwhile,
-        for which it may be waiting: it is kept until it is done.
+        PyOpenCL waits for such an event when the last reference is dropped, and blocks all other Python threads
+        meanwhile, possibly the one it waits for. So the event is kept until it is complete.
         """
         cl = opencl()
         event = cl.enqueue_copy(self.queue, target, source, is_blocking=False, wait_for=awaited)
@@ -147,7 +147,7 @@ class OpenCLDevice(Device):
         return event
 
     def awaited(self, after: Sequence[Event]) -> list[Any] | None:
-        """What the queue has to wait for: what it does itself, it has done before whatever it is given next."""
+        """The events that the queue has to wait for; its own earlier operations complete first anyway."""
         foreign = [event for event in after if not self._is_own(event) and not event.is_done]
         return [self._awaited(event) for event in foreign] or None
 
@@ -155,14 +155,14 @@ class OpenCLDevice(Device):
         return isinstance(event, OpenCLEvent) and event.event.command_queue == self.queue
 
     def _awaited(self, event: Event) -> Any:
-        """An event of this context that is there when another one is: a thread waits for that."""
+        """A user event of this context, completed by a thread when another event is complete."""
         cl = opencl()
         seen = cl.UserEvent(self.context)
 
         def see() -> None:
             try:
                 event.wait()
-            finally:  # Who waits for what comes behind is told of a failure there.
+            finally:  # Later waiters are told of a failure there.
                 seen.set_status(cl.command_execution_status.COMPLETE)
 
         self._seeing.submit(see)
@@ -170,11 +170,11 @@ class OpenCLDevice(Device):
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
-    """An array as bytes: element types of other packages are no concern of OpenCL's."""
+    """An array as bytes, because OpenCL does not know element types of other packages."""
     return array.reshape(-1).view(np.uint8)
 
 
 @cache
 def device(name: str) -> OpenCLDevice:
-    """The device that is called `opencl:N`, one for all that is loaded; raises `OptionError` where there is none."""
+    """The device `opencl:N`, shared by everything loaded; raises `OptionError` for a missing one."""
     return OpenCLDevice(name)

@@ -1,4 +1,4 @@
-"""Execution of launch programs on a device: kernels with their arguments, and what they report."""
+"""Execution of launch programs on a device: kernels, their arguments, and statuses."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from glow_mlir.runtime.machine_code import initial_state
 from glow_mlir.support.kernel_names import kernel_name
 
 _ONE = (1,)
-"""The items of a work-group."""
+"""The number of items in a work-group."""
 
 WORD = 4
-"""The bytes of a status."""
+"""The bytes of a status word."""
 
 
 class LaunchedKernel:
     """
     A launch with its arguments.
 
-    What is the same in all calls is set once; buffers of bindings, and addresses that move with loops, for each run.
+    Constant arguments are set once; buffers of bindings, and addresses that change with loops, for each run.
     """
 
     def __init__(self, launch: Launch, kernel: Any, regions: Mapping[str, Any]) -> None:
         self._kernel = kernel
         self._size = (launch.parts,)
         self._kept: dict[int, Any] = {}
-        """Number of an argument → its buffer: PyOpenCL does not keep those that kernels have."""
+        """Argument number → its buffer, because PyOpenCL does not keep kernel arguments alive."""
         self._bound: list[tuple[int, int]] = []
-        """Number of each argument that is a binding, and of the binding."""
+        """The number of each argument that is a binding, and the binding's number."""
         self._moving: list[tuple[int, Address]] = []
-        """Number of each argument that is an offset that moves with loops."""
+        """The number of each argument that is an offset changing with loops."""
         for number, operand in enumerate(launch.operands):
             if operand.region == BINDINGS:
                 self._bound.append((2 * number, operand.binding))
@@ -62,7 +62,7 @@ class LaunchedKernel:
             self._kept[number] = memory
 
     def run(self, queue: Any, buffers: Sequence[Any], indices: Sequence[int], after: Any) -> Any:
-        """Put it into a queue, for the trips of those numbers of the loops around."""
+        """Queue the launch for the given iterations of the enclosing loops."""
         for number, binding in self._bound:
             self._set_buffer(number, buffers[binding])
         for number, operand in self._moving:
@@ -73,7 +73,7 @@ class LaunchedKernel:
 
 
 class CallEvent(OpenCLEvent):
-    """The end of a call, which fails where an instruction has."""
+    """The end of a call; it fails if an instruction has failed."""
 
     def __init__(self, event: Any, after: Sequence[Event], entry: OpenCLEntry, statuses: np.ndarray) -> None:
         super().__init__(event, after)
@@ -92,7 +92,7 @@ class CallEvent(OpenCLEvent):
 
 
 class OpenCLEntry(DeviceEntry):
-    """A function on a device of OpenCL. Calls follow one another in its queue, and share the activations."""
+    """A function on an OpenCL device. Calls run one after the other in its queue, and share the activations."""
 
     def __init__(self, entry: Entry, loaded: OpenCLExecutable) -> None:
         super().__init__(entry.name, entry.bindings, loaded.state, loaded.device)
@@ -118,7 +118,7 @@ class OpenCLEntry(DeviceEntry):
         return self.submit_all(every, after)
 
     def submit_all(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        """Put a call into the queue, on a buffer for each of the bindings, packed state among them."""
+        """Queue a call, with a buffer for each binding, including packed state."""
         memories = [buffer.memory for buffer in buffers if isinstance(buffer, OpenCLBuffer)]
         statuses = np.zeros(0 if self._statuses is None else self._statuses.nbytes // WORD, np.int32)
         with self.loaded.turn, naming_failures(self._device.name, f"@{self.name}"):
@@ -126,7 +126,7 @@ class OpenCLEntry(DeviceEntry):
             return CallEvent(done, after, self, statuses)
 
     def _submit(self, memories: Sequence[Any], awaited: Any, statuses: np.ndarray) -> Any:
-        """The event of all launches, behind which the statuses are there."""
+        """The event of all launches, after which the statuses are available."""
         cl, queue, event = opencl(), self._device.queue, None
         if self._statuses is not None:
             cl.enqueue_fill_buffer(queue, self._statuses.memory, np.int32(0), 0, self._statuses.nbytes, awaited)
@@ -142,7 +142,7 @@ class OpenCLEntry(DeviceEntry):
 
 
 class OpenCLExecutable(Executable):
-    """A loaded artifact on one device: its programs, built for that, and its constants there."""
+    """A loaded artifact on one device: its programs, built for the device, and its constants."""
 
     def __init__(self, artifact: Artifact, device: OpenCLDevice) -> None:
         manifest = artifact.manifest
@@ -155,16 +155,16 @@ class OpenCLExecutable(Executable):
         self._entries: dict[str, OpenCLEntry] = {}
         self._packed: dict[str, tuple[OpenCLBuffer, tuple[int, ...]]] = {}
         self._begun = frozenset[str]()
-        """The entries that were put into the queue so far."""
+        """The entries that were queued so far."""
         self._loading = threading.RLock()
         self.turn = threading.RLock()
-        """Of who puts a call into the queue: calls share the activations, and kernels keep their arguments."""
+        """A lock for queueing calls, because they share the activations and the arguments of kernels."""
         self.constants = self.constant_buffer(artifact.constants)
         self.activations = device.allocate(self.activation_bytes)
-        """What all entries compute in, one after the other."""
+        """The activation buffer of all entries, which run one after the other."""
 
     def constant_buffer(self, array: np.ndarray) -> Any:
-        """A buffer with the bytes of an array, which nothing writes."""
+        """A read-only buffer with the bytes of an array."""
         cl = opencl()
         if not array.nbytes:
             return self.device.allocate(0).memory
@@ -175,7 +175,7 @@ class OpenCLExecutable(Executable):
             raise OutOfMemoryError(f"there are no {array.nbytes} bytes of memory on {self.device.name}") from error
 
     def kernel(self, code: int, function: str) -> Any:
-        """A new kernel of a device function, whose arguments are its own."""
+        """A new kernel of a device function, with arguments of its own."""
         if code not in self._programs:
             self._programs[code] = BuiltProgram(self.device.context, self.device.handle, self._code[code])
         return opencl().Kernel(self._programs[code].program, kernel_name(function))
@@ -202,9 +202,9 @@ class OpenCLExecutable(Executable):
 
     def unkept(self, entry: Entry) -> Callable[[], None] | None:
         """
-        What keeps the binary of a program when an entry has run; `None` where that is done.
+        A function that stores a program's binary after an entry has run; `None` if it is already stored.
 
-        Drivers may compile kernels when they first run. What packs state has run before the entry that reads it.
+        Drivers may compile kernels at their first run. Entries that pack state run before the entry that reads it.
         """
         program = self._programs.get(entry.code)
         self._begun |= {entry.name}
@@ -213,7 +213,7 @@ class OpenCLExecutable(Executable):
         return partial(program.keep, self._begun)
 
     def packed(self, binding: Binding) -> OpenCLBuffer:
-        """Packed state, made again where what it is made of was written."""
+        """Packed state, packed again if its sources were written."""
         (entry,) = (entry for entry in self._manifest.packing if binding in entry.bindings)
         sources = [item.name for item in entry.bindings if item.role == "state"]
         state = self.state

@@ -1,4 +1,4 @@
-"""PyOpenCL, which is imported where a device is asked for, and the devices that it finds."""
+"""PyOpenCL, imported when a device is needed, and its devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "opencl"
 
 @cache
 def opencl() -> Any:
-    """The module `pyopencl`; raises `OptionError` where it is not installed."""
+    """The module `pyopencl`; raises `OptionError` if it is not installed."""
     return imported("pyopencl", "opencl", "the backend 'opencl' needs PyOpenCL")
 
 
@@ -24,13 +24,13 @@ def devices() -> tuple[Any, ...]:
     cl = opencl()
     try:
         platforms = cl.get_platforms()
-    except cl.Error:  # The loader of drivers finds none.
+    except cl.Error:  # There are no drivers.
         return ()
     return tuple(device for platform in platforms for device in platform.get_devices())
 
 
 def device_at(name: str) -> Any:
-    """The device that is called `opencl:N`; raises `OptionError` where there is none."""
+    """The device `opencl:N`; raises `OptionError` for a missing one."""
     found, (_, _, number) = devices(), name.partition(":")
     if not number.isdecimal() or int(number) >= len(found):
         known = ", ".join(device_name(position) for position in range(len(found)))
@@ -41,5 +41,5 @@ def device_at(name: str) -> Any:
 
 
 def device_name(number: int | str) -> str:
-    """What people call the device of a number."""
+    """The readable name of the device of a number."""
     return f"{NAME}:{number}"

@@ -1,8 +1,8 @@
 """
-Programs, built for a device once: their binaries are kept on disk.
+Programs built once per device; their binaries are stored on disk.
 
-Some drivers compile twice: a program when it is built, and a kernel again when it is first run, for the size of its
-work-groups. Kernels here say that size, so that a binary has all; it is taken when they have run.
+Some drivers compile twice: the program when it is built, and each kernel when it first runs, for the size of its
+work-groups. Our kernels declare that size, so that a binary can contain everything; it is taken after they have run.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from glow_mlir.support.dataclass import dataclass
 LANGUAGE = "-cl-std=CL1.2"
 
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
-"""Quotients and roots as the IEEE has them, where a device can do that; others may differ by 3 ULP."""
+"""IEEE division and roots, if the device supports them; otherwise they may differ by 3 ULP."""
 
 MAX_PROGRAMS = 1000
-"""How many binaries are kept, of 10 kB to 3 MB: those that were used longest ago go first."""
+"""The number of stored binaries, of 10 kB to 3 MB; the least recently used are removed first."""
 
 _FORMAT = 1
 
 _DIGEST = hashlib.sha256().digest_size
-"""The bytes of the digest that a file begins with."""
+"""The bytes of the digest at the start of a file."""
 
 _MAX_CHARACTERS = 500
-"""How much is told of what a driver says."""
+"""The maximum length of a driver's message in errors."""
 
 
 @dataclass(frozen=True)
 class Binary:
-    """What a driver made of a program, and the entries that had run before it was taken."""
+    """A driver's binary of a program, and the entries that had run before it was taken."""
 
     content: bytes
     entries: frozenset[str]
@@ -48,7 +48,7 @@ class ProgramCache:
         self._files = FileCache(f"{NAME}-v{_FORMAT}", ".bin", MAX_PROGRAMS)
 
     def load(self, key: str) -> Binary | None:
-        """The binary of that key; `None` where there is none, or it is damaged."""
+        """The binary of a key; `None` if it is missing or damaged."""
         found = self._files.load(key)
         if found is None:
             return None
@@ -59,45 +59,45 @@ class ProgramCache:
         return Binary(content, frozenset(head.decode().split()))
 
     def store(self, key: str, binary: Binary) -> None:
-        """Keep a binary."""
+        """Store a binary."""
         data = " ".join(sorted(binary.entries)).encode() + b"\n" + binary.content
         self._files.store(key, hashlib.sha256(data).digest() + data)
 
 
 def options_of(device: Any) -> list[str]:
-    """What the driver of a device is told."""
+    """The build options for a device's driver."""
     is_exact = device.single_fp_config & opencl().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     return [LANGUAGE, ROUNDED] if is_exact else [LANGUAGE]
 
 
 def program_key(device: Any, source: bytes) -> str:
-    """What a binary depends on: device, driver, options and source."""
+    """The key of a binary: device, driver, options and source."""
     platform = device.platform
     parts = (platform.name, platform.version, device.name, device.version, device.driver_version, *options_of(device))
     return hashlib.sha256("\n".join(parts).encode() + b"\0" + source).hexdigest()
 
 
 class BuiltProgram:
-    """A program for a device, from the cache where it is there."""
+    """A program for a device, loaded from the cache if possible."""
 
     def __init__(self, context: Any, device: Any, source: bytes) -> None:
         self._key = program_key(device, source)
         self._cache = ProgramCache()
         found = self._cache.load(self._key)
         self._complete = set[str]() if found is None else set(found.entries)
-        """The entries whose kernels the binary on disk has as they run."""
+        """The entries whose kernels are final in the stored binary."""
         loaded = None if found is None else _loaded(context, device, found.content)
-        if loaded is None:  # Whatever is on disk is of no use.
+        if loaded is None:  # The stored binary is missing or unusable.
             self._complete.clear()
             loaded = _built(context, device, source)
         self.program = loaded
 
     def is_kept(self, entries: frozenset[str]) -> bool:
-        """Whether the binary on disk has the kernels of entries as they run."""
+        """Whether the kernels of entries are final in the stored binary."""
         return entries <= self._complete
 
     def keep(self, entries: frozenset[str]) -> None:
-        """Keep the binary, now that entries have run."""
+        """Store the binary, after entries have run."""
         if not self.is_kept(entries):
             self._complete |= entries
             content = self.program.get_info(opencl().program_info.BINARIES)[0]
@@ -105,7 +105,7 @@ class BuiltProgram:
 
 
 def _loaded(context: Any, device: Any, binary: bytes) -> Any:
-    """A program made of a binary; `None` where the driver refuses that."""
+    """A program from a binary; `None` if the driver refuses it."""
     cl = opencl()
     try:
         return _quietly(cl.Program(context, [device], [binary]), device)
@@ -114,7 +114,7 @@ def _loaded(context: Any, device: Any, binary: bytes) -> Any:
 
 
 def _built(context: Any, device: Any, source: bytes) -> Any:
-    """A program made of source; raises `CompilerBugError` where the driver refuses it."""
+    """A program from source; raises `CompilerBugError` if the driver refuses it."""
     cl = opencl()
     try:
         return _quietly(cl.Program(context, source.decode()), device)
@@ -124,7 +124,7 @@ def _built(context: Any, device: Any, source: bytes) -> Any:
 
 
 def _quietly(program: Any, device: Any) -> Any:
-    """A program, built; what compilers have to say about it is nothing for users."""
+    """Build a program without compiler messages, which do not concern users."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return program.build(options_of(device), devices=[device])

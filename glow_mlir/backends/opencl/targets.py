@@ -1,4 +1,4 @@
-"""OpenCL devices as targets: what passes and kernels have to know of them."""
+"""OpenCL devices as targets of passes and kernels."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from glow_mlir.runtime.pool_layout import MAX_THREADS
 
 _WIDEST = 256
 """
-The widest vectors, in bits. What devices report is what their processor has, and not what their compiler makes use of:
-PoCL 3.0 cuts vectors of 512 bits in two on a processor that has them, and spills.
+The widest vectors, in bits. Devices report the vectors of their processor, not those that their compiler uses: PoCL 3.0
+splits 512-bit vectors in two on a processor that has them, and spills.
 """
 
 _TRIPLES = {32: "spir-unknown-unknown", 64: "spir64-unknown-unknown"}
-"""Bits of addresses → how LLVM calls devices of OpenCL."""
+"""Address bits → LLVM's triple for OpenCL devices."""
 
 _ANY = Target(
     NAME, triple=_TRIPLES[64], features="+fma,+fp64", vector_bits=_WIDEST, l1_bytes=32 << 10, l2_bytes=1 << 20
 )
-"""What is assumed of a device that is not here."""
+"""The assumptions for a device that is not present."""
 
 GENERIC = "generic"
-"""What that is called."""
+"""The name of such a device."""
 
 
 def targets() -> Mapping[str, Target]:
-    """The devices of this machine by name, and one that stands for any."""
+    """The devices of this machine by name, and a generic one."""
     try:
         count = len(devices())
     except OptionError:
@@ -39,14 +39,14 @@ def targets() -> Mapping[str, Target]:
 
 
 def about_targets() -> Mapping[str, str]:
-    """What these are, for people."""
+    """Readable descriptions of the devices."""
     about = {name: device_at(name).name.strip() for name in targets() if name != GENERIC}
     return {GENERIC: "a device with fused products and floats of 64 bits", **about}
 
 
 @cache
 def target_of(name: str) -> Target:
-    """A device of this machine as a target, with a part for each of its compute units."""
+    """A device of this machine as a target, with a task for each of its compute units."""
     device = device_at(name)
     found = Target(
         NAME,
@@ -65,12 +65,12 @@ def target_of(name: str) -> Target:
 
 
 def _is_vector(device: Any) -> bool:
-    """Whether an item computes with vectors of several lanes."""
+    """Whether a work item computes with vectors."""
     return device.native_vector_width_float > 1
 
 
 def features_of(device: Any) -> list[str]:
-    """What a device can do that others cannot: products that are added with one rounding, floats of 64 bits."""
+    """The optional features of a device: fused multiply-add, 64-bit floats."""
     config = opencl().device_fp_config
     found = ["fma"] if device.single_fp_config & config.FMA else []
     return found + (["fp64"] if "cl_khr_fp64" in device.extensions.split() else [])

@@ -1,4 +1,4 @@
-// Without a name, the pipeline is that of the backend that the module says.
+// Without a name, the pipeline is that of the backend that the module names.
 
 // RUN: not glow-opt %s --stop-after selected 2>&1 | filecheck %s --check-prefix=STAGE
 // RUN: glow-opt %s --stop-after optimized --dump-pass-pipeline 2>&1 -o /dev/null | filecheck %s --check-prefix=PIPELINE
