@@ -23,7 +23,7 @@ PARAMETER = "glow_low.parameter"
 WIDEST_WHOLE = 1 << 16
 """Whole numbers from this one on are not told from others."""
 
-NEAREST_CODES = (1 << 15) - (1 << 8)
+MAX_NEAR_ZERO_POINT = (1 << 15) - (1 << 8)
 """The largest zero point that bytes reach in 16 bits."""
 
 
@@ -60,7 +60,7 @@ def kind_of(value: Attribute) -> Hashable:
         return type_, "zero"
     if type_ != f32 or whole_number(value) is None:
         return type_, "number"
-    return type_, "near" if abs(number) <= NEAREST_CODES else "far"
+    return type_, "near" if abs(number) <= MAX_NEAR_ZERO_POINT else "far"
 
 
 def scalar(value: Attribute) -> tuple[Attribute, float | int] | None:

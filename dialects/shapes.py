@@ -89,7 +89,7 @@ def split_strides(sizes: Sizes, strides: Sequence[int], viewed: Sizes) -> Shape:
     found: list[int] = []
     for group, stride in zip(split_axes(sizes, viewed), strides, strict=True):
         counts = [size if isinstance(size, int) else 1 for size in group[1:]]
-        found += [stride * math.prod(counts[place:]) for place in range(len(group))]
+        found += [stride * math.prod(counts[start:]) for start in range(len(group))]
     return tuple(found)
 
 
@@ -107,8 +107,8 @@ def _sizes(type_: Attribute) -> Sizes:
     if DYNAMIC_INDEX not in shape:
         return shape
     encoding = type_.encoding if isinstance(type_, TensorType) else type_.memory_space
-    told = encoding.data if isinstance(encoding, SizesAttr) else ()
-    symbolic = iter(size for size in told if not isinstance(size, int))
+    declared = encoding.data if isinstance(encoding, SizesAttr) else ()
+    symbolic = iter(size for size in declared if not isinstance(size, int))
     sizes = tuple(next(symbolic, None) if size == DYNAMIC_INDEX else size for size in shape)
     if None in sizes or next(symbolic, None) is not None:
         raise RunTimeSizeError("'?' that no #glow.sizes tells")
@@ -203,15 +203,15 @@ def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
 @cache
 def _tensor(shape: Sizes, element: Attribute) -> TensorType[Attribute]:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    places, encoding = encoded(shape)
-    return TensorType(element, places, encoding)
+    dimensions, encoding = encoded(shape)
+    return TensorType(element, dimensions, encoding)
 
 
 def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
     """Sizes as types have them: numbers, with a place for each symbolic one, and the attribute that tells those."""
     symbolic = tuple(size for size in sizes if not isinstance(size, int))
-    places = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
-    return places, SizesAttr(symbolic) if symbolic else NOTHING
+    dimensions = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
+    return dimensions, SizesAttr(symbolic) if symbolic else NOTHING
 
 
 MAX_AXES = 32
@@ -289,9 +289,9 @@ def broadcast(*shapes: SizesT, behind: int | None = 0) -> SizesT:
                 continue
             if result[axis] != 1:
                 message = f"shapes {', '.join(map(str, shapes))} do not broadcast"
-                place = None if behind is None else axis - rank - behind
+                from_back = None if behind is None else axis - rank - behind
                 relation = Relation.EQUAL if behind is None else Relation.BROADCAST
-                raise SizesDifferError(message, size, result[axis], relation, place)
+                raise SizesDifferError(message, size, result[axis], relation, from_back)
             result[axis] = size
     return cast("SizesT", tuple(result))
 

@@ -285,9 +285,9 @@ class StageOp(LeanOperation):
         require(isinstance(last, YieldOp), "the body must end in glow.yield")
         require(len(self.yielded) >= len(words), f"{len(words)} folds need as many elements")
         left = [dimension for dimension in over if dimension not in along]
-        for place, (value, result) in enumerate(zip(self.yielded, self.results, strict=False)):
-            is_folded = place < len(words)
-            word = words[place] if is_folded else ""
+        for position, (value, result) in enumerate(zip(self.yielded, self.results, strict=False)):
+            is_folded = position < len(words)
+            word = words[position] if is_folded else ""
             is_running = word in RUNNING_FOLDS
             if is_folded and not is_running:
                 known = folds_of(value.type)
@@ -299,7 +299,7 @@ class StageOp(LeanOperation):
             require(not is_position or len(along) == 1, f"positions are along one dimension, not {list(along)}")
             is_alone = len(over) == 1 and len(words) == len(self.results) == 1
             require(not is_running or is_alone, "a running fold has a stage over one dimension to itself")
-            require(result.type == wanted, f"result {place} is {wanted}, not {result.type}")
+            require(result.type == wanted, f"result {position} is {wanted}, not {result.type}")
         require(len(self.yielded) == len(self.results), f"{len(self.yielded)} elements give as many results")
 
 

@@ -37,5 +37,5 @@ def _operation(op: Operation, numbers: dict[SSAValue, int], constant: Callable[[
         numbers[result] = len(numbers)
     if isinstance(op, ConstantOp):
         return ConstantOp, constant(op)
-    said = (*op.properties.items(), *op.attributes.items())
-    return type(op), operands, tuple(result.type for result in op.results), said, inner
+    declared = (*op.properties.items(), *op.attributes.items())
+    return type(op), operands, tuple(result.type for result in op.results), declared, inner

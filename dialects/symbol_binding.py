@@ -37,11 +37,11 @@ class SymbolBinding(LeanOperation, ABC):
     @property
     def bound(self) -> Symbol:
         """The symbol."""
-        (size,) = self._told()
+        (size,) = self._sizes()
         assert isinstance(size, SymbolicSize)
         return size.symbols[0]
 
-    def _told(self) -> Sizes:
+    def _sizes(self) -> Sizes:
         symbol = self.properties["symbol"]
         assert isinstance(symbol, SizesAttr)
         return symbol.data
@@ -49,9 +49,11 @@ class SymbolBinding(LeanOperation, ABC):
     def verify_binding(self) -> None:
         """Check that one symbol is bound to one number."""
         verify_scalar(self.operands[0], i64, "what a symbol is bound to")
-        told = self._told()
-        is_one = len(told) == 1 and isinstance(told[0], SymbolicSize) and told[0] == SymbolicSize.of(told[0].symbols[0])
-        require(is_one, f"one symbol is bound, not {', '.join(map(str, told))}")
+        sizes = self._sizes()
+        is_one = (
+            len(sizes) == 1 and isinstance(sizes[0], SymbolicSize) and sizes[0] == SymbolicSize.of(sizes[0].symbols[0])
+        )
+        require(is_one, f"one symbol is bound, not {', '.join(map(str, sizes))}")
 
 
 def mentioned(values: Iterable[SSAValue], properties: Iterable[Attribute]) -> set[Symbol]:

@@ -420,18 +420,18 @@ def _result_names(kind: type[IRDLOperation], count: int) -> tuple[str, ...]:
 class OperandAccessor:
     """An operand by its name, found by spans that are decoded once: xDSL unpacks segment sizes each time."""
 
-    __slots__ = ("_is_optional", "_is_variadic", "_places", "_position")
+    __slots__ = ("_is_optional", "_is_variadic", "_position", "_spans")
 
     def __init__(self, position: int, declared: object) -> None:
         self._position = position
         self._is_variadic = is_variadic(declared)
         self._is_optional = isinstance(declared, OptionalDef)
-        self._places: dict[tuple[int, bytes | None], tuple[int, int]] = {}
+        self._spans: dict[tuple[int, bytes | None], tuple[int, int]] = {}
 
     def __get__(self, op: IRDLOperation, kind: type[IRDLOperation] | None = None) -> Any:
         operands = operands_of(op)
         segments = len(operands), segments_of(op)
-        start, stop = self._places.get(segments) or self._decoded(type(op), *segments)
+        start, stop = self._spans.get(segments) or self._decoded(type(op), *segments)
         if self._is_variadic:
             return Values(operands[start:stop])
         return None if self._is_optional and start == stop else operands[start]
@@ -442,7 +442,7 @@ class OperandAccessor:
     def _decoded(self, kind: type[IRDLOperation], count: int, segments: bytes | None) -> tuple[int, int]:
         """Where the operand lies in an operation that has as many, in those segments."""
         _, start, stop, _ = decoded_spans(kind, count, segments)[self._position]
-        self._places[count, segments] = start, stop
+        self._spans[count, segments] = start, stop
         return start, stop
 
 

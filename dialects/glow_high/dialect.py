@@ -31,8 +31,8 @@ def operators() -> tuple[type[Operation], ...]:
                 raise PackageError(f"operator '{member.name}' of {module.__name__} is not named 'glow_high.…'")
             other = found.setdefault(member.name, member)
             if other is not member:
-                places = f"in {other.__module__} and in {member.__module__}"
-                raise PackageError(f"operator '{member.name}' is defined twice, {places}")
+                modules = f"in {other.__module__} and in {member.__module__}"
+                raise PackageError(f"operator '{member.name}' is defined twice, {modules}")
     return tuple([found[name] for name in sorted(found)])
 
 

@@ -173,10 +173,10 @@ def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int, relatio
     shape, taken = sizes_of(input_), sizes_of(indices)
     require(len(shape) == len(taken) > 0, f"input and indices must have as many axes, at least one: {shape}, {taken}")
     axis = normalize_axis(axis, len(shape))
-    for place, (whole, part) in enumerate(zip(shape, taken, strict=True)):
-        if place != axis and whole != part and largest(part) > smallest(whole):
+    for position, (whole, part) in enumerate(zip(shape, taken, strict=True)):
+        if position != axis and whole != part and largest(part) > smallest(whole):
             message = f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}"
-            raise SizesDifferError(message, whole, part, relation, place - len(shape))
+            raise SizesDifferError(message, whole, part, relation, position - len(shape))
     require(shape[axis] != 0 or is_empty(indices), f"axis {axis} has no elements")
 
 

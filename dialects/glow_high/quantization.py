@@ -34,7 +34,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, si
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 
-def _check_codes(element: Attribute, what: str) -> None:
+def _check_quantized(element: Attribute, what: str) -> None:
     fits = is_integer(storage_of(element)) and not is_per_axis(element)
     require(fits, "{} are integers of one scale, not {}", what, element)
 
@@ -80,7 +80,7 @@ class QuantizeOp(Elementwise):
     irdl_options = SEGMENTS
 
     def check_elements(self) -> Attribute:
-        _check_codes(self.to, "codes")
+        _check_quantized(self.to, "codes")
         static = parameters_of(self.to) is not None
         require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
         require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
@@ -134,7 +134,7 @@ class DequantizeOp(Elementwise):
 
     def check_elements(self) -> Attribute:
         element = element_of(self.input)
-        _check_codes(element, "codes")
+        _check_quantized(element, "codes")
         static = parameters_of(element) is not None
         require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
         require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
@@ -204,8 +204,8 @@ class RescaleOp(Elementwise):
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
-        _check_codes(element_of(self.input), "codes")
-        _check_codes(self.to, "codes")
+        _check_quantized(element_of(self.input), "codes")
+        _check_quantized(self.to, "codes")
         numbers = [value for value in (self.multiplier, self.offset) if value is not None]
         require(all(element_of(value) == f32 for value in numbers), "multiplier and offset are f32")
         return self.to
@@ -242,17 +242,17 @@ class IntegerRescaleOp(Elementwise):
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
-        _check_codes(element_of(self.input), "codes")
-        _check_codes(self.to, "codes")
+        _check_quantized(element_of(self.input), "codes")
+        _check_quantized(self.to, "codes")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar, multiplier: Scalar, shift: Scalar, *offset: Scalar) -> Scalar:
         code = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
         for value in offset:
             code = code + b.convert(value, i64)
-        places = b.convert(b.clamp(shift, 1, 62), i64)
-        half = b.binary("shift_left", b.constant(1, i64), places - 1)
-        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, places) + zero_point_of(self.to)
+        shift_bits = b.convert(b.clamp(shift, 1, 62), i64)
+        half = b.binary("shift_left", b.constant(1, i64), shift_bits - 1)
+        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, shift_bits) + zero_point_of(self.to)
         storage = cast("IntegerType", storage_of(self.to))
         low, high = integer_bounds(storage)
         if isinstance(self.to, UniformQuantizedType):

@@ -61,7 +61,7 @@ class PhiloxOp(Elementwise):
     def scalar(self, b: ScalarBuilder, index: Scalar, stream: Scalar, key: Scalar) -> Scalar:
         counter, keys = (*_halves(b, index), *_halves(b, stream)), _halves(b, key)
         for number in range(ROUNDS):
-            low, high = (_product(b, counter[2 * place], factor) for place, factor in enumerate(MULTIPLIERS))
+            low, high = (_product(b, counter[2 * position], factor) for position, factor in enumerate(MULTIPLIERS))
             counter = (
                 b.binary("xor", b.binary("xor", high[1], counter[1]), keys[0]),
                 high[0],

@@ -106,14 +106,14 @@ def mapped_samples(found: AccessMap, operands: Sequence[Samples], shapes: Sequen
     mixed = any(map(is_starred, dimensions)) or sum(operand.partial for operand in operands) > 1
     results: list[Samples] = []
     for names, shape in zip(found.results, shapes, strict=True):
-        places = {plain(name): place for place, name in enumerate(names)}
-        if mixed or not dimensions <= places.keys():
+        positions = {plain(name): position for position, name in enumerate(names)}
+        if mixed or not dimensions <= positions.keys():
             results.append(unknown(operands, shape))
             continue
         axes = [one_axis(size) for size in shape]
         for name, axis in apart:
-            place = places[name]
-            axes[place] = _met(axes[place], axis, shape[place])
+            position = positions[name]
+            axes[position] = _met(axes[position], axis, shape[position])
         results.append(Samples(tuple(axes), any(operand.partial for operand in operands)))
     return results
 

@@ -154,9 +154,9 @@ def matches(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> b
 
 def _order(before: Axes, after: Axes, names: Mapping[str, str]) -> Shape | None:
     """Which axis of a result is each axis of another one; `None` where one is missing."""
-    places = {plain(name): axis for axis, name in enumerate(after)}
+    positions = {plain(name): axis for axis, name in enumerate(after)}
     known = (names.get(plain(name), plain(name)) for name in before)
-    found = tuple(axis if not name else places.get(name, -1) for axis, name in enumerate(known))
+    found = tuple(axis if not name else positions.get(name, -1) for axis, name in enumerate(known))
     return found if sorted(found) == list(range(len(after))) else None
 
 
@@ -178,8 +178,8 @@ def moved_properties(op: HighOp, space: Axes, permutation: Shape) -> dict[str, A
             found[name] = sorted(permutation[normalize_axis(axis, rank)] for axis in ints(value))
         else:
             found[name] = permutation[normalize_axis(integer(value), rank)]
-    places = [permutation[axis] for axis, name in enumerate(space) if is_free(name)]
-    order = ranking(places)
+    origin_axes = [permutation[axis] for axis, name in enumerate(space) if is_free(name)]
+    order = ranking(origin_axes)
     for name, kind in op.LIST_PROPERTIES.items():
         if (value := op.properties.get(name)) is None:
             continue

@@ -77,12 +77,12 @@ def _further_operands(body: str) -> list[str]:
 
 
 @cache
-def _places(
+def _operand_indices(
     kind: type[DerivedInstruction], count: int, segments: bytes | None, names: frozenset[str]
 ) -> tuple[int, ...]:
     """Which operands of an instruction of a kind have one of these names."""
     spans = decoded_spans(kind, count, segments)
-    return tuple(place for span in spans if span.name in names for place in range(span.start, span.stop))
+    return tuple(index for span in spans if span.name in names for index in range(span.start, span.stop))
 
 
 class DerivedInstruction(Instruction, Workload):
@@ -154,7 +154,9 @@ class DerivedInstruction(Instruction, Workload):
 
     def _named(self, names: frozenset[str]) -> tuple[SSAValue, ...]:
         operands = operands_of(self)
-        return tuple([operands[place] for place in _places(type(self), len(operands), segments_of(self), names)])
+        return tuple(
+            [operands[index] for index in _operand_indices(type(self), len(operands), segments_of(self), names)]
+        )
 
     @property
     def prologue(self) -> Body | None:

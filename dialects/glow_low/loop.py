@@ -87,8 +87,8 @@ class LoopOp(RegionOp, CountedOp):
     ) -> LoopOp:
         """A loop with an empty body, over a size of trips, those that a buffer says, or while a condition holds."""
         region = Region(Block(arg_types=[IndexType()]))
-        told = trips if isinstance(trips, SSAValue | None) else trips_attribute(trips)
-        return cls.create(**_described(told, condition), regions=[region], location=location)
+        declared = trips if isinstance(trips, SSAValue | None) else trips_attribute(trips)
+        return cls.create(**_described(declared, condition), regions=[region], location=location)
 
     @property
     def block(self) -> Block:
@@ -101,7 +101,7 @@ class LoopOp(RegionOp, CountedOp):
         return self.block.args[0]
 
     @property
-    def most_trips(self) -> int | None:
+    def max_trips(self) -> int | None:
         """How many trips there are at most, where that is known."""
         return None if self.size_of_trips is None else largest(self.size_of_trips)
 
@@ -226,7 +226,7 @@ class WindowOp(AddressOp):
 
     def moves(self) -> list[tuple[int, int]]:
         """For each index how many trips its loop has, and by how many elements each moves the window."""
-        trips = (loop_of(index).most_trips for index in self.indices)
+        trips = (loop_of(index).max_trips for index in self.indices)
         return [(1 if count is None else count, step) for count, step in zip(trips, ints(self.steps), strict=True)]
 
     def sized_moves(self) -> list[tuple[Size, int]]:
@@ -239,7 +239,7 @@ class WindowOp(AddressOp):
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
         around = [_is_index_of_loop_around(index, self) for index in self.indices]
         require(all(around), "a window moves with the number of the trip of a loop around it")
-        bounded = all(loop_of(index).most_trips is not None for index in self.indices)
+        bounded = all(loop_of(index).max_trips is not None for index in self.indices)
         require(bounded, "a window moves with a loop whose trips are a size")
         require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
         require(offset_of(self.result) >= reach_below(self.result), "a window moves in front of its allocation")

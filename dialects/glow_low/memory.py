@@ -156,7 +156,7 @@ def _has_default_layout(type_: Attribute) -> bool:
     return not _offset(type_) and all(size == 1 or a == b for size, a, b in axes)
 
 
-def room_of(value: SSAValue | Attribute) -> Shape:
+def capacity_of(value: SSAValue | Attribute) -> Shape:
     """The shape that a buffer of a weight is laid out for: its largest, or a larger one that its strides tell."""
     shape, strides = largest_shape(value), strides_of(value)
     return (*shape[:1], *(outer // inner for outer, inner in pairwise(strides))) if 0 not in strides else shape
@@ -166,10 +166,10 @@ def is_laid_out_wider(value: SSAValue | Attribute) -> bool:
     """Whether a buffer is laid out as one of its type with larger sizes that are known at run time only."""
     if offset_of(value) or has_static_shape(value):
         return False
-    room = room_of(value)
-    axes = zip(sizes_of(value), room, strict=True)
+    capacity = capacity_of(value)
+    axes = zip(sizes_of(value), capacity, strict=True)
     fits = all(size == most if isinstance(size, int) else size.most <= most for size, most in axes)
-    return fits and strides_of(value) == contiguous_strides(room)
+    return fits and strides_of(value) == contiguous_strides(capacity)
 
 
 def repeats_elements(value: SSAValue | Attribute) -> bool:
@@ -228,8 +228,8 @@ def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, 
 def _buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
     layout = NOTHING if strides is None else StridedLayoutAttr(strides, offset)
-    places, encoding = encoded(sizes)
-    return MemRefType(element, places, layout, encoding)
+    dimensions, encoding = encoded(sizes)
+    return MemRefType(element, dimensions, layout, encoding)
 
 
 def buffer_at(type_: Buffer, values: Mapping[str, int]) -> Buffer:

@@ -168,7 +168,7 @@ def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
     if not size_of(left) or not size_of(right):
         return False
     pairs = list(zip(one.ranges(), other.ranges(), strict=True))
-    same = all(before == after for place, (before, after) in enumerate(pairs) if place != axis)
+    same = all(before == after for position, (before, after) in enumerate(pairs) if position != axis)
     before, after = pairs[axis]
     return same and before.step == after.step == 1 and before.stop == after.start
 
@@ -210,10 +210,10 @@ class GatherOfOne(RewritePattern):
             return
         shape = shape_of(op.input)
         axis = normalize_axis(integer(op.axis), len(shape))
-        place = int(index) + (shape[axis] if index < 0 else 0)
-        if not 0 <= place < shape[axis]:  # It fails when it is executed.
+        start = int(index) + (shape[axis] if index < 0 else 0)
+        if not 0 <= start < shape[axis]:  # It fails when it is executed.
             return
-        ranges = [range(place, place + 1) if position == axis else range(size) for position, size in enumerate(shape)]
+        ranges = [range(start, start + 1) if position == axis else range(size) for position, size in enumerate(shape)]
         part = SliceOp.make(op.input, **bounds(ranges), location=op.location)
         rewriter.replace(op, [part, ReshapeOp.make(part, shape=shape_of(op.result), location=op.location)])
 
