@@ -1,5 +1,6 @@
 """
 The folds, one row each; words, verifier, interpreter, machine code, threads and gradient are derived from it.
+
 All public names of this module are folds and words of `glow_mlir.kernels`.
 """
 

@@ -15,7 +15,7 @@ from glow_mlir.errors import PackageError
 def _defined(module: ModuleType) -> Iterator[type[Operation]]:
     """The op classes with a name that a module defines itself."""
     for member in vars(module).values():
-        # Last, since a class that is none is compared with all ops there are.
+        # Last, since a class that is no op is compared with all op classes.
         if isinstance(member, type) and member.__module__ == module.__name__ and "name" in vars(member):
             if issubclass(member, Operation):
                 yield member
