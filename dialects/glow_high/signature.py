@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
 ARGUMENT_ROLES = "argument_roles"
-"""The property of a function, as long as it has arguments, that says what each is: a role of placeholders."""
+"""The property of a function with arguments that lists the placeholder role of each argument."""
 
 ROLES = {"in": "input", "out": "output", "inout": "state"}
 """Qualifier of an argument of `glow_low` → its role; those of `glow_high` have none, and are inputs."""
@@ -34,14 +34,14 @@ RETURN = "glow_high.return"
 
 @dataclass
 class Signature:
-    """What stands between the name of a function and its body."""
+    """The text between the name of a function and its body, parsed."""
 
     bindings: list[str] = field(default_factory=list[str])
     arguments: list[Parser.Argument] = field(default_factory=list[Parser.Argument])
     roles: list[str] = field(default_factory=list[str])
     results: Sequence[Attribute] = ()
     position: int = 0
-    """Where the results stand in the text."""
+    """The position of the results in the text."""
 
     def properties(self) -> dict[str, Attribute]:
         """The properties of the function, before its arguments become storage."""
@@ -79,7 +79,7 @@ def parse_signature(parser: Parser, is_qualified: bool) -> Signature:
 
 
 def result_labels(count: int) -> list[str]:
-    """What callers call so many results: `result`, `result1`, `result2`, …"""
+    """The public names of that number of results: `result`, `result1`, `result2`, …"""
     return [f"result{number or ''}" for number in range(count)]
 
 
