@@ -1,4 +1,4 @@
-"""Affine maps from an index space to the axes of tensors and buffers: properties, checks, and what they move."""
+"""Affine maps from an index space to the axes of tensors and buffers: properties, checks and strides."""
 
 from __future__ import annotations
 

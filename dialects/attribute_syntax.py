@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z_][\w$.]*")
 """A name that needs no quotes."""
 
 AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float] | Sequence[Size]
-"""What `to_attribute` accepts."""
+"""The Python values that `to_attribute` accepts."""
 
 
 def properties_at(properties: Mapping[str, Attribute], symbols: Mapping[str, int]) -> dict[str, Attribute]:

@@ -1,4 +1,4 @@
-"""What branches and loops of both dialects have in common."""
+"""The base of the branches and loops of both dialects."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class YieldOp(LeanOperation):
 
 class RegionOp(ControlFlowOp):
     """
-    An op whose regions hold operators, as a function does, and end with what they yield.
+    An op whose regions hold operators, like a function, and end with a yield.
 
     They read values of enclosing regions, constants and inputs. State is only read and saved in the function itself, so
     that an op with regions has no effects.

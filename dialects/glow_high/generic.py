@@ -60,7 +60,7 @@ class GenericOp(HighOp):
     which move along parallel dimensions. Steps of a fold whose elements lie outside of the operand are skipped, and
     `extents` has the sizes of dimensions that no operand has as an axis, in order. The body has an argument for each
     operand, a row over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is
-    the element type of a result of unsigned integers, of which the body says the width alone.
+    the element type of a result of unsigned integers, since the body is signless.
 
     A symbol of a map is an indexed read: the axis is read at an element of an operand of integers. `indices` has the
     number of that operand for each symbol, `index_maps` which of its elements it is; a negative one counts from the

@@ -137,9 +137,9 @@ class GatherOp(DataMovement, Reading):
 @op_definition
 class GatherElementsOp(Reading):
     """
-    For each element of `indices`, the element of `input` at the same position, but along `axis` at that index.
+    The elements of `input` at the positions of `indices`, but along `axis` at these indices (ONNX GatherElements).
 
-    `indices` has as many axes as the input, and is no longer than it except along `axis` (ONNX GatherElements).
+    `indices` has as many axes as the input, and is no longer than it except along `axis`.
 
     ```mlir
     %y = glow_high.gather_elements %x, %indices {axis = 1} : tensor<4x2xf32>

@@ -94,7 +94,7 @@ class Images(Windowed):
         return window.outputs(spatial)
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
-        """Only to channels last: the spatial axes may change places, and channels that came first go back."""
+        """Only to channels last: the spatial axes may be permuted, and leading channels move to the end."""
         return untransposed(self, permutation, layout=CHANNELS_LAST)
 
     def scales_channels(self) -> bool:

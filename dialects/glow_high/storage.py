@@ -299,7 +299,7 @@ class FunctionOp(LeanOperation):
 
     @property
     def binding_names(self) -> tuple[str, ...]:
-        """Names of the placeholders of the entry, in order."""
+        """The names of the placeholders of the entry, in order."""
         names: list[str] = []
         for ref in self.bindings.data:
             assert isinstance(ref, SymbolRefAttr)

@@ -422,7 +422,7 @@ def _verify_run_time_sizes(
     root: SSAValue, part: SSAValue, noun: str, moved: int, sized: Sequence[tuple[Size, int]]
 ) -> None:
     """
-    Check that a part of memory is inside of it whatever symbols are, and that parts meet or do not whatever they are.
+    Check that a part of an allocation is inside it, and overlaps the same other parts, for all values of symbols.
 
     It is where each such axis is one of the memory's. Of the memory's others, the part has places that are always
     there; and what else moves in it stays in one step of such an axis, or moves in steps of all that it may be long.
