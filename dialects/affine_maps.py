@@ -1,4 +1,4 @@
-"""Affine maps from an index space to the axes of tensors and buffers: properties, checks, and what they move."""
+"""Affine maps from an index space to the axes of tensors and buffers: properties, checks and strides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
 
 @lru_cache(MAX_KEPT)
 def _map_attribute(affine: AffineMap) -> AffineMapAttr:
-    """The attribute of a map, of which there is one."""
+    """The attribute of a map; equal maps share one."""
     return AffineMapAttr(affine)
 
 
@@ -45,7 +45,7 @@ def affine_maps(attribute: Attribute | None) -> tuple[AffineMap, ...]:
 
 @dataclass(frozen=True)
 class Terms:
-    """An affine expression: by how much each dimension moves it, and where it starts."""
+    """The terms of an affine expression: a factor for each dimension, and a constant."""
 
     steps: Mapping[int, int]
     offset: int
@@ -67,7 +67,7 @@ class Terms:
 
 @lru_cache(MAX_KEPT)
 def terms_of(expression: AffineExpr) -> Terms | None:
-    """The terms of an expression; `None` for a product of dimensions, or one with a quotient or rest."""
+    """The terms of an expression; `None` if it has a product of dimensions, a quotient or a remainder."""
     if isinstance(expression, AffineDimExpr):
         return Terms({expression.position: 1}, 0)
     if isinstance(expression, AffineConstantExpr):
@@ -98,11 +98,11 @@ def verify_maps(
     may_be_sums: bool = False,
 ) -> dict[int, Size]:
     """
-    Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
+    Check that the map of each operand starts at an index space of that rank and fits its shape.
 
-    `symbols` has the map of the element that each symbol is, and the shape of the operand that has it: along dimensions
-    of these, other operands may be longer.
-    Raises `VerifyException` where a map yields anything but dimensions, 0, these symbols, or sums where it may.
+    Return the extent of each dimension. `symbols` has, for each symbol, the map and the shape of the operand that it is
+    read from; along the dimensions of these maps, other operands may be longer.
+    Raises `VerifyException` where a map yields anything but dimensions, 0, these symbols and, with `may_be_sums`, sums.
     """
     require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
     sizes: dict[int, Size] = {}
@@ -149,7 +149,7 @@ def broadcast_map(shape: Sizes, space: Sizes) -> AffineMap:
 
 
 def strides_over(affine: AffineMap, strides: Shape) -> Shape:
-    """For each dimension of the index space, by how many elements it moves an operand with these strides."""
+    """For each dimension of the index space, its stride in elements in an operand with these strides."""
     steps = [0] * affine.num_dims
     for expression, stride in zip(affine.results, strides, strict=True):
         for position, times in (terms_of(expression) or Terms({}, 0)).steps.items():
@@ -158,7 +158,7 @@ def strides_over(affine: AffineMap, strides: Shape) -> Shape:
 
 
 def dimensions_in(affine: AffineMap) -> list[int]:
-    """The dimensions that a map yields, also in sums."""
+    """The dimensions that a map yields, those within sums included."""
     return [position for expression in affine.results for position in (terms_of(expression) or Terms({}, 0)).steps]
 
 

@@ -1,8 +1,8 @@
 """
 Readable syntax for the properties of ops: `{strides = [1, 1], epsilon = 1.0e-05, group = 2}`.
 
-Integers are `i64`, floats `f32`, lists of them dense arrays, also within dictionaries; other floats have their type
-behind them, and everything else is written as MLIR writes it.
+Integers are `i64`, floats are `f32`, and lists of either are dense arrays; the same holds within dictionaries. Other
+floats are followed by their type. Everything else is written as in MLIR.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _NAME = re.compile(r"[A-Za-z_][\w$.]*")
 """A name that needs no quotes."""
 
 AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float] | Sequence[Size]
-"""What `to_attribute` accepts."""
+"""The Python values that `to_attribute` accepts."""
 
 
 def properties_at(properties: Mapping[str, Attribute], symbols: Mapping[str, int]) -> dict[str, Attribute]:
-    """Properties with numbers in place of sizes, where symbols have these values."""
+    """Properties with symbolic sizes replaced by numbers, for these values of the symbols."""
     return {
         name: to_attribute(shape_at(value.data, symbols)) if isinstance(value, SizesAttr) else value
         for name, value in properties.items()
@@ -79,7 +79,7 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
 
 
 def float_attribute(value: float, type_: Attribute) -> FloatAttr[Any]:
-    """The attribute of a float of that type, of which there is one for each number, zero and NaN."""
+    """The attribute of a float of that type; equal numbers share one, but not zeros of different signs."""
     return _float(struct.pack("<d", value), type_)
 
 
@@ -91,7 +91,7 @@ def _float(bits: bytes, type_: Attribute) -> FloatAttr[Any]:
 
 @lru_cache(MAX_KEPT)
 def integer_attribute(value: int, type_: Attribute) -> IntegerAttr[Any]:
-    """The attribute of an integer of that type, of which there is one."""
+    """The attribute of an integer of that type; equal integers share one."""
     return IntegerAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
@@ -102,12 +102,12 @@ def _truth(value: bool) -> Attribute:
 
 @lru_cache(MAX_KEPT)
 def _integers(values: tuple[int, ...]) -> Attribute:
-    """The attribute, of which there is one: xDSL takes longer to make it than to look for it."""
+    """The attribute, cached: making it takes xDSL longer than looking it up."""
     return DenseArrayBase.from_list(i64, values)
 
 
 def is_f32(value: float) -> bool:
-    """Whether f32 has that number, an infinity or NaN."""
+    """Whether f32 represents the value exactly; true for infinities and NaN."""
     if not math.isfinite(value):
         return True
     return abs(value) <= MAX_F32 and struct.unpack("f", struct.pack("f", value))[0] == value
@@ -115,7 +115,7 @@ def is_f32(value: float) -> bool:
 
 def shortest_float(value: float, narrow: bool = True) -> str:
     """
-    The shortest MLIR float literal that reads back as the same number; `inf`, `-inf` and `nan` as words.
+    The shortest MLIR float literal that parses to the same number; `inf`, `-inf` and `nan` as words.
 
     It is read as f32 where it is `narrow`, else as f64.
     """
@@ -136,7 +136,7 @@ def shortest_float(value: float, narrow: bool = True) -> str:
 
 
 def _list_items(value: DenseArrayBase[Any]) -> list[str] | None:
-    """The items of an array of i64 or f32 as `_parse_list` reads them back; `None` for one that it cannot tell."""
+    """The items of an array of i64 or f32 in the form that `_parse_list` parses; `None` for arrays it cannot parse."""
     if value.elt_type == i64:
         return [str(item) for item in value.iter_values()]
     items = [shortest_float(float(item)) for item in value.iter_values()] if value.elt_type == f32 else []
@@ -166,7 +166,7 @@ def print_value(printer: Printer, value: Attribute) -> None:
 
 
 def print_properties(printer: Printer, properties: Mapping[str, Attribute]) -> None:
-    """Print ` {name = value, …}`, or nothing where there are none; unit attributes print as their name alone."""
+    """Print ` {name = value, …}`, or nothing without properties; a unit attribute prints as its name alone."""
     if properties:
         printer.print_string(" ")
         _print_entries(printer, properties)
@@ -234,7 +234,7 @@ def parse_properties(parser: Parser) -> dict[str, Attribute]:
 
 
 def _parse_entries(parser: Parser) -> dict[str, Attribute]:
-    """Parse what is behind the `{` of some entries."""
+    """Parse the entries of a dictionary after its `{`."""
     properties: dict[str, Attribute] = {}
     if parser.parse_optional_punctuation("}"):
         return properties

@@ -11,9 +11,9 @@ from xdsl.ir import Dialect, Operation
 
 def completed(dialect: Dialect, added: Sequence[type[Operation]]) -> Dialect:
     """
-    A dialect with those operations besides its own, by name, or in place of those of the same name.
+    A dialect extended by those operations, which replace its own ones of the same name.
 
-    All else is the dialect's: its attributes, and its interfaces, without which passes of xDSL pass it over in silence.
+    Attributes and interfaces stay the dialect's; without its interfaces, xDSL's passes would silently skip it.
     """
     operations = {op.name: op for op in (*dialect.operations, *added)}
     private: dict[str, Any] = {"_operations": [operations[name] for name in sorted(operations)]}

@@ -1,4 +1,4 @@
-"""What branches and loops of both dialects have in common."""
+"""The base of the branches and loops of both dialects."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from glow_mlir.xdsl_patches.operations import LeanOperation
 
 class ControlFlowOp(LeanOperation, ABC):
     """
-    An op whose regions hold operations of the program: they run where the op stands, not at all, once or several times.
+    An op whose regions hold operations of the program, which run at the op: not at all, once, or several times.
 
-    Values of the regions around are visible inside. A body of scalar operations, as a stack has one, is no such region.
+    Values of enclosing regions are visible inside. A body of scalar operations, such as a stack's, is no such region.
     """
 
 
 class FunctionCall(LeanOperation, ABC):
-    """A call of a function of the module, which stands in another function itself."""
+    """A call, in one function of the module, of another function."""
 
 
 def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
@@ -36,15 +36,15 @@ def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
 
 
 TripsAttr = IntegerAttr | SizesAttr
-"""How many trips a loop has: an i64, or one size that is known at run time only."""
+"""The number of trips of a loop: an i64, or a single size that is known at run time only."""
 
 
 class CountedOp(ControlFlowOp, ABC):
-    """A loop, whose property `trips` says how often it runs, unless that is computed."""
+    """A loop; its property `trips` is the number of its trips unless that is computed."""
 
     @property
     def size_of_trips(self) -> Size | None:
-        """How many trips there are, at most where there is a condition; `None` where they are computed."""
+        """The number of trips, an upper bound if there is a condition; `None` if it is computed."""
         trips = self.properties.get("trips")
         if isinstance(trips, SizesAttr):
             (size,) = trips.data
@@ -53,17 +53,17 @@ class CountedOp(ControlFlowOp, ABC):
 
     @property
     def static_trips(self) -> int | None:
-        """How many trips there are at most, where that is a number; exactly so many without a condition."""
+        """The number of trips if it is static, an upper bound if there is a condition; otherwise `None`."""
         return self.size_of_trips if isinstance(self.size_of_trips, int) else None
 
 
 def trips_attribute(trips: Size) -> Attribute:
-    """The property of a loop with so many trips."""
+    """The property `trips` for that number of trips."""
     return to_attribute(trips) if isinstance(trips, int) else SizesAttr((trips,))
 
 
 def verify_trips(trips: TripsAttr | None, trip_count: SSAValue | None, condition: SSAValue | None) -> None:
-    """Check what ends a loop: a number of trips, one that is computed, a condition, or the one and the other."""
+    """Check that a loop ends by a number of trips (a property or an operand), by a condition, or by both."""
     require(trips is None or trip_count is None, "trips are counted once")
     if isinstance(trips, SizesAttr):
         is_size = len(trips.data) == 1 and not isinstance(trips.data[0], int) and smallest(trips.data[0]) >= 0
@@ -80,7 +80,7 @@ def verify_trips(trips: TripsAttr | None, trip_count: SSAValue | None, condition
 
 
 def print_trips(printer: Printer, trips: TripsAttr) -> None:
-    """Print how many trips a loop has: a number alone, or a size."""
+    """Print the number of trips of a loop: an integer or a size."""
     if isinstance(trips, SizesAttr):
         printer.print_attribute(trips)
     else:

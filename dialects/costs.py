@@ -1,4 +1,4 @@
-"""What was measured of a machine, as far as passes ask for it; a backend says it of each of its targets."""
+"""Costs measured on a machine, which passes use for decisions; a backend provides them for each of its targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glow_mlir.options.declaration import Range
 from glow_mlir.support.dataclass import dataclass
 
 MAX_COST = 1 << 47
-"""No cost is larger: sums and products of a few fit into 64 bits where they are compared with bytes."""
+"""The largest cost: sums and products of a few costs, compared with bytes, then fit into 64 bits."""
 
 _RANGE = Range(1, MAX_COST)
 
@@ -19,48 +19,48 @@ _RANGE = Range(1, MAX_COST)
 @dataclass(frozen=True)
 class Costs:
     """
-    Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it.
+    Costs of operations, in additions of the same vectors, and the sizes above which an optimization pays off.
 
     Raises `OptionError` for one below 1 or above `MAX_COST`, and for one of `POWERS` that is no power of two.
     """
 
     POWERS: ClassVar[Collection[str]] = ()
-    """Names of those that are powers of two."""
+    """Names of the costs that have to be powers of two."""
 
     operations_per_byte: int
     """Additions that take as long as one byte of traffic."""
     function_operations: int
-    """Additions that a function of `math` is worth."""
+    """Additions that cost as much as a function of `math`."""
     division_operations: int
-    """Additions that a division or square root of floats is worth."""
+    """Additions that cost as much as a division or square root of floats."""
     integer_division_operations: int
-    """Additions that a division of integers, or the remainder of any, is worth."""
+    """Additions that cost as much as a division of integers, or a remainder of any type."""
     limit_operations: int
-    """Additions that limiting a float on one side is worth, behind a product."""
+    """Additions that cost as much as limiting a float on one side after a product."""
     part_operations: int
-    """The least work of a part of an instruction, in additions, that several threads share."""
+    """The minimum work of a task, in additions, where an instruction is partitioned into tasks for several threads."""
     parts_per_thread: int
-    """How many parts each thread gets: where one of them is held up, the others do what is left."""
+    """Tasks per thread: while one thread is delayed, the others execute the remaining tasks."""
     least_tap_filters: int
-    """Filters whose products outweigh that the image is copied for each tap."""
+    """The minimum number of filters whose products outweigh copying the image for each tap."""
     least_tap_channels: int
-    """Channels of which the algorithms for images make use."""
+    """The minimum number of channels that the algorithms for images can exploit."""
     most_taps: int
-    """Taps for which the copies of images are less than what is saved."""
+    """The maximum number of taps for which copying images costs less than it saves."""
     most_phases: int
-    """Phases of a transposed convolution that are convolutions of their own at most, where all have as many taps."""
+    """The maximum number of phases of a transposed convolution that become convolutions, if all have as many taps."""
     most_uneven_phases: int
-    """The same where some have fewer taps, and one convolution for all would multiply by zeros."""
+    """The same where some phases have fewer taps, so that one convolution for all would multiply by zeros."""
     depth_codes: int
-    """Neighbouring codes that one instruction multiplies for a single sum: fewer cost as much."""
+    """The size of a dot group: neighbouring quantized values that one instruction multiplies for one accumulator."""
     copied_code_operations: int
-    """Such instructions that copying a code to another place is worth."""
+    """Such instructions that cost as much as copying a quantized value."""
     channel_lanes: int
-    """Channels that are computed at once, about: as many cost no more than one."""
+    """The approximate number of channels computed at once, at the cost of one."""
     pooled_pixels: int
-    """Pixels of a row of a pool from which on vectors of them take less time than transposes, and those of channels."""
+    """Pixels in a row of a pool above which vectors of pixels are faster than transposes and vectors of channels."""
     clipped_pooled_pixels: int
-    """The same where windows reach beyond the ends of rows, and are computed one by one there."""
+    """The same where windows at the ends of rows reach beyond them and are computed one by one."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -74,7 +74,7 @@ SomeCosts = TypeVar("SomeCosts", bound=Costs)
 
 
 def with_costs(costs: SomeCosts, changes: Sequence[tuple[str, int]]) -> SomeCosts:
-    """Costs with other values for some; raises `OptionError` for one that there is not."""
+    """The costs with some values changed; raises `OptionError` for an unknown cost."""
     names = [field.name for field in dataclasses.fields(costs)]
     for name, _ in changes:
         if name not in names:

@@ -24,10 +24,10 @@ DEVICE = "glow.device"
 @dataclass(frozen=True)
 class DeviceSpec:
     """
-    A device that functions are placed on: what it is called, such as `opencl:0`, and the machine that it is.
+    A device that functions are placed on: its name, such as `opencl:0`, and its machine.
 
-    `memory_bytes` is what constants and buffers on it may take together; 0 for as much as there is. `own_memory` says
-    that it is none of the host's, so that values have to be transferred.
+    `memory_bytes` is the capacity for constants and buffers together; 0 means all of its memory. With `own_memory`, its
+    memory is not the host's, so that values have to be transferred.
     """
 
     name: str
@@ -77,7 +77,7 @@ class DeviceAttr(Data[DeviceSpec]):
 
 
 def devices_of(module: ModuleOp) -> list[DeviceSpec]:
-    """The devices that the functions of a module are placed on, in order; none for a module that is for one machine."""
+    """The devices that the functions of a module are placed on, in order; none for a module for a single machine."""
     listed = module.attributes.get(DEVICES)
     items = cast("ArrayAttr[Attribute]", listed).data if isinstance(listed, ArrayAttr) else ()
     return [item.data for item in items if isinstance(item, DeviceAttr)]

@@ -1,4 +1,4 @@
-"""Returns from inside of loops and branches, which structured control flow has no other way to say."""
+"""Returns from within loops and branches, which structured control flow cannot express otherwise."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from glow_mlir.xdsl_patches.operations import LeanOperation
 @op_definition
 class ReturnIfOp(LeanOperation):
     """
-    Return from the function around where the condition holds; else go on with the next operation.
+    Return from the enclosing function if the condition holds; otherwise continue with the next operation.
 
     ```mlir
     glow.return_if %ends, %status : i32
     ```
 
-    It stands in a function of the `llvm` dialect, in loops and branches of `scf` at any depth, and gives one value, or
-    none from a function that returns none.
+    It is in a function of the `llvm` dialect, in loops and branches of `scf` at any depth, and returns one value, or
+    none from a function without results.
     """
 
     name = "glow.return_if"

@@ -1,8 +1,8 @@
 """
-Element types of tensors and buffers: which there are, how wide, and their numpy counterparts.
+Element types of tensors and buffers: their kinds, widths and numpy counterparts.
 
-An element type is a storage and an expressed type, which differ where it is quantized; products have an accumulator as
-well, which `product_types` tells.
+An element type has a storage type and an expressed type, which differ if it is quantized. Products also have an
+accumulator type (see `product_types`).
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ NUMPY_NAMES: dict[Attribute, str] = {
     ui2: "uint2",
 }
 """
-Element type → name of the numpy dtype that stores it. Signless integers are signed. An element of less than a byte is
-in one of its own, whose upper bits say nothing; those of an `i1` are 0.
+Element type → name of the numpy dtype that stores it. Signless integers are signed. An element narrower than a byte
+takes a byte, whose upper bits are undefined; those of an `i1` are 0.
 """
 
 ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_NAMES.items()}
@@ -87,17 +87,17 @@ FLOATS = frozenset((Float64Type, Float32Type, Float16Type, BFloat16Type))
 
 
 def storage_of(element: Attribute) -> Attribute:
-    """The type in which memory holds an element: the integer of a quantized one, else its own."""
+    """The type of an element in memory: the integer type of a quantized element, otherwise the element type itself."""
     return element.storage if type(element) is UniformQuantizedType else element
 
 
 def expressed_of(element: Attribute) -> Attribute:
-    """The type of the numbers that elements stand for: the float of a quantized one, else its own."""
+    """The type of the numbers that elements represent: the float type of a quantized element, otherwise itself."""
     return element.expressed if type(element) is UniformQuantizedType else element
 
 
 def is_storable(element: Attribute) -> bool:
-    """Whether tensors and buffers hold elements of this type."""
+    """Whether tensors and buffers may hold elements of this type."""
     return storage_of(element) in NUMPY_NAMES
 
 
@@ -121,7 +121,7 @@ def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
 
 @kept_by_identity
 def byte_width(element: Attribute) -> int:
-    """Bytes that one element takes in memory; what has less bits takes one."""
+    """Bytes that one element takes in memory, at least one."""
     if isinstance(element, ReducedPrecisionFloatType):
         return 1
     if (integer := _integer_type(element)) is not None:
@@ -143,7 +143,7 @@ def bit_width(element: Attribute) -> int:
 
 
 def number_width(element: Attribute) -> int:
-    """Bits that tell one element of a type from another: 1 of a bool, 4 of an `i4`."""
+    """Significant bits of an element: 1 for a bool, 4 for an `i4`."""
     if isinstance(element, ReducedPrecisionFloatType):
         return element.bitwidth
     integer = _integer_type(storage_of(element))
@@ -151,23 +151,23 @@ def number_width(element: Attribute) -> int:
 
 
 CODES_OF_A_BYTE = 256
-"""How many codes of 8 bits there are."""
+"""The number of different 8-bit quantized values."""
 
 
 @kept_by_identity
 def is_narrow_float(element: Attribute) -> bool:
-    """Whether `element` is a float of 8 bits or less, which is stored and converted, and not computed with."""
+    """Whether `element` is a float of 8 bits or less: stored and converted, but not computed with."""
     return isinstance(element, ReducedPrecisionFloatType)
 
 
 def is_narrow_integer(element: Attribute) -> bool:
-    """Whether `element` is an integer of 2 or 4 bits, which is stored and converted, and not computed with."""
+    """Whether `element` is an integer of 2 or 4 bits: stored and converted, but not computed with."""
     integer = _integer_type(element)
     return integer is not None and 1 < integer.width.data < 8
 
 
 def is_narrow(element: Attribute) -> bool:
-    """Whether elements are stored and converted, and not computed with."""
+    """Whether elements are narrow floats or integers: stored and converted, but not computed with."""
     return is_narrow_float(element) or is_narrow_integer(element)
 
 
@@ -205,12 +205,12 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 def signless(element: Attribute) -> Attribute:
-    """The type in which `arith` computes on `element`: integers and codes lose their sign, others stay."""
+    """The type in which `arith` computes on `element`: signless for integers and quantized values, otherwise itself."""
     integer = _integer_type(storage_of(element))
     return element if integer is None else _signless(integer.width.data)
 
 
 @cache
 def _signless(width: int) -> IntegerType[int, Signedness]:
-    """The integer of that width without a sign, of which there is one."""
+    """The signless integer type of that width, cached."""
     return IntegerType(width)

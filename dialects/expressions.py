@@ -1,5 +1,5 @@
 """
-What an operator or a kernel computes, in index notation: elements of operands, operations on them, and folds.
+The computation of an operator or kernel in index notation: elements of operands, operations on them, and folds.
 
 ```python
 e = exp(x - reduce_fmax(x, "j"))
@@ -31,25 +31,25 @@ Number = int | float
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """
-    A value for each index of some dimensions, in an expression.
+    An expression with a value for each index of some dimensions.
 
-    Operators and the functions of this module make others of it: values meet where their dimensions have one
-    name, and a value without a dimension is the same along it.
+    Python operators and the functions of this module combine tensors: dimensions of the same name are matched, and a
+    tensor without a dimension is broadcast along it.
     """
 
     element: Attribute
     dimensions: frozenset[str]
     word: str
-    """Which operation it is, how it folds, or the name of the operand."""
+    """The name of the operation, of the fold, or of the operand."""
     arguments: tuple[Tensor | Number, ...] = ()
     operand: int | None = None
-    """Which operand it is."""
+    """The number of the operand."""
     along: frozenset[str] = frozenset()
-    """The dimensions along which it folds its argument, as `word` says."""
+    """The dimensions along which it folds its argument by the fold `word`."""
     counted: frozenset[str] = frozenset()
-    """The dimensions of which it is the number of indices."""
+    """The dimensions whose indices it counts."""
     is_windowed: bool = False
-    """Whether it is an operand of which windows may reach beyond the ends: folds skip what is not there."""
+    """Whether it is an operand whose windows may reach beyond its ends; folds skip elements outside."""
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
@@ -131,17 +131,17 @@ class Tensor:
 
 
 def _joined(arguments: Sequence[Tensor | Number]) -> frozenset[str]:
-    """The dimensions of values that meet."""
+    """The dimensions of all arguments of an operation."""
     parts = (argument for argument in arguments if isinstance(argument, Tensor))
     return frozenset(name for part in parts for name in part.dimensions)
 
 
 def _element(word: str, arguments: Sequence[Tensor | Number]) -> Attribute:
     """
-    The element type that values have which meet.
+    The common element type of the arguments of an operation.
 
-    Raises `OptionError` where they have several, or one that the operation does not take, and for what is no number of
-    it.
+    Raises `OptionError` if element types differ, if the operation does not take the type, and for numbers that are not
+    of that type.
     """
     found = list(dict.fromkeys(part.element for part in arguments if isinstance(part, Tensor)))
     if not found:
@@ -159,18 +159,18 @@ def _element(word: str, arguments: Sequence[Tensor | Number]) -> Attribute:
 
 _BITWISE = frozenset({"and", "or", "xor"})
 _OF_ANY = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "where"})
-"""Operations on truth values, too, as those on bits are."""
+"""Operations that also take truth values; those on bits take them as well."""
 
 
 def _takes(word: str, element: Attribute) -> bool:
-    """Whether an operation is one on an element type."""
+    """Whether an operation takes an element type."""
     if word in _BITWISE:
         return not is_float(element)
     return is_float(element) if word == "fma" else word in _OF_ANY or not is_bool(element)
 
 
 def _is_number_of(element: Attribute, number: Any) -> bool:
-    """Whether a number of Python is one of an element type, or can be rounded to a float."""
+    """Whether an element type represents a Python number exactly, or is a float type that it is rounded to."""
     is_real = issubclass(type(number), Real)
     if is_float(element) or not is_real:
         return is_real
@@ -192,13 +192,13 @@ def unary(word: str, x: Tensor) -> Tensor:
 
 
 def compare(word: str, x: Tensor | Number, y: Tensor | Number) -> Tensor:
-    """A comparison, as truth values; false where either is NaN, but of `ne`."""
+    """A comparison, as truth values; false where either is NaN, except for `ne`."""
     _element(word, (x, y))
     return Tensor(i1, _joined((x, y)), word, (x, y))
 
 
 def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
-    """`x` where the condition holds, else `y`; raises `OptionError` for a condition that is no truth value."""
+    """`x` where the condition holds, else `y`; raises `OptionError` if the condition is not a truth value."""
     if not isinstance(condition, Tensor) or not is_bool(condition.element):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OptionError("a condition is a truth value of elements", hint="such as x > 0, or not_equal(x, 0)")
     return Tensor(_element("where", (x, y)), _joined((condition, x, y)), "select", (condition, x, y))
@@ -215,7 +215,7 @@ def minimum(x: Tensor, y: Tensor | Number) -> Tensor:
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
-    """`x` as another element type, by the name that numpy has for it; raises `OptionError` for an unknown one."""
+    """`x` converted to the element type of that numpy name; raises `OptionError` for an unknown name."""
     try:
         element = element_type(named_dtype(dtype))
     except (KeyError, TypeError, ValueError):
@@ -229,7 +229,7 @@ def converted(x: Tensor, element: Attribute) -> Tensor:
 
 
 def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """`x` folded along dimensions of these names, if any; raises `OptionError` for one that it does not have."""
+    """`x` folded along the dimensions of these names, if any; raises `OptionError` for a dimension it does not have."""
     element, names = _element(word, (x,)), _names(x, along)
     if not names:
         return x
@@ -237,7 +237,7 @@ def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
 
 
 def position(x: Tensor, along: str, is_largest: bool = True, is_last: bool = False) -> Tensor:
-    """The index along a dimension of the first or last extreme, NaN before each number, as `indices` are; 0 of none."""
+    """The index of the first or last extreme along a dimension, in the type of `indices`; NaN wins; 0 if empty."""
     word = f"{'last' if is_last else 'first'}_{fold_of('max' if is_largest else 'min', x.element).word}"
     names = _names(x, along)
     return Tensor(index_type(x.element), x.dimensions - names, word, (x,), along=names)
@@ -245,9 +245,9 @@ def position(x: Tensor, along: str, is_largest: bool = True, is_last: bool = Fal
 
 def running(name: str, x: Tensor, along: str, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """
-    The fold `add` or `mul` of all elements up to each one along a dimension, of floats in f64, rounded once.
+    The running fold `add` or `mul` along a dimension; floats are folded in f64 and rounded once.
 
-    `exclusive` is without the element itself, `reverse` from the end.
+    `exclusive` leaves out the element itself, `reverse` starts from the end.
     """
     word = f"{'before' if exclusive else 'running'}_{name}{'_back' if reverse else ''}"
     return Tensor(x.element, x.dimensions, word, (x,), along=_names(x, along))
@@ -255,9 +255,9 @@ def running(name: str, x: Tensor, along: str, exclusive: bool = False, reverse: 
 
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """
-    How many elements `x` has along dimensions, as a number of its element type; in windows those that are there.
+    The number of elements of `x` along dimensions, in its element type; in windows, only elements inside the operand.
 
-    Raises `OptionError` for one that it does not have.
+    Raises `OptionError` for a dimension that it does not have.
     """
     element, names = _element("size", (x,)), _names(x, along)
     if not (sources := windowed_operands(x)):
@@ -266,7 +266,7 @@ def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
 
 
 def windowed_operands(x: Tensor) -> tuple[Tensor, ...]:
-    """The operands in whose windows a value has its elements."""
+    """The operands whose windows the elements of a value come from."""
     found, waiting = dict[Tensor, None](), [x]
     while waiting:
         part = waiting.pop()
@@ -278,7 +278,7 @@ def windowed_operands(x: Tensor) -> tuple[Tensor, ...]:
 
 def indices(x: Tensor, along: str) -> Tensor:
     """
-    The index along a dimension of `x`, as i32, or as i64 beside elements of 64 bits.
+    The indices of `x` along a dimension, as i32, or as i64 if its elements have 64 bits.
 
     Raises `OptionError` for a dimension that it does not have.
     """

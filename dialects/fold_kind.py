@@ -1,4 +1,4 @@
-"""A way to fold elements: the one statement from which words, operations, machine code and gradient are derived."""
+"""A fold of elements: the single definition that words, operations, machine code and gradient are derived from."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ FLOAT, SIGNED, UNSIGNED = range(3)
 """The variants of an operation, as in `scalar_builder.BINARY`."""
 
 Adjoint = Callable[["Tensor", "Tensor", "Tensor", Sequence[str]], "Tensor"]
-"""Gives the cotangent of what is folded from that of the result, what is folded, the result, and the dimensions."""
+"""Computes the operand's cotangent from the result's cotangent, the operand, the result, and the dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldKind:
-    """A way to fold elements of any type. As a word of index notation, it is called with a value and dimensions."""
+    """A fold of elements of any type. In index notation, it is called with a value and dimensions."""
 
     name: str
     meaning: str
     neutral: float
-    """What it gives of nothing; infinities stand for the ends of the range of an integer type."""
+    """The result of an empty fold; infinities stand for the limits of an integer type."""
     words: tuple[str, ...] = ()
-    """The combining kinds of MLIR of floats, signed and unsigned integers, where they differ."""
+    """MLIR's combining kinds for floats, signed and unsigned integers, where they differ."""
     variants: tuple[int, ...] = (FLOAT, SIGNED)
-    """Of which elements it is; a fold of signed integers is that of unsigned ones unless these have their own."""
+    """The variants that exist; unsigned integers use the signed variant unless they have their own."""
     operation: type[Operation] | None = None
-    """The operation that combines two elements, if it is not that of its name in `scalar_builder.BINARY`."""
+    """The operation that combines two elements, unless it is the one of the same name in `scalar_builder.BINARY`."""
     of_integers: str = ""
-    """The fold that integers have in its place."""
+    """The fold that replaces it for integers."""
     better: str = ""
-    """The comparison by which an element goes before another one, for a fold that has a position."""
+    """The comparison by which one element is preferred to another, for folds that have a position."""
     is_idempotent: bool = False
-    """Whether an element together with itself is that element."""
+    """Whether combining an element with itself gives that element."""
     is_running: bool = False
-    """Whether there are running totals; the reference folds floats in f64, rounded once."""
+    """Whether running totals are available; the reference folds floats in f64 and rounds once."""
     adjoint: Adjoint | None = None
-    """The gradient, of a fold of floats."""
+    """The gradient of the fold of floats."""
 
     def __call__(self, x: Tensor, along: str | Sequence[str]) -> Tensor:
         """The fold along dimensions; raises `OptionError` for one that the value does not have."""

@@ -1,7 +1,7 @@
 """
-The ways to fold elements, each a row: words, verifier, interpreter, machine code, threads and gradient follow.
+The folds, one row each; words, verifier, interpreter, machine code, threads and gradient are derived from it.
 
-All public names of this module are folds, and words of `glow_mlir.kernels`.
+All public names of this module are folds and words of `glow_mlir.kernels`.
 """
 
 from collections.abc import Sequence as _Sequence
@@ -20,7 +20,7 @@ if _TYPE_CHECKING:
 
 
 def _product_of_others(g: "_Tensor", x: "_Tensor", y: "_Tensor", along: _Sequence[str]) -> "_Tensor":
-    """Of a product: the product of the other factors, also where one or two of these are 0."""
+    """The gradient of a product: the product of the other factors, also where one or two of these are 0."""
     from glow_mlir.dialects.expressions import converted, equal, where
 
     is_zero = equal(x, 0)
@@ -30,7 +30,7 @@ def _product_of_others(g: "_Tensor", x: "_Tensor", y: "_Tensor", along: _Sequenc
 
 
 def _shared(g: "_Tensor", x: "_Tensor", y: "_Tensor", along: _Sequence[str]) -> "_Tensor":
-    """Of an extreme: the elements that are equal to it share alike."""
+    """The gradient of an extreme: all elements equal to it get the same fraction."""
     from glow_mlir.dialects.expressions import converted, equal, where
 
     is_chosen = equal(x, y)

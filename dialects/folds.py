@@ -16,7 +16,7 @@ from glow_mlir.dialects.scalar_builder import BINARY
 from glow_mlir.support.dataclass import dataclass
 
 KINDS: Mapping[str, FoldKind] = {row.name: row for row in vars(fold_kinds).values() if isinstance(row, FoldKind)}
-"""Name → the way to fold."""
+"""Name → fold."""
 
 COMBINING = tuple(kind.name for kind in KINDS.values() if {FLOAT, SIGNED} <= {*kind.variants})
 """The folds of numbers of any type."""
@@ -24,16 +24,16 @@ COMBINING = tuple(kind.name for kind in KINDS.values() if {FLOAT, SIGNED} <= {*k
 
 @dataclass(frozen=True)
 class Fold:
-    """A way to fold elements of one kind."""
+    """A fold of elements of one kind."""
 
     name: str
-    """How it is called for elements of any kind."""
+    """The name of the fold, the same for elements of any kind."""
     variant: int
-    """Whether it is of floats, of signed or of unsigned integers."""
+    """The kind of elements: floats, signed or unsigned integers."""
 
     @property
     def kind(self) -> FoldKind:
-        """The way to fold elements of any kind."""
+        """The fold for elements of any kind."""
         return KINDS[self.name]
 
     @property
@@ -47,11 +47,11 @@ class Fold:
         return self.kind.operation or cast("type[Operation]", BINARY[self.name][self.variant])
 
     def combination(self, element: Attribute) -> Operation:
-        """An op that combines two elements of a type, the arguments of a block."""
+        """A new op that combines two elements of a type, which are arguments of a block."""
         return _combination(self.operation, element)
 
     def neutral(self, element: Attribute) -> float:
-        """What it gives of nothing, for a signless element type."""
+        """The result of an empty fold, for a signless element type."""
         number = self.kind.neutral
         if not math.isinf(number) or self.variant == FLOAT:
             return number
@@ -75,21 +75,21 @@ FOLDS = {
     for variant in kind.variants
     for fold in (Fold(name, variant),)
 }
-"""Word of a fold, and whether it is of integers → the fold."""
+"""(Word of a fold, whether elements are integers) → the fold."""
 
 FLOAT_FOLDS = tuple(word for word, is_integer in FOLDS if not is_integer)
-"""How floats are folded: `maximumf` and `minimumf` give NaN where an element is, `maxnumf` and `minnumf` skip those."""
+"""The folds of floats: `maximumf` and `minimumf` propagate NaN, `maxnumf` and `minnumf` skip it."""
 INTEGER_FOLDS = tuple(word for word, is_integer in FOLDS if is_integer)
-"""How integers are folded, in the words of MLIR's `vector.reduction`."""
+"""The folds of integers, in the words of MLIR's `vector.reduction`."""
 
 
 def fold_of(name: str, element: Attribute) -> Fold:
-    """The fold of a name, for elements of a type; those of integers skip nothing."""
+    """The fold of that name for elements of a type; folds of integers skip no element."""
     if is_float(element):
         return Fold(name, FLOAT)
     return Fold(KINDS[name].of_integers or name, UNSIGNED if is_unsigned(element) else SIGNED)
 
 
 def known_fold(word: str, element: Attribute) -> Fold:
-    """The fold that a word is, of elements of a type."""
+    """The fold of a word of MLIR, for elements of a type."""
     return FOLDS[word, not is_float(element)]

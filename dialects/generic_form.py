@@ -19,27 +19,28 @@ from glow_mlir.support.symbols import Size, Sizes
 
 PARALLEL, ROW, REDUCTION = "parallel", "row", "reduction"
 """
-Kinds of dimensions: of the result, each index for itself; of the result, all indices in one chain of stages; not of it.
+Kinds of dimensions: axes of the result whose indices are independent; axes of the result whose indices are computed
+together in one chain of stages; dimensions that are folded.
 """
 KINDS = (PARALLEL, ROW, REDUCTION)
 
 OUT_OF_RANGE = "an index is out of range"
-"""Why reads by index fail."""
+"""The default error of indexed reads."""
 
 
 @dataclass(frozen=True)
 class IndexedRead:
-    """Where axes of operands are read that their maps say by a symbol: at an element of an operand of integers."""
+    """The source of an index: axes whose map has a symbol are read at the index in an element of an integer operand."""
 
     operand: int
-    """Which operand has the element."""
+    """The number of the operand that has the index."""
     affine: AffineMap
-    """The map from the index space to the element: dimensions, and numbers."""
+    """The map from the index space to the element of that operand: dimensions and numbers."""
 
 
 @dataclass(frozen=True)
 class GenericForm:
-    """What `generic` says of a computation."""
+    """The maps, dimensions and body of a `generic`."""
 
     maps: tuple[AffineMap, ...]
     """The map of each operand, then that of the result."""
@@ -50,14 +51,14 @@ class GenericForm:
     element: Attribute
     """The element type of the result."""
     extents: Sizes = ()
-    """The sizes of the dimensions that no operand has as an axis, in order."""
+    """The sizes of the dimensions that are an axis of no operand, in order."""
     borders: tuple[tuple[tuple[int, int], ...], ...] = ()
-    """For each operand how many zeros there are around it along each axis, if any."""
+    """The number of zeros before and after each axis of each operand, if any."""
     reads: tuple[IndexedRead, ...] = ()
-    """What each symbol of the maps is."""
+    """The indexed read behind each symbol of the maps."""
 
     def space(self, shapes: Sequence[Sizes]) -> Sizes:
-        """The sizes of the index space, where the operands have these."""
+        """The sizes of the index space for operands of these shapes."""
         sizes: dict[int, Size] = {}
         elements = [(read.affine, shapes[read.operand]) for read in self.reads]
         for affine, own in (*zip(self.maps, shapes, strict=False), *elements):
@@ -70,17 +71,17 @@ class GenericForm:
 
     @property
     def is_windowed(self) -> bool:
-        """Whether the map of an operand has a sum."""
+        """Whether the map of an operand yields a sum."""
         return any(map(sums_in, self.maps))
 
     def result_sizes(self, shapes: Sequence[Sizes]) -> Sizes:
-        """The sizes of the result, where the operands have these."""
+        """The sizes of the result for operands of these shapes."""
         space, axes = self.space(shapes), self.maps[-1].results
         return tuple(space[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in axes)
 
     @property
     def moves(self) -> bool:
-        """Whether each element of the result is one of an operand, as it is."""
+        """Whether each element of the result is an unchanged element of an operand."""
         last = self.block.last_op
         return last is self.block.first_op and last is not None and last.operands[0] in self.block.args
 
@@ -91,7 +92,7 @@ class GenericForm:
 
 
 def dimensions_of_symbols(affine: AffineMap, reads: Sequence[IndexedRead]) -> frozenset[int]:
-    """The dimensions on which the symbols of a map depend: along these, an operand may be longer than they are."""
+    """The dimensions on which the symbols of a map depend; an operand may be longer than these dimensions."""
     return frozenset(number for symbol in symbols_in(affine) for number in dimensions_in(reads[symbol].affine))
 
 
@@ -99,9 +100,9 @@ def generic_form(
     signature: Signature, root: Tensor, elements: Sequence[Attribute], shapes: Sequence[Sizes]
 ) -> GenericForm:
     """
-    The form of an expression, whose operands have these element types and sizes.
+    The form of an expression whose operands have these element types and sizes.
 
-    Raises `ValueError` where a dimension has two sizes, or the expression other dimensions than the result.
+    Raises `ValueError` if a dimension has two sizes, or if the dimensions of the expression are not the result's.
     """
     sizes = dimension_sizes(signature, shapes)
     given = [axis for axis in signature.result.axes if axis != "1"]
@@ -132,7 +133,7 @@ def generic_form(
 
 
 def _read_accesses(signature: Signature, root: Tensor, indices: Sequence[str]) -> list[Access]:
-    """How operands are read: those that the expression does not have, along the axes of an index that they are."""
+    """The accesses to operands; operands that only occur as indices are read along the axes of the index."""
     values = {part.operand for part in postorder(root)}
     found = {index.name: index for axis in reversed(indices) if (index := index_of(axis)) is not None}
     return [
@@ -146,7 +147,7 @@ def _read_accesses(signature: Signature, root: Tensor, indices: Sequence[str]) -
 def _indexed_read(
     axis: str, signature: Signature, numbers: Mapping[str, int], sizes: Mapping[str, Size], shapes: Sequence[Sizes]
 ) -> IndexedRead:
-    """The read of the element that says where an axis lies."""
+    """The read of the index at which an axis is accessed."""
     index = index_of(axis)
     assert index is not None
     number = [access.name for access in signature.operands].index(index.name)
@@ -155,9 +156,9 @@ def _indexed_read(
 
 def check_windows(maps: Sequence[AffineMap], kinds: Sequence[str], block: Block) -> None:
     """
-    Check a computation of which maps have sums: windows move along parallel dimensions, and are folded as a whole.
+    Check a computation whose maps have sums: windows move along parallel dimensions and are folded completely.
 
-    Raises `ValueError` where they are not.
+    Raises `ValueError` otherwise.
     """
     rows = [number for number, kind in enumerate(kinds) if kind != PARALLEL]
     if any(kinds[number] == ROW for number in rows):
@@ -176,12 +177,12 @@ def check_windows(maps: Sequence[AffineMap], kinds: Sequence[str], block: Block)
 
 
 def operand_tensor(element: Attribute, access: Access, number: int) -> Tensor:
-    """An operand of an expression, as it is."""
+    """An operand as a tensor of an expression."""
     return Tensor(element, access.dimensions, access.name, operand=number, is_windowed=access.is_windowed)
 
 
 def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list[Tensor]:
-    """The operands of an expression, of these element types; half floats are computed with as f32."""
+    """The operands of an expression, with these element types; half floats are converted to f32."""
     found: list[Tensor] = []
     for number, (access, element) in enumerate(zip(signature.operands, elements, strict=True)):
         given = operand_tensor(element, access, number)
@@ -190,7 +191,7 @@ def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list
 
 
 def rounded(root: Tensor, element: Attribute) -> Tensor:
-    """A float as one of an element type, if that is a half float; anything else as it is, and an operand, too."""
+    """A value rounded to an element type if that is a half float; other values and operands are unchanged."""
     if not (is_half(element) and is_float(root.element)):
         return root
     is_operand = root.word == "convert" and root.parts[0].operand is not None
@@ -207,7 +208,7 @@ HALF = 16
 
 
 def dimension_sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
-    """How long each dimension is; leading axes of one element broadcast."""
+    """The size of each dimension; leading axes of size one broadcast."""
     sizes: dict[str, Size] = {}
     longer: list[tuple[str, Size]] = []
     windows: list[tuple[str, Sum, Size]] = []
@@ -232,7 +233,7 @@ def dimension_sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, 
 
 
 def _add_size(access: Access, axis: str, size: Size, sizes: dict[str, Size]) -> None:
-    """Say how long a dimension is that is an axis of an operand."""
+    """Add the size of a dimension that is an axis of an operand."""
     known = sizes.setdefault(axis, size)
     if axis.startswith("...") and known == 1:
         sizes[axis] = size
@@ -243,7 +244,7 @@ def _add_size(access: Access, axis: str, size: Size, sizes: dict[str, Size]) -> 
 
 
 def _add_windows(axis: str, found: Sum, size: Size, sizes: dict[str, Size]) -> None:
-    """Say how long the dimension of a sum is that nothing else says: as many windows as reach over both ends alike."""
+    """Add the size of a sum's dimension that nothing else determines: windows exceed both ends by the same amount."""
     unknown = [name for name in found.terms if name not in sizes]
     if not unknown:
         return
@@ -266,7 +267,7 @@ def _map(
     own: Sequence[Size],
     indices: Sequence[str] = (),
 ) -> AffineMap:
-    """The map of a tensor from the index space; elements that say where axes are read are its symbols."""
+    """The map from the index space to a tensor; its symbols are the indices at which axes are read."""
     results: list[AffineExpr] = []
     for axis, size in zip(access.axes, own, strict=True):
         if axis in indices:
@@ -285,7 +286,7 @@ def _map(
 
 
 def row_type(element: Attribute, affine: AffineMap, reads: Sequence[IndexedRead], kinds: Sequence[str]) -> Attribute:
-    """The type of the argument for an operand with that map."""
+    """The type of the block argument for an operand with that map."""
     used = {*dimensions_in(affine), *dimensions_of_symbols(affine, reads)}
     return RowType.over(element, [number for number in used if kinds[number] != PARALLEL])
 

@@ -1,4 +1,4 @@
-"""The dialect `glow`: what both dialects of ours share."""
+"""The dialect `glow`: the ops and attributes that `glow_high` and `glow_low` share."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-Index notation: which dimension each axis of the operands and of the result is, in the manner of einsum.
+Index notation: the dimension of each axis of the operands and of the result, like einsum.
 
-An axis of an operand may be read at elements of another one: `table[rows[i], k], rows[i] -> y[i, k]`. Or it may be a
-sum of dimensions, `2*i + j - 1`: windows, of which those elements take part in folds that there are.
+An axis of an operand may be indexed by elements of another one: `table[rows[i], k], rows[i] -> y[i, k]`. Or it may be a
+sum of dimensions, `2*i + j - 1`, that is a window; folds skip elements of windows that are outside the operand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXTENT = re.compile(r"\s*([A-Za-z_]\w*)\s*<\s*([0-9]+)\s*")
 
 @dataclass(frozen=True)
 class Sum:
-    """An index that is a sum: dimensions, by how much each moves it, and where it starts."""
+    """An index that is a sum: dimensions with their factors, and a constant."""
 
     terms: Mapping[str, int]
     offset: int
@@ -43,7 +43,7 @@ class Sum:
 
 @lru_cache(MAX_KEPT)
 def sum_of(axis: str) -> Sum | None:
-    """The sum that an axis is; `None` for a dimension, `...` or `1`. Raises `ValueError` for what is none of them."""
+    """Parse an axis that is a sum; `None` for a dimension, `...` or `1`. Raises `ValueError` for anything else."""
     if axis.isdigit() or index_of(axis) is not None or re.fullmatch(r"\.\.\.\w*|[A-Za-z_]\w*", axis):
         return None
     terms, offset, position, text = dict[str, int](), 0, 0, "".join(axis.split())
@@ -64,7 +64,7 @@ def sum_of(axis: str) -> Sum | None:
 
 
 def names_in(axis: str) -> tuple[str, ...]:
-    """The dimensions of an axis, or the `...` or number that it is."""
+    """The dimensions of an axis, or the axis itself if it is `...` or a number."""
     if (index := index_of(axis)) is not None:
         return tuple(index.dimensions)
     found = sum_of(axis)
@@ -74,16 +74,16 @@ def names_in(axis: str) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Access:
     """
-    A tensor of a signature: its name, and what each of its axes is, `1` for one of size one.
+    A tensor of a signature: its name, and the dimension of each axis, `1` for an axis of size one.
 
-    An axis that is read by index is the text of the element that says where, as `rows[i]` (`index_of`). Among the axes
-    of such an element, a number is an index itself.
+    An axis that is read by index is the text of the element that is the index, such as `rows[i]` (see `index_of`). A
+    number among the axes of such an element is an index itself.
     """
 
     name: str
     axes: tuple[str, ...]
     borders: tuple[tuple[int, int], ...] = ()
-    """How many zeros an operand has before and behind it along each axis, which folds take as elements; or nothing."""
+    """The zeros before and after an operand along each axis, which folds count as elements; empty if there are none."""
 
     @property
     def names(self) -> list[str]:
@@ -100,24 +100,24 @@ class Access:
 
     @property
     def indices(self) -> list[Access]:
-        """The elements that say where axes are read."""
+        """The elements that are indices of axes."""
         return [found for axis in self.axes if (found := index_of(axis)) is not None]
 
     @property
     def dimensions(self) -> frozenset[str]:
-        """The dimensions on which it depends which element is read."""
+        """The dimensions that determine which element is read."""
         return frozenset(filter(is_dimension, self.names))
 
 
 @lru_cache(MAX_KEPT)
 def index_of(axis: str) -> Access | None:
-    """The element that says where an axis is read; `None` for an axis that is a dimension, or of size one."""
+    """The element that is the index of an axis; `None` for an axis that is a dimension, or of size one."""
     match = _TENSOR.fullmatch(axis)
     return None if match is None else Access(match[1], _axes(match[2]))
 
 
 def is_dimension(axis: str) -> bool:
-    """Whether an axis is a dimension of the index space, and not one of size one, or read at an element."""
+    """Whether an axis is a dimension of the index space, and neither of size one nor read by index."""
     return axis != ELLIPSIS and not axis.isdigit() and index_of(axis) is None
 
 
@@ -129,10 +129,10 @@ def _axes(text: str) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Signature:
     """
-    What a kernel reads and gives, as `x[..., i, k], y[k] -> z[..., i]` says it.
+    The operands and the result of a kernel, such as `x[..., i, k], y[k] -> z[..., i]`.
 
-    Behind `;` stands how long dimensions are that no operand has as an axis: `x[2*i + j - 1] -> y[i]; j < 3`. Where it
-    does not stand there, windows reach as far behind an operand as before it.
+    Sizes of dimensions that are an axis of no operand follow a `;`: `x[2*i + j - 1] -> y[i]; j < 3`. By default,
+    windows exceed both ends of an operand by the same amount.
     """
 
     operands: tuple[Access, ...]
@@ -141,7 +141,7 @@ class Signature:
 
     @staticmethod
     def parse(text: str) -> Signature:
-        """The signature that a text says; raises `OptionError` for what is none."""
+        """Parse a signature; raises `OptionError` if it is invalid."""
         tensors, _, tail = text.partition(";")
         left, arrow, right = tensors.partition("->")
         if not arrow:
@@ -177,7 +177,7 @@ class Signature:
                 raise _error(text, f"no operand has the axis '{axis}' of the result", "")
 
     def _check_indices(self, text: str) -> None:
-        """Check that each element that says where an axis is read is one of an operand."""
+        """Check that each index of an axis is an element of an operand."""
         ranks = {access.name: len(access.axes) for access in self.operands}
         for access in self.operands:
             for index in access.indices:
@@ -246,7 +246,7 @@ def _accesses(text: str, whole: str) -> list[Access]:
 
 
 def _checked(axis: str, whole: str) -> str:
-    """An axis as `Access` has it."""
+    """An axis in the form of `Access`."""
     try:
         found = index_of(axis) or sum_of(axis)
         if isinstance(found, Access):
@@ -262,7 +262,7 @@ def _checked(axis: str, whole: str) -> str:
 
 
 def _extents(tail: str, whole: str) -> dict[str, Size]:
-    """The sizes behind the tensors of a signature."""
+    """The sizes after the tensors of a signature."""
     found: dict[str, Size] = {}
     for part in tail.split(",") if tail.strip() else ():
         match = _EXTENT.fullmatch(part)

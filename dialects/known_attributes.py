@@ -14,8 +14,10 @@ SEGMENT_SIZES = "operandSegmentSizes"
 
 class KnownAttributes(OpTrait):
     """
-    An op whose attributes are declared properties, or discardable ones: these have the name of a dialect in front, as
-    `test.note`. The verifier refuses others, which are misspelt properties as a rule.
+    An op whose attributes are declared properties, or discardable attributes with a dialect prefix, such as
+    `test.note`.
+
+    The verifier refuses other attributes, which are usually misspelt properties.
     """
 
     def verify(self, op: Operation) -> None:

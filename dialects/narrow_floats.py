@@ -1,10 +1,10 @@
 """
 Floats of 8 bits and less: their ranges, and conversions to them that saturate or round in another direction.
 
-`SEMANTICS` of its type says what each of them is: widths of exponent and mantissa, bias, whether there are signs, zeros
-and infinities, and which codes are NaN. An `arith.truncf` rounds to the nearest, ties to even, and gives what the type
-has for a number beyond its range: an infinity, else NaN, or the largest number where there is neither, and 0 for NaN.
-With `f8E8M0FNU`, whose numbers are powers of two, halves round up, and what is below the smallest one is NaN.
+The `SEMANTICS` of a type are the widths of exponent and mantissa, the bias, whether it has signs, zeros and infinities,
+and its NaN encodings. An `arith.truncf` rounds to the nearest, ties to even. A number beyond the range becomes an
+infinity if the type has one, otherwise NaN, otherwise the largest number; NaN becomes 0 if the type has none. With
+`f8E8M0FNU`, whose numbers are powers of two, halves round up, and numbers below the smallest one become NaN.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ ROUND_MODES = ("nearest", "up", "down")
 """Directions in which a conversion to powers of two may round."""
 
 _MANTISSAS: dict[Attribute, tuple[Attribute, int]] = {f32: (i32, 23), f64: (i64, 52)}
-"""Float → the integer of its bits, and how many of these are its mantissa."""
+"""Float → the integer type of its bits, and the number of bits of its mantissa."""
 
 
 def semantics_of(element: Attribute) -> FloatSemantics:
-    """What the codes of a narrow float stand for."""
+    """The semantics of the encodings of a narrow float."""
     return cast(ReducedPrecisionFloatType, element).SEMANTICS
 
 
 def largest_code(semantics: FloatSemantics) -> int:
-    """The code of the largest finite number."""
+    """The encoding of the largest finite number."""
     top = (1 << semantics.exponent_bits + semantics.mantissa_bits) - 1
     if semantics.nonfinite is FloatNonfiniteBehavior.IEEE:
         return top - (1 << semantics.mantissa_bits)
@@ -49,7 +49,7 @@ def largest_code(semantics: FloatSemantics) -> int:
 
 
 def limits(element: Attribute) -> tuple[float, float]:
-    """The smallest number of a narrow float, which is negative unless it has no sign, and the largest."""
+    """The smallest number of a narrow float (negative if it has a sign) and the largest."""
     kind = cast(ReducedPrecisionFloatType, element)
     most = kind.decode_bits(largest_code(kind.SEMANTICS))
     return -most if kind.SEMANTICS.has_sign else kind.decode_bits(0), most
@@ -62,9 +62,9 @@ def is_power_of_two(element: Attribute) -> bool:
 
 def narrowed(b: ScalarBuilder, x: Scalar, to: Attribute, saturate: bool, round_mode: str) -> Scalar:
     """
-    A number as a narrow float, rounded once; with `saturate`, one beyond the range becomes the end of it.
+    Convert a number to a narrow float, rounded once; with `saturate`, numbers out of range are clamped.
 
-    `round_mode` is one of `ROUND_MODES`, and for powers of two.
+    `round_mode` is one of `ROUND_MODES`, and applies to powers of two only.
     """
     number = b.as_float(x)
     if is_power_of_two(to):
@@ -76,8 +76,9 @@ def narrowed(b: ScalarBuilder, x: Scalar, to: Attribute, saturate: bool, round_m
 
 def _power_of_two(b: ScalarBuilder, x: Scalar, ends: tuple[float, float], saturate: bool, round_mode: str) -> Scalar:
     """
-    A float as the next power of two in a direction, but for what is below all of them, and within them with `saturate`;
-    NaN stays. Bits are compared instead of floats: the smallest power is denormal, which vectors may take for 0.
+    Round a float to a power of two in a direction, unless it is below all of them; with `saturate`, clamp it to their
+    range. NaN stays. Bits are compared instead of floats: the smallest power is denormal, which vector code may treat
+    as 0.
     """
     if round_mode == "nearest" and not saturate:
         return x
@@ -88,7 +89,7 @@ def _power_of_two(b: ScalarBuilder, x: Scalar, ends: tuple[float, float], satura
     if round_mode == "up":
         bits = b.select(given > least, b.binary("and", given + fraction, ~fraction), given)
     elif round_mode == "down":
-        # Numbers between `least` and twice of it have no power of two for an exponent where they are denormal.
+        # The exponent field of a denormal number between `least` and twice `least` gives no power of two.
         bits = b.maximum(b.binary("and", given, ~fraction), b.minimum(given, least))
     if saturate:
         bits = b.clamp(bits, least, most)

@@ -1,4 +1,4 @@
-"""What operands accept, as constraints of operator definitions: element types, as ONNX constrains them, and ranks."""
+"""Constraints of operands in operator definitions: element types, as in ONNX's constraints, and ranks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _is_anything(_: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
-    """A tensor whose elements are of one kind, `noun` in messages, and which has from `least` up to `most` axes."""
+    """A tensor with elements of one kind, `noun` in messages, and with `least` to `most` axes."""
 
     noun: str
     accepts: Callable[[Attribute], bool]
@@ -77,7 +77,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
         return replace(self, least=rank)
 
     def fault(self, type_: Attribute) -> str:
-        """What is wrong with the type of an operand, a tensor or a buffer; empty where it fits."""
+        """The error for the type of an operand, a tensor or a buffer; empty if it fits."""
         if not self.accepts(element := element_of(type_)):
             return f"takes {self.noun}, not {element}"
         rank = rank_of(type_)
@@ -98,7 +98,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
 
 
 TENSOR = TensorConstraint("anything", _is_anything)
-"""Any tensor: what moves elements does not look at them."""
+"""Any tensor, for operators that only move elements."""
 FACTORS = TensorConstraint("numbers and quantized elements", _is_factor)
 ELEMENTS = TensorConstraint("numbers and truth values of any width", is_element)
 SCALARS = TensorConstraint("numbers and truth values", is_scalar)

@@ -1,5 +1,5 @@
 """
-Packages of operators: where the parts of operators are found, for built-in ones and for other distributions alike.
+Packages of operators: the modules with the parts of operators, for built-in operators and for other distributions.
 
 A distribution offers operators by an entry point of the group `glow_mlir.operators` that names an `OperatorPackage`.
 """
@@ -26,18 +26,18 @@ GROUP = "glow_mlir.operators"
 
 CHOICE = "GLOW_PACKAGES"
 """
-The environment variable that names the entry points to load, with commas between them. Without it all that are
-installed are loaded; where it is empty, none.
+The environment variable that names the entry points to load, separated by commas. If it is unset, all installed ones
+are loaded; if it is empty, none.
 """
 
 DEFAULT_BACKEND = "cpu"
-"""The backend of those who name none."""
+"""The backend used by default."""
 
 SEVERAL_BACKENDS = "heterogeneous"
 """The backend that runs a model on several devices, each with its own backend."""
 
 REFERENCE_BACKEND = "interpreter"
-"""The backend that says what operators and instructions mean."""
+"""The backend that defines the meaning of operators and instructions."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class OperatorPackage:
     """Modules with classes registered by `@backend`."""
     loaders: Mapping[str, str] = field(default_factory=dict[str, str])
     """
-    Name of a backend → module whose function `load(artifact, threads)` makes an artifact of it executable, and which
-    imports no compiler; where there are several devices, `load_on(artifact, number, threads)` does so on one of them.
-    What such a backend compiles is kept on disk; it has to be in its `OperatorPackage`, whose version says whether that
-    is still valid.
+    Name of a backend → module whose function `load(artifact, threads)` makes its artifacts executable without importing
+    the compiler; `load_on(artifact, number, threads)` does so on one of several devices. Artifacts of such a backend
+    are cached on disk. The backend has to be in its own `OperatorPackage`, whose version decides whether they are
+    valid.
     """
 
 
@@ -139,16 +139,16 @@ BUILTIN = OperatorPackage(
     },
 )
 """
-What the compiler has itself.
+The parts of the compiler itself.
 
-Modules are named one by one, since the folders have others besides, which are imported only where they are needed; and
-kernels are preferred in the order in which their modules stand.
+Modules are listed one by one, since their folders also have modules that are imported only where needed. Kernels are
+preferred in the order of their modules.
 """
 
 
 def _installed() -> list[EntryPoint]:
     """
-    The entry points of other distributions that `GLOW_PACKAGES` lets in, in the order of their names.
+    The entry points of other distributions that `GLOW_PACKAGES` enables, in the order of their names.
 
     Raises `PackageError` for a name there that no distribution has.
     """
@@ -177,7 +177,7 @@ def installed_packages() -> list[str]:
 @cache
 def packages() -> tuple[tuple[str, OperatorPackage], ...]:
     """
-    What to call each package, and the package: the built-in one, then those of other distributions.
+    Display name and package: the built-in one, then those of other distributions.
 
     Raises `PackageError` where one cannot be loaded.
     """
@@ -196,7 +196,7 @@ def _loaded(point: EntryPoint) -> tuple[str, OperatorPackage]:
 
 
 def _failure(name: str, error: Exception) -> GlowError:
-    """The error for a package during whose import another one was raised."""
+    """The error for a package whose import raised another error."""
     if isinstance(error, GlowError):
         return error
     return PackageError(f"{name} cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}")
@@ -204,7 +204,7 @@ def _failure(name: str, error: Exception) -> GlowError:
 
 def loader_of(backend: str) -> ModuleType | None:
     """
-    The module that loads stored artifacts of a backend; `None` for a backend that keeps none.
+    The module that loads stored artifacts of a backend; `None` for a backend without stored artifacts.
 
     Raises `PackageError` where it cannot be imported.
     """

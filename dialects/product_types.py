@@ -1,8 +1,8 @@
 """
 The signature of products — matrix products and convolutions —: left, right, accumulator and output element types.
 
-Which element types may be multiplied, in which type their products are summed, and which one the sum has is decided
-here, once for all operators.
+This module defines, for all operators, which element types may be multiplied, the type in which products are
+accumulated, and the output type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProductSignature:
         left: SSAValue, right: SSAValue, bias: SSAValue | None = None, to: Attribute | None = None
     ) -> ProductSignature:
         """
-        The signature of a product of these operands, whose result is said to be of type `to`, by default the output.
+        The signature of a product of these operands, whose result type is `to`, by default the output.
 
         Raises `VerifyException` where element types differ, and for a `to` that is not the accumulator.
         """

@@ -100,18 +100,18 @@ def _ints(value: Sequence[int]) -> DenseArrayBase[Any]:
 
 
 def sizes(value: Attribute | None) -> Sizes:
-    """Sizes of all axes as a tuple: numbers, or what is known of them before run time; absent gives `()`."""
+    """Sizes of all axes as a tuple: numbers or symbolic sizes; absent gives `()`."""
     return value.data if isinstance(value, SizesAttr) else ints(value)
 
 
 def size(value: Attribute) -> Size:
-    """One size: a number, or what is known of it before run time."""
+    """One size: a number or a symbolic size."""
     (found,) = sizes(value) if value.name in (DenseArrayBase.name, SizesAttr.name) else (integer(value),)
     return found
 
 
 def size_of_property(given: Size) -> int | Sizes:
-    """A size as `size_prop` has it."""
+    """Convert a size to the form of `size_prop`."""
     return given if isinstance(given, int) else (given,)
 
 
@@ -136,7 +136,7 @@ def floats(attribute: Attribute | None) -> tuple[float, ...]:
 
 
 def items_of(attribute: Attribute) -> tuple[Size | float, ...]:
-    """What a list property has: integers, floats, or sizes."""
+    """The items of a list property: integers, floats, or sizes."""
     is_list = attribute.name == DenseArrayBase.name
     return floats(attribute) if is_list and is_float(cast("Any", attribute).elt_type) else sizes(attribute)
 
@@ -171,7 +171,7 @@ AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 
 def made_of(kind: type[AttributeT], **parameters: object) -> AttributeT:
-    """An attribute of parameters that are right: xDSL, which checks them, takes ten times as long."""
+    """An attribute with unchecked parameters: xDSL checks them, which takes ten times as long."""
     attribute = kind.__new__(kind)
     for name, value in parameters.items():
         object.__setattr__(attribute, name, value)
@@ -189,10 +189,10 @@ def whole_number(data: int) -> IntegerAttr[Any]:
 
 
 _FLAT = ArrayAttr[StringAttr](())
-"""What stands behind the name of a symbol that is in no other."""
+"""The nested references of a symbol that is not nested."""
 
 
 @kept_by_identity
 def symbol_reference(name: StringAttr) -> SymbolRefAttr:
-    """The name of a symbol as who uses it says it."""
+    """A reference to the symbol of that name."""
     return made_of(SymbolRefAttr, root_reference=name, nested_references=_FLAT)

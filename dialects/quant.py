@@ -1,7 +1,7 @@
 """
 The type of quantized elements, in the notation of MLIR's `quant` dialect, which xDSL lacks.
 
-A quantized element is an integer that stands for the number (integer - zero point) · scale.
+A quantized element is an integer that represents the number (integer - zero point) · scale.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Parameters = Sequence[tuple[float, int]]
 @irdl_attr_definition
 class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
     """
-    Elements stored as integers `storage` from `least` to `most`, which stand for numbers of type `expressed`.
+    Elements stored as integers `storage` from `least` to `most`, which represent numbers of type `expressed`.
 
-    One scale and zero point is for all elements, or, where `axis` is not -1, there is one for each index of that axis.
+    There is one scale and zero point for all elements, or, if `axis` is not -1, for each index of that axis.
 
     ```mlir
     !quant.uniform<i8:f32, 0.02:3>
@@ -67,7 +67,7 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
         axis: int | None = None,
         bounds: tuple[int, int] | None = None,
     ) -> UniformQuantizedType:
-        """The type with those parameters, by default of the whole range of its integers."""
+        """The type with those parameters, by default with the whole range of its integers."""
         known = tuple((float(scale), int(zero_point)) for scale, zero_point in parameters)
         return _quantized(storage, expressed, known, -1 if axis is None else axis, bounds or integer_bounds(storage))
 
@@ -142,7 +142,7 @@ def _quantized(
     axis: int,
     bounds: tuple[int, int],
 ) -> UniformQuantizedType:
-    """The type, of which there is one: xDSL takes 0.1 ms to make it."""
+    """The type, cached: xDSL takes 0.1 ms to make it."""
     return UniformQuantizedType(
         storage,
         expressed,
@@ -155,29 +155,29 @@ def _quantized(
 
 
 def uniform(storage: Attribute, expressed: Attribute, scale: float, zero_point: int = 0) -> UniformQuantizedType:
-    """The type of codes in integers of type `storage`, with one scale and zero point."""
+    """The type of quantized values stored as `storage`, with one scale and zero point."""
     integer = cast("IntegerType[int, Signedness]", storage)
     return UniformQuantizedType.of(integer, expressed, [(scale, zero_point)])
 
 
 def is_per_axis(element: Attribute) -> bool:
-    """Whether a type is of codes with a scale for each index of an axis."""
+    """Whether a type is quantized with a scale for each index of an axis."""
     return isinstance(element, UniformQuantizedType) and element.is_per_axis
 
 
 def parameters_of(element: Attribute) -> tuple[float, int] | None:
-    """Scale and zero point of all elements of a type of codes; `None` for any other type."""
+    """Scale and zero point of all elements of a quantized type; `None` for any other type."""
     return element.quantization[0] if isinstance(element, UniformQuantizedType) else None
 
 
 def zero_point_of(element: Attribute) -> int:
-    """The zero point of all elements of a type of codes; 0 for any other type."""
+    """The zero point of all elements of a quantized type; 0 for any other type."""
     known = parameters_of(element)
     return 0 if known is None else known[1]
 
 
 def integer_bounds(storage: IntegerType) -> tuple[int, int]:
-    """The smallest and the largest integer of a type; those without a sign in their name have one."""
+    """The smallest and the largest integer of a type; signless types count as signed."""
     bits = storage.width.data
     if storage.signedness.data == Signedness.UNSIGNED:
         return 0, (1 << bits) - 1
@@ -185,7 +185,7 @@ def integer_bounds(storage: IntegerType) -> tuple[int, int]:
 
 
 def _require(condition: bool, message: str, *values: object) -> None:
-    """`require` of the shapes, which know this type."""
+    """Like `shapes.require`, which cannot be imported here."""
     if not condition:
         raise VerifyException(message.format(*values) if values else message)
 

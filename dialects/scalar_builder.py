@@ -40,7 +40,7 @@ SCALAR_DIALECTS = ("arith", "math")
 
 
 FALLING = "falling"
-"""The attribute of an exponential whose operand is not above 0, or NaN; with `fastmath<afn>`, tiny results may be 0."""
+"""The attribute of an exponential whose operand is at most 0, or NaN; with `fastmath<afn>`, tiny results may be 0."""
 
 
 def is_scalar_op(op: Operation) -> bool:
@@ -277,7 +277,7 @@ class ScalarBuilder:
         return self._build(arith.TruncIOp, [whole if is_integer(whole.element) else self.convert(whole, i8)], to)
 
     def carried(self, x: Scalar) -> Scalar:
-        """`x` in a type that bodies compute in: a narrow integer as one of 8 bits, a narrow float as f32."""
+        """`x` converted to a type that bodies compute in: a narrow integer to 8 bits, a narrow float to f32."""
         if is_narrow_integer(x.element):
             kind = arith.ExtUIOp if is_unsigned(x.element) else arith.ExtSIOp
             return self._build(kind, [x], ui8 if is_unsigned(x.element) else i8)
@@ -286,7 +286,7 @@ class ScalarBuilder:
         return x
 
     def as_float(self, x: Scalar) -> Scalar:
-        """`x` as f32 or, where that has too few digits for it, as f64."""
+        """`x` as f32 or, if f32 cannot represent its type exactly, as f64."""
         wide = self.carried(x)
         if is_float(wide.element):
             return wide if wide.element == f64 else self.convert(wide, f32)
@@ -300,7 +300,7 @@ class ScalarBuilder:
 
 
 _MAX_IN_F32 = 16
-"""Bits of the widest integers all of which are numbers of f32."""
+"""The largest width of integers that f32 represents exactly."""
 
 
 def _wrapped(value: int, type_: Attribute) -> int:

@@ -1,4 +1,4 @@
-"""A function of one float: the one statement from which its operations, words, meaning and derivative are derived."""
+"""A function of one float: the single definition from which its operations, words, meaning and gradient are derived."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class ScalarFunction:
     derivative: Callable[[Tensor, Tensor], Tensor | float] | None = None
     """Gives the derivative from the argument and the result; None where `derivatives` has a rule."""
     reference: str | Callable[[float], float] = ""
-    """What computes it in f64: the name of numpy's function, if it is another one, or a function of one number."""
+    """Its reference in f64: the name of numpy's function, if different, or a function of one number."""
     operator: str | None = None
-    """The name of its operator in `glow_high`, if it is another one; empty where its operator has a class, or none."""
+    """The name of its operator in `glow_high`, if different; empty if the operator has its own class, or is absent."""
     onnx: str = ""
     """ONNX's name of the operator, if ONNX has it."""
     aten: str = ""
     """PyTorch's name of the operator, if PyTorch has it."""
     mlir: str = ""
-    """The name of its operation in the dialect `math`, if it is another one."""
+    """The name of its operation in the dialect `math`, if different."""
     bounds: tuple[float, float] = (-inf, inf)
-    """The numbers between which all results are."""
+    """Lower and upper bound of all results."""
     is_exact: bool = False
-    """Whether it is an instruction or two on each machine, rounded once: cheaper to compute again than to keep."""
+    """Whether it is one or two instructions on every machine, rounded once: cheaper to recompute than to store."""
     is_step: bool = False
-    """Whether it gives whole numbers, and leaves those as they are."""
+    """Whether its results are whole numbers, and whole numbers are unchanged."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """The function of each element; raises `OptionError` for elements that are no floats."""

@@ -1,8 +1,9 @@
 """
-The functions of one float, each a row: class of the operator, words, interpreter, importers and gradient follow.
+The functions of one float, one row each; operator class, words, interpreter, importers and gradient are derived from
+it.
 
-Machine code follows as well where the function is exact; of others, `glow_mlir.codegen.math` has an approximation of
-the same name. All public names of this module are functions, and words of `glow_mlir.kernels`.
+Machine code is derived as well if the function is exact; for others, `glow_mlir.codegen.math` has an approximation of
+the same name. All public names of this module are functions and words of `glow_mlir.kernels`.
 """
 
 import math as _math

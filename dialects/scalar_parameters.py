@@ -1,8 +1,9 @@
 """
-Scalar parameters: numbers of bodies that code gets when it runs, so that bodies which differ in them share it.
+Scalar parameters: constants of bodies that are passed to code at run time, so that bodies differing in them share code.
 
-`parameterize-scalars` numbers the constants that are parameters. Those of the same number, of instructions whose bodies
-are equal but for them, may have different values of one kind: code may be simpler for 0, and for whole numbers.
+`parameterize-scalars` numbers the constants that are parameters. Parameters with the same number, in instructions whose
+bodies are otherwise equal, may have different values of one kind; kinds exist because code may be simpler for 0 or for
+whole numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ PARAMETER = "glow_low.parameter"
 """The attribute of a constant that is a scalar parameter: its number among those of the instruction."""
 
 WIDEST_WHOLE = 1 << 16
-"""Whole numbers from this one on are not told from others."""
+"""Whole numbers from this one on are not distinguished from other numbers."""
 
-NEAREST_CODES = (1 << 15) - (1 << 8)
-"""The largest zero point that bytes reach in 16 bits."""
+MAX_NEAR_ZERO_POINT = (1 << 15) - (1 << 8)
+"""The largest zero point for which 8-bit values less the zero point fit into 16 bits."""
 
 
 def parameter_number(value: SSAValue | Operation) -> int | None:
@@ -51,7 +52,9 @@ def whole_number(value: Attribute) -> int | None:
 
 
 def kind_of(value: Attribute) -> Hashable:
-    """What values of one parameter have in common, of f32 or i32; `None` for what is none: other types, and NaN."""
+    """
+    The kind of a parameter's value, of f32 or i32; `None` for values that cannot be parameters: other types and NaN.
+    """
     found = scalar(value)
     if found is None or isnan(found[1]):
         return None
@@ -60,7 +63,7 @@ def kind_of(value: Attribute) -> Hashable:
         return type_, "zero"
     if type_ != f32 or whole_number(value) is None:
         return type_, "number"
-    return type_, "near" if abs(number) <= NEAREST_CODES else "far"
+    return type_, "near" if abs(number) <= MAX_NEAR_ZERO_POINT else "far"
 
 
 def scalar(value: Attribute) -> tuple[Attribute, float | int] | None:
@@ -81,7 +84,7 @@ def may_be_parameter(op: ConstantOp) -> bool:
 
 
 def number_of_constant(op: ConstantOp) -> int:
-    """A number that constants have in common on which code, and the choice of it, depends alike."""
+    """A number that represents all constants of the same kind, for which code and its selection are the same."""
     return _number_of_kind(op.value) if may_be_parameter(op) else number_of(op.value)
 
 
@@ -91,7 +94,7 @@ def _number_of_kind(value: Attribute) -> int:
 
 
 def shared_structure(blocks: Iterable[Block]) -> Hashable:
-    """A key that blocks have in common which may share code: equal but for the values of their parameters."""
+    """A key shared by blocks that may share code: equal except for the values of their parameters."""
     return structure_of(blocks, _known)
 
 

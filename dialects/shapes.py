@@ -30,14 +30,14 @@ SHAPED = (TensorType, MemRefType)
 
 
 NOTHING = NoneAttr()
-"""What a type says where it says nothing; each takes a while to be made."""
+"""The encoding of a type without one, shared because making one takes time."""
 
 VALUES = (OpResult, BlockArgument)
-"""The kinds of values, which are told by identity: an `isinstance` of an abstract class takes several times as long."""
+"""The classes of values, for checks by identity: `isinstance` of an abstract class is several times slower."""
 
 
 _type_of_value: Callable[[Any], Attribute] = attrgetter("_type")
-"""The type of a value, which xDSL's property tells in twice the time."""
+"""The type of a value; xDSL's property takes twice the time."""
 
 
 def type_of(value: SSAValue | Attribute) -> Attribute:
@@ -57,14 +57,14 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
     """
     The static shape of a tensor or buffer, given as a value or as its type.
 
-    Raises `RunTimeSizeError` where a size is known at run time only: what can handle those asks `sizes_of`.
+    Raises `RunTimeSizeError` where a size is known at run time only; callers that support such sizes use `sizes_of`.
     """
     return _shape(_type_of_value(value) if type(value) in VALUES else type_of(value))
 
 
 @kept_by_identity
 def _shape(type_: Attribute) -> Shape:
-    """The sizes that a type says, as numbers."""
+    """The sizes of a type, as numbers."""
     return static(_sizes(type_))
 
 
@@ -75,7 +75,7 @@ def split_axes(sizes: Sizes, viewed: Sizes) -> list[Sizes]:
         group = [left.pop(0)]
         while group != [size] and product_of(group) != size:
             group.append(left.pop(0))
-        # Of which axis one of size 1 is a part makes no difference.
+        # An axis of size 1 may belong to either neighbour.
         while len(left) > len(sizes) - 1 - axis and left[0] == 1:
             group.append(left.pop(0))
         groups.append(tuple(group))
@@ -89,26 +89,26 @@ def split_strides(sizes: Sizes, strides: Sequence[int], viewed: Sizes) -> Shape:
     found: list[int] = []
     for group, stride in zip(split_axes(sizes, viewed), strides, strict=True):
         counts = [size if isinstance(size, int) else 1 for size in group[1:]]
-        found += [stride * math.prod(counts[place:]) for place in range(len(group))]
+        found += [stride * math.prod(counts[start:]) for start in range(len(group))]
     return tuple(found)
 
 
 def sizes_of(value: SSAValue | Attribute) -> Sizes:
-    """The sizes of a tensor or buffer, as a value or its type: numbers, or what is known of them before run time."""
+    """The sizes of a tensor or buffer, given as a value or its type: numbers or symbolic sizes."""
     return _sizes(_type_of_value(value) if type(value) in VALUES else type_of(value))
 
 
 @kept_by_identity
 def _sizes(type_: Attribute) -> Sizes:
-    """The sizes that a type says."""
+    """The sizes of a type."""
     if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     shape = type_.get_shape()
     if DYNAMIC_INDEX not in shape:
         return shape
     encoding = type_.encoding if isinstance(type_, TensorType) else type_.memory_space
-    told = encoding.data if isinstance(encoding, SizesAttr) else ()
-    symbolic = iter(size for size in told if not isinstance(size, int))
+    declared = encoding.data if isinstance(encoding, SizesAttr) else ()
+    symbolic = iter(size for size in declared if not isinstance(size, int))
     sizes = tuple(next(symbolic, None) if size == DYNAMIC_INDEX else size for size in shape)
     if None in sizes or next(symbolic, None) is not None:
         raise RunTimeSizeError("'?' that no #glow.sizes tells")
@@ -159,12 +159,12 @@ def size_of(value: SSAValue | Attribute) -> int:
 
 
 def has_one_element(value: SSAValue | Attribute) -> bool:
-    """Whether a tensor or buffer has one element, whatever symbols are."""
+    """Whether a tensor or buffer has one element for all values of symbols."""
     return all(size == 1 for size in sizes_of(value))
 
 
 def is_empty(value: SSAValue | Attribute) -> bool:
-    """Whether a tensor or buffer has no element, whatever symbols are."""
+    """Whether a tensor or buffer has no element for all values of symbols."""
     return 0 in sizes_of(value)
 
 
@@ -174,24 +174,24 @@ def may_be_empty(value: SSAValue | Attribute) -> bool:
 
 
 def largest_shape(value: SSAValue | Attribute) -> Shape:
-    """The shape of a tensor or buffer where all symbols are as large as they may be."""
+    """The shape of a tensor or buffer with all symbols at their upper bounds."""
     return _largest(type_of(value))
 
 
 @kept_by_identity
 def _largest(type_: Attribute) -> Shape:
-    """The shape where all symbols are as large as they may be."""
+    """The shape with all symbols at their upper bounds."""
     return tuple(map(largest, _sizes(type_)))
 
 
 def bytes_of(value: SSAValue | Attribute) -> int:
-    """The bytes of the elements of a tensor or buffer, one beside the other; the most where symbols decide."""
+    """The bytes of the elements of a tensor or buffer without gaps; the maximum if it depends on symbols."""
     return _bytes(type_of(value))
 
 
 @kept_by_identity
 def _bytes(type_: Attribute) -> int:
-    """The bytes of the elements of a type, one beside the other."""
+    """The bytes of the elements of a type without gaps."""
     return math.prod(_largest(type_)) * byte_width(element_of(type_))
 
 
@@ -202,27 +202,29 @@ def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
 
 @cache
 def _tensor(shape: Sizes, element: Attribute) -> TensorType[Attribute]:
-    """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    places, encoding = encoded(shape)
-    return TensorType(element, places, encoding)
+    """The type, cached: xDSL takes 0.1 ms to make it."""
+    dimensions, encoding = encoded(shape)
+    return TensorType(element, dimensions, encoding)
 
 
 def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
-    """Sizes as types have them: numbers, with a place for each symbolic one, and the attribute that tells those."""
+    """
+    The encoding of sizes in types: numbers, `DYNAMIC_INDEX` for symbolic ones, and the attribute that lists those.
+    """
     symbolic = tuple(size for size in sizes if not isinstance(size, int))
-    places = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
-    return places, SizesAttr(symbolic) if symbolic else NOTHING
+    dimensions = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
+    return dimensions, SizesAttr(symbolic) if symbolic else NOTHING
 
 
 MAX_AXES = 32
-"""Axes of a tensor at most: parts of numpy stop at as many, and windows have two for each, of which numpy has 64."""
+"""The maximum rank: parts of numpy have this limit, and windows use two axes for each, of numpy's 64."""
 
 
 def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = None) -> None:
     """
     Check that a tensor or buffer has a size and elements that memory can hold.
 
-    `reach` is how many elements it spans, where that is not the number of them. Raises `VerifyException`.
+    `reach` is the number of elements that it spans, if different from its size. Raises `VerifyException`.
     """
     shape, element = largest_shape(value), element_of(value)
     require(min(map(smallest, sizes_of(value)), default=0) >= 0, f"{noun} has sizes from 0 on")
@@ -240,7 +242,7 @@ def verify_extent(value: SSAValue | Attribute, noun: str, reach: int | None = No
 
 
 def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: str) -> None:
-    """Check that a scale is there for each index of the axis that has them."""
+    """Check that there is a scale for each index of the quantized axis."""
     axis, scales = element.axis.data, len(element.scales.data)
     if element.is_per_axis:
         require(axis < len(shape), f"the axis {axis} of quantization is none of the {len(shape)} axes of {noun}")
@@ -248,18 +250,18 @@ def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: st
 
 
 class Relation(Enum):
-    """How two sizes of an axis have to be to each other."""
+    """The required relation of two sizes of an axis."""
 
     EQUAL = auto()
     BROADCAST = auto()
-    """Equal, or the one or the other is 1."""
+    """Equal, or one of them is 1."""
     COVERS = auto()
     """The first is no smaller than the second."""
 
 
 class SizesDifferError(VerifyException):
     """
-    Sizes of operands do not fit each other, as far as is known before run time: `one` and `other`.
+    The sizes `one` and `other` of operands do not fit, as far as is known at compile time.
 
     They belong to the `axis` of operands, counted from the back, or, where it is `None`, to any axes of that size.
     """
@@ -278,8 +280,8 @@ def broadcast(*shapes: SizesT, behind: int | None = 0) -> SizesT:
     """
     The shape that `shapes` broadcast to under numpy's rule.
 
-    Raises `SizesDifferError` where they do not. Operands have so many axes `behind` those of the shapes, or their axes
-    are other ones, where that is `None`.
+    Raises `SizesDifferError` where they do not. `behind` is the number of the operands' axes after those of the shapes;
+    `None` if the shapes are not axes of operands.
     """
     rank = max(map(len, shapes), default=0)
     result: list[Size] = [1] * rank
@@ -289,9 +291,9 @@ def broadcast(*shapes: SizesT, behind: int | None = 0) -> SizesT:
                 continue
             if result[axis] != 1:
                 message = f"shapes {', '.join(map(str, shapes))} do not broadcast"
-                place = None if behind is None else axis - rank - behind
+                from_back = None if behind is None else axis - rank - behind
                 relation = Relation.EQUAL if behind is None else Relation.BROADCAST
-                raise SizesDifferError(message, size, result[axis], relation, place)
+                raise SizesDifferError(message, size, result[axis], relation, from_back)
             result[axis] = size
     return cast("SizesT", tuple(result))
 
@@ -307,8 +309,8 @@ def require(condition: bool, message: str, *values: object) -> None:
     """
     Raise `VerifyException(message)` unless `condition` holds.
 
-    `values` take the places of `{}` in the message, as `str.format` has them: to write a type takes longer than to
-    check it.
+    `values` replace each `{}` in the message (`str.format`) only on failure: printing a type takes longer than the
+    check.
     """
     if not condition:
         raise VerifyException(message.format(*values) if values else message)

@@ -2,8 +2,8 @@
 Sizes of tensors that are known at run time only: bounded symbols, and sums of products of them and of quotients.
 
 A size is an `int`, or a `SymbolicSize` such as `batch * 4 + 1`. `floordiv` is that of MLIR's affine expressions: a
-division by a number above 0 that rounds down. A type with such sizes has `?` in their places, and as
-its encoding `#glow.sizes`, which tells them in order, and between which bounds each symbol lies:
+division by a positive number that rounds down. A type prints such sizes as `?`. Its encoding `#glow.sizes` lists them
+in order, with the bounds of each symbol:
 
 ```mlir
 tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
@@ -31,19 +31,19 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, Sizes, Symbol, SymbolicSize, symbols_of
 
 HINT = NUMBERS_INSTEAD
-"""What to do where something takes no sizes that are known at run time only."""
+"""The hint of errors about sizes that are known at run time only."""
 
 HINT_OF_DATA = "data decides the size: mask elements with Where instead of selecting them"
-"""What to do where no dimension has bounds, so that each such size comes from data."""
+"""The same hint if no dimension has bounds, so that all such sizes come from data."""
 
 
 def fitting_hint(hint: str, has_bounds: bool) -> str:
-    """A hint, or what can be done in place of it in a model in which no dimension has bounds."""
+    """The hint, or the one that applies to a model in which no dimension has bounds."""
     return HINT_OF_DATA if HINT in hint and not has_bounds else hint
 
 
 class RunTimeSizeError(UnsupportedError, VerifyException):
-    """What needs a number is asked for a size that is known at run time only: `size`."""
+    """A number is required, but `size` is known at run time only."""
 
     def __init__(self, size: object) -> None:
         self.size = size
@@ -51,7 +51,7 @@ class RunTimeSizeError(UnsupportedError, VerifyException):
 
 
 class LargeDividendError(UnsupportedError, VerifyException):
-    """A quotient in a size is of what 64 bits may not have room for."""
+    """The dividend of a quotient in a size may exceed 64 bits."""
 
     def __init__(self, size: object) -> None:
         super().__init__(f"the size {size} is of numbers that 64 bits have no room for", hint=HINT)
@@ -86,9 +86,9 @@ def shape_at(sizes: Sizes, values: Mapping[str, int]) -> tuple[int, ...]:
 @irdl_attr_definition
 class SizesAttr(Data[Sizes]):
     """
-    Sizes of which some are known at run time only, and between which numbers each symbol lies.
+    Sizes, some of which are known at run time only, with the bounds of each symbol.
 
-    As the encoding of a type it tells what each `?` stands for, in order; as a property, the sizes of all axes.
+    As the encoding of a type, it lists the size of each `?` in order; as a property, the sizes of all axes.
     """
 
     name = "glow.sizes"
@@ -135,7 +135,7 @@ def _parse_name(parser: AttrParser) -> str | None:
 
 
 Written = Callable[[Mapping[str, Symbol]], Size]
-"""A size as it is written, in front of the ranges of its symbols: it follows from these."""
+"""A parsed size, as a function of the symbols, whose ranges follow in the text."""
 
 
 def _parse_sum(parser: AttrParser) -> Written:

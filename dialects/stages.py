@@ -1,10 +1,10 @@
 """
-Stages: what `generic` computes at each point of its parallel dimensions, as a chain of maps and folds over rows.
+Stages: the computation of `generic` at each point of its parallel dimensions, as a chain of maps and folds over rows.
 
-A row has an element for each index of some dimensions that are not parallel. A stage is linalg's `map` and `reduce` in
-one: it runs over an index space, applies a body of scalar ops to the elements of rows, folds some of what that yields
-along dimensions, and keeps the rest as rows. What has no dimension left is a scalar, which ops of `arith` and `math`
-between stages and the bodies of later ones use as it is.
+A row has an element for each index of some dimensions that are not parallel. A stage combines linalg's `map` and
+`reduce`: it runs over an index space, applies a body of scalar ops to the elements of rows, folds some of the yielded
+values along dimensions, and keeps the others as rows. A value without dimensions is a scalar, which ops of `arith` and
+`math` between stages and the bodies of later stages use directly.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Folds of all elements up to each one along one dimension, which gives a row, car
 
 
 def index_type(element: Attribute) -> Attribute:
-    """The type of indices beside elements of a type, so that both fill the same registers."""
+    """The type of indices of elements of a type, chosen so that both have the same number of vector lanes."""
     return i64 if number_width(element) == 64 else i32
 
 
@@ -117,7 +117,7 @@ def dimensions_of(type_: Attribute) -> Shape:
 
 @op_definition
 class YieldOp(LeanOperation):
-    """The elements that the body of a stage gives, or the rows that are the results of `generic`."""
+    """The result elements of a stage's body, or the result rows of `generic`."""
 
     name = "glow.yield"
 
@@ -158,9 +158,9 @@ class StageOp(LeanOperation):
     """
     One pass over the index space of the dimensions `over`: apply the body to the elements of the rows `inputs`.
 
-    The first values that the body yields are folded `along` some of the dimensions, each as its word in `folds` says:
-    their results are rows over the other dimensions, or scalars. Further ones are kept: rows over all of `over`. Rows
-    that a later stage reads are complete when it begins.
+    The first values that the body yields are folded `along` some of the dimensions, each by its word in `folds`; their
+    results are rows over the other dimensions, or scalars. The other values are kept as rows over all of `over`. Rows
+    are complete before a later stage reads them.
 
     ```mlir
     %sum, %powers = glow.stage(%x) over [1] fold [add] along [1] {
@@ -218,12 +218,12 @@ class StageOp(LeanOperation):
 
     @property
     def words(self) -> list[str]:
-        """How each of the first values is folded."""
+        """The fold of each of the first values."""
         return [item.data for item in self.folds if isinstance(item, StringAttr)]
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
-        """What the body yields."""
+        """The values that the body yields."""
         return tuple(cast("Operation", self.body.block.last_op).operands)
 
     def print(self, printer: Printer) -> None:
@@ -285,9 +285,9 @@ class StageOp(LeanOperation):
         require(isinstance(last, YieldOp), "the body must end in glow.yield")
         require(len(self.yielded) >= len(words), f"{len(words)} folds need as many elements")
         left = [dimension for dimension in over if dimension not in along]
-        for place, (value, result) in enumerate(zip(self.yielded, self.results, strict=False)):
-            is_folded = place < len(words)
-            word = words[place] if is_folded else ""
+        for position, (value, result) in enumerate(zip(self.yielded, self.results, strict=False)):
+            is_folded = position < len(words)
+            word = words[position] if is_folded else ""
             is_running = word in RUNNING_FOLDS
             if is_folded and not is_running:
                 known = folds_of(value.type)
@@ -299,29 +299,29 @@ class StageOp(LeanOperation):
             require(not is_position or len(along) == 1, f"positions are along one dimension, not {list(along)}")
             is_alone = len(over) == 1 and len(words) == len(self.results) == 1
             require(not is_running or is_alone, "a running fold has a stage over one dimension to itself")
-            require(result.type == wanted, f"result {place} is {wanted}, not {result.type}")
+            require(result.type == wanted, f"result {position} is {wanted}, not {result.type}")
         require(len(self.yielded) == len(self.results), f"{len(self.yielded)} elements give as many results")
 
 
 def folded_type(element: Attribute, word: str) -> Attribute:
-    """The type of elements that are folded: that of their indices for a position."""
+    """The result type of a fold of elements: for a position, the type of indices."""
     return index_type(element) if word in POSITION_FOLDS else element
 
 
 def folds_of(element: Attribute) -> tuple[str, ...]:
-    """How elements of a type are folded: floats of at least 32 bits, and integers of at least 8; others are not."""
+    """The folds of elements of a type: floats of at least 32 bits and integers of at least 8 bits have some."""
     if is_float(element):
         return (*FLOAT_FOLDS, *_positions(FLOAT_FOLDS)) if number_width(element) >= MIN_FOLDED else ()
     return (*INTEGER_FOLDS, *_positions(INTEGER_FOLDS)) if is_integer(element) else ()
 
 
 def _positions(words: Sequence[str]) -> list[str]:
-    """The folds into positions that belong to some folds."""
+    """The position folds that belong to some folds."""
     return [word for word, (extreme, _) in POSITION_FOLDS.items() if extreme in words]
 
 
 MIN_FOLDED = 32
-"""Bits that floats have at least which are folded: sums of narrower ones would lose most of their digits."""
+"""The minimum width of floats that are folded: sums of narrower floats would lose most of their digits."""
 
 
 def verify_scalar(op: Operation, where: str) -> None:

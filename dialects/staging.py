@@ -1,8 +1,8 @@
 """
-From expressions to stages: which dimensions are parallel, what each stage computes, and which rows are kept.
+From expressions to stages: decides the parallel dimensions, the computation of each stage, and the rows that are kept.
 
-A fold is a stage, together with others over the same space that do not need it. What a later stage reads again is
-computed again, unless it takes a function such as `exp`: that is kept as a row.
+Folds over the same space that do not depend on each other form a stage. Values that a later stage reads again are
+recomputed, unless that takes a function such as `exp`: then they are kept as rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from glow_mlir.support.symbols import Size
 
 
 def postorder(root: Tensor, known: Collection[Tensor] = ()) -> Iterator[Tensor]:
-    """What an expression is made of, down to what is known: each part once, in front of what needs it, itself last."""
+    """The parts of an expression down to those in `known`, each once, before the parts that depend on it."""
     seen = set(known)
     waiting: list[tuple[Tensor, bool]] = [(root, False)]
     while waiting:
@@ -42,10 +42,10 @@ def postorder(root: Tensor, known: Collection[Tensor] = ()) -> Iterator[Tensor]:
 
 def parallel_dimensions(root: Tensor, axes: Sequence[str], sizes: Mapping[str, Size]) -> list[str]:
     """
-    The axes of a result that each fold it needs has as well and none folds, in their order.
+    The axes of a result that all folds have and none folds, in order.
 
-    What does not depend on an axis is computed once for all of it, so that such an axis is not parallel; nor is one
-    whose indices are counted at run time, or are elements.
+    A fold that does not depend on an axis is computed once for the whole axis, so that the axis is not parallel; nor is
+    an axis whose indices are counted at run time, or used as values.
     """
     parts = list(postorder(root))
     counted = {name for part in parts for name in part.counted if not isinstance(sizes[name], int)}
@@ -59,10 +59,10 @@ def parallel_dimensions(root: Tensor, axes: Sequence[str], sizes: Mapping[str, S
 @dataclass
 class Staging:
     """
-    Fills the body of a `generic` with what an expression says.
+    Fills the body of a `generic` with the stages of an expression.
 
-    `numbers` has the dimension of the index space for each name, `sizes` how long it is, `parallel` the names of
-    parallel ones. The arguments of the block are the operands.
+    `numbers` has the dimension of the index space for each name, `sizes` its size, `parallel` the names of parallel
+    ones. The arguments of the block are the operands.
     """
 
     root: Tensor
@@ -73,10 +73,10 @@ class Staging:
     may_keep: bool = True
     """Whether rows may be kept for later stages."""
     made: dict[Tensor, SSAValue] = field(default_factory=dict[Tensor, SSAValue])
-    """The rows and scalars that there are."""
+    """The rows and scalars made so far."""
 
     def run(self) -> None:
-        """Add the stages, and what the body yields."""
+        """Add the stages and the yield of the body."""
         for part in postorder(self.root):
             if part.operand is not None:
                 self.made[part] = self.block.args[part.operand]
@@ -87,7 +87,7 @@ class Staging:
                 self.made[part] = _added(self.block, IndicesOp.create(result_types=[row])).results[0]
         left: list[Tensor] = [part for part in postorder(self.root) if part.along]
         while left:
-            # What is kept is kept by the smallest stage that reads it.
+            # A row is kept by the smallest stage that reads it.
             first = min([part for part in left if self._is_ready(part)], key=lambda part: len(self._space(part)))
             self._fold([first, *(part for part in left if part is not first and self._joins(part, first))])
             left = [part for part in left if part not in self.made]
@@ -95,7 +95,7 @@ class Staging:
         self.block.add_op(YieldOp.create(operands=[result]))
 
     def _count(self, part: Tensor) -> SSAValue:
-        """How many indices some dimensions have: a constant, or counted where that is known at run time only."""
+        """The number of indices of some dimensions: a constant, or counted if it is known at run time only."""
         count = math.prod(size for name in part.counted if isinstance(size := self.sizes[name], int))
         over = sorted(self.numbers[name] for name in part.counted if not isinstance(self.sizes[name], int))
         if not over:
@@ -112,11 +112,11 @@ class Staging:
         return part.dimensions - self.parallel
 
     def _is_ready(self, fold: Tensor) -> bool:
-        """Whether all folds are made that a fold needs."""
+        """Whether all folds that a fold depends on are made."""
         return all(part in self.made for part in postorder(fold.parts[0]) if part.along)
 
     def _joins(self, fold: Tensor, first: Tensor) -> bool:
-        """Whether a fold can be taken in the stage of another one."""
+        """Whether a fold can be in the stage of another one."""
         is_alike = fold.along == first.along and self._space(fold) == self._space(first)
         is_running = fold.word in RUNNING_FOLDS or first.word in RUNNING_FOLDS
         skips, others = (set(windowed_operands(part.parts[0])) for part in (fold, first))
@@ -139,7 +139,7 @@ class Staging:
         self.made |= dict(zip((*folds, *kept), stage.results, strict=True))
 
     def _row(self, part: Tensor) -> SSAValue:
-        """A row of what is no fold; an operand is copied."""
+        """The row of an expression that is not a fold; an operand is copied."""
         if part in self.made and part.operand is None:
             return self.made[part]
         return self._stage([], [part], self.rows(part), ()).results[0]
@@ -189,7 +189,7 @@ class Staging:
         return stage
 
     def _leaves(self, root: Tensor) -> Iterator[Tensor]:
-        """What the stage of an expression reads: rows that there are, and what has no row dimension."""
+        """The inputs of the stage of an expression: existing rows, and values without row dimensions."""
         waiting = [root]
         while waiting:
             part = waiting.pop()
@@ -199,7 +199,7 @@ class Staging:
                 waiting += reversed(part.parts)
 
     def _scalar(self, part: Tensor) -> SSAValue:
-        """A value without row dimensions, computed once for all of a row."""
+        """A value without row dimensions, computed once for a whole row."""
         builder = ScalarBuilder(lambda op: _added(self.block, op))
         for inner in postorder(part):
             if inner not in self.made and not self.rows(inner):
@@ -209,12 +209,12 @@ class Staging:
 
 
 def _in(part: Tensor, folds: Sequence[Tensor]) -> bool:
-    """Whether one of some folds reads a part."""
+    """Whether one of the folds reads a part."""
     return any(part in set(postorder(fold)) for fold in folds)
 
 
 def _is_dear(part: Tensor) -> bool:
-    """Whether an operation is worth a row to keep its result in."""
+    """Whether an operation is expensive enough to keep its result in a row."""
     return part.word == "power" or (part.word in FUNCTIONS and not FUNCTIONS[part.word].is_exact)
 
 
@@ -224,7 +224,7 @@ def _added(block: Block, op: Operation) -> Operation:
 
 
 def _computed(roots: Sequence[Tensor], known: Mapping[Tensor, SSAValue], builder: ScalarBuilder) -> list[SSAValue]:
-    """Build the ops of expressions, down to what is known; what they share is computed once."""
+    """Build the ops of expressions, down to the values in `known`; shared parts are computed once."""
     values: dict[Tensor, Scalar] = {part: builder.wrap(value, part.element) for part, value in known.items()}
     for part in (part for root in roots for part in postorder(root, known)):
         if part not in values:
@@ -236,7 +236,7 @@ def _computed(roots: Sequence[Tensor], known: Mapping[Tensor, SSAValue], builder
 
 
 def _is_falling(part: Tensor) -> bool:
-    """Whether a value is e to the power of the distance of elements to the largest of them."""
+    """Whether a value is the exponential of elements minus their maximum."""
     if part.word != "exp" or part.parts[0].word != "sub":
         return False
     x, peak = part.parts[0].arguments
@@ -244,7 +244,7 @@ def _is_falling(part: Tensor) -> bool:
 
 
 def _mark_falling(op: Operation | Block) -> None:
-    """Say of an exponential that its operand is not above 0, and that results may be 0 that are no normal numbers."""
+    """Mark an exponential: its operand is at most 0, and denormal results may be 0."""
     assert isinstance(op, math_dialect.ExpOp)
     op.fastmath = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
     op.attributes[FALLING] = UnitAttr()

@@ -1,4 +1,4 @@
-"""What two bodies of code have in common that differ in nothing but the names of their values."""
+"""Keys that are equal for bodies of code that differ only in the names of their values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 def structure_of(blocks: Iterable[Block], constant: Callable[[ConstantOp], Hashable]) -> Hashable:
     """
-    A key that blocks share where they compute the same from the same types, with constants as `constant` tells them.
+    A key shared by blocks that compute the same from the same types; `constant` gives the key of a constant.
 
-    Values from outside of the blocks are told apart by where they are used first, as arguments of blocks are by number.
+    Values from outside the blocks are identified by their first use, arguments of blocks by their number.
     """
     numbers: dict[SSAValue, int] = {}
     return tuple(_block(block, numbers, constant) for block in blocks)
@@ -37,5 +37,5 @@ def _operation(op: Operation, numbers: dict[SSAValue, int], constant: Callable[[
         numbers[result] = len(numbers)
     if isinstance(op, ConstantOp):
         return ConstantOp, constant(op)
-    said = (*op.properties.items(), *op.attributes.items())
-    return type(op), operands, tuple(result.type for result in op.results), said, inner
+    declared = (*op.properties.items(), *op.attributes.items())
+    return type(op), operands, tuple(result.type for result in op.results), declared, inner

@@ -1,4 +1,4 @@
-"""Symbols whose number the program computes: what binds them in both dialects, and where they may be used."""
+"""Symbols whose number the program computes: the ops that bind them in both dialects, and where they may be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kinds = type[Operation] | tuple[type[Operation], ...]
 
 
 class BindingEffect(MemoryEffect):
-    """What comes behind depends on the number of the symbol: an op that binds one stays where it is."""
+    """An effect that keeps a binding in order: later ops depend on the number of the symbol."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -29,19 +29,19 @@ class BindingEffect(MemoryEffect):
 
 class SymbolBinding(LeanOperation, ABC):
     """
-    An op from which on a symbol, its property `symbol`, is the only element of its operand, cut to the symbol's range.
+    An op that binds a symbol, its property `symbol`, to the only element of its operand, clamped to the symbol's range.
 
-    A symbol is bound once, or given by the sizes of inputs. It is bound anew in each trip of a loop around.
+    A symbol is bound by a single op, or by the sizes of inputs. In a loop, it is bound again in each trip.
     """
 
     @property
     def bound(self) -> Symbol:
         """The symbol."""
-        (size,) = self._told()
+        (size,) = self._sizes()
         assert isinstance(size, SymbolicSize)
         return size.symbols[0]
 
-    def _told(self) -> Sizes:
+    def _sizes(self) -> Sizes:
         symbol = self.properties["symbol"]
         assert isinstance(symbol, SizesAttr)
         return symbol.data
@@ -49,9 +49,11 @@ class SymbolBinding(LeanOperation, ABC):
     def verify_binding(self) -> None:
         """Check that one symbol is bound to one number."""
         verify_scalar(self.operands[0], i64, "what a symbol is bound to")
-        told = self._told()
-        is_one = len(told) == 1 and isinstance(told[0], SymbolicSize) and told[0] == SymbolicSize.of(told[0].symbols[0])
-        require(is_one, f"one symbol is bound, not {', '.join(map(str, told))}")
+        sizes = self._sizes()
+        is_one = (
+            len(sizes) == 1 and isinstance(sizes[0], SymbolicSize) and sizes[0] == SymbolicSize.of(sizes[0].symbols[0])
+        )
+        require(is_one, f"one symbol is bound, not {', '.join(map(str, sizes))}")
 
 
 def mentioned(values: Iterable[SSAValue], properties: Iterable[Attribute]) -> set[Symbol]:
@@ -73,9 +75,9 @@ def used_symbols(op: Operation) -> set[Symbol]:
 
 def verify_bound(block: Block, known: dict[str, Symbol], kinds: Kinds) -> None:
     """
-    Check that the ops of these kinds, in a block and in regions inside, use no symbol in front of where it is bound.
+    Check that the ops of these kinds, in a block and in nested regions, use no symbol before it is bound.
 
-    `known` are those that are given, and gets all that are bound. Raises `VerifyException`.
+    `known` has the symbols of inputs; all bound symbols are added to it. Raises `VerifyException`.
     """
     _verify_block(block, known, set(known), kinds)
 

@@ -1,4 +1,4 @@
-"""The machine that a function is compiled for: a value that passes and kernels ask, and the attribute that holds it."""
+"""The machine that a function is compiled for: a value for passes and kernels, and the attribute that holds it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _FAMILIES: Mapping[str, str] = {
     "spirv": "spirv",
     "spir": "spir",
 }
-"""How an architecture begins, the longer first → the family that `_CAPABILITIES` knows."""
+"""Prefix of an architecture, longer ones first → its family in `_CAPABILITIES`."""
 
 _DEVICES = ("nvptx", "amdgpu", "spirv")
-"""The families of graphics processors, and of what their drivers compile."""
+"""The families of graphics processors, and of code that their drivers compile."""
 
 _ALWAYS = frozenset({""})
-"""In the place of features: all processors of a family can do it."""
+"""Instead of features: all processors of a family have the capability."""
 
 _FPV5 = frozenset({"fp-armv8d16sp", "fp-armv8d16", "fp-armv8"})
 """Arm's floating-point units that round."""
@@ -110,17 +110,17 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
 """
 Capability of a processor → family of architectures → features, any one of which provides it.
 
-A family that is not there cannot do it.
+A family that is absent does not have it.
 """
 
 
 @dataclass(frozen=True)
 class Target(Machine):
     """
-    A machine, the policy, limits and linking of what is compiled for it, and what an option does not say of it.
+    A machine, with the policy, limits and linking of the code compiled for it.
 
-    `glow_mlir.options` declares the fields of each. Another machine may have the same policy and limits. `costs`
-    has names and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
+    `glow_mlir.options` declares the fields of each. Another machine may have the same policy and limits. `costs` has,
+    in order of name, the names and values of `Costs` that differ from those measured by the backend for such a machine.
 
     Raises `OptionError` for a value that a field cannot have.
     """
@@ -160,7 +160,7 @@ class Target(Machine):
 
     @property
     def is_cortex_m(self) -> bool:
-        """Whether it is a microcontroller of Arm's: their instructions are Thumb's, and there is no Linux."""
+        """Whether it is an Arm microcontroller: with Thumb instructions and without Linux."""
         return self.architecture.startswith("thumb") and "linux" not in self.triple
 
     @cached_property
@@ -170,7 +170,7 @@ class Target(Machine):
 
     @property
     def is_strict(self) -> bool:
-        """Whether sums have one order for any number of rows, and each step rounds where the model says it."""
+        """Whether sums have the same order for any number of rows, and each operation rounds as in the model."""
         return self.policy.accuracy == "strict"
 
     @cached_property
@@ -244,25 +244,25 @@ class Target(Machine):
         """
         Whether an instruction does it.
 
-        What a processor cannot do is built from other instructions, never called from a library.
+        A missing capability is built from other instructions; code never calls a library for it.
         """
         provided = _CAPABILITIES[capability].get(self.family, frozenset())
         return provided == _ALWAYS or not self.enabled.isdisjoint(provided)
 
 
 PARTS: Mapping[str, type[Policy | Limits | Linking]] = {"policy": Policy, "limits": Limits, "linking": Linking}
-"""Part of a target beside its machine → its class."""
+"""Part of a target, other than its machine → its class."""
 
 FIELDS: Mapping[str, Declared] = {
     name: item for part in (Machine, *PARTS.values()) for name, item in declared(part).items()
 }
-"""Field of a `Target` with one value, those of its parts among them → what is declared of it."""
+"""Field of a `Target` with one value, fields of its parts included → its declaration."""
 
 _PART_OF: Mapping[str, str] = {name: part for part, kind in PARTS.items() for name in declared(kind)}
-"""Field → the part of a target that has it, where that is not the machine."""
+"""Field → the part of a target that has it, unless that is the machine."""
 
 COST = "costs."
-"""How the name of a cost begins where fields are given by name."""
+"""The prefix of a cost where fields are given by name."""
 
 
 def field_of(target: Target, name: str) -> str | int:
@@ -272,7 +272,7 @@ def field_of(target: Target, name: str) -> str | int:
 
 
 def with_fields(target: Target, fields: Mapping[str, str | int]) -> Target:
-    """A target with other values for some of its fields; raises `OptionError` for one that it cannot have."""
+    """The target with some fields changed; raises `OptionError` for an unknown field or an invalid value."""
     costs = dict(target.costs)
     plain: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -295,7 +295,7 @@ def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
     """
     Name and fields in a text such as `avx2,vector_bits=128,features=+avx2,+fma`.
 
-    Raises `OptionError` for what is neither, and for a field of numbers with something else.
+    Raises `OptionError` for anything else, and for a numeric field whose value is not a number.
     """
     name, *parts = text.split(",")
     found: dict[str, str | int] = {}

@@ -1,4 +1,4 @@
-"""Sliding windows of convolution and pooling: their properties, and the shapes they give."""
+"""Sliding windows of convolution and pooling: their properties and output shapes."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Window:
 
     def output(self, axis: int, size: SizeT) -> SizeT:
         """
-        How many windows fit along a spatial axis, with `ceil_mode` also a last cut one; raises where none does, or may
-        not.
+        The number of windows along a spatial axis, with `ceil_mode` including a last partial one; raises if there may
+        be none.
         """
         before, after = self.padding(axis)
         extent, stride = self.extent(axis), self.strides[axis]
@@ -78,7 +78,7 @@ class Window:
 
 
 def _least(size: Size) -> str:
-    """A size, and what it is at least, for a message."""
+    """A size and its lower bound, for a message."""
     return str(size) if isinstance(size, int) else f"{size} where that is {smallest(size)}"
 
 
@@ -119,7 +119,7 @@ def join_image(batch: Size, spatial: Sizes, channels: Size, layout: StringAttr) 
 
 @lru_cache(MAX_KEPT)
 def _window(kernel: Shape, strides: Shape, pads: Shape, dilations: Shape, ceil_mode: bool) -> Window:
-    """The window with these properties, of which there is one."""
+    """The window with these properties, cached."""
     rank = len(kernel)
     window = Window(kernel, strides or (1,) * rank, pads or (0,) * (2 * rank), dilations or (1,) * rank, ceil_mode)
     require(len(window.strides) == rank, f"strides must have {rank} elements, one for each spatial axis")

@@ -1,17 +1,17 @@
 """
-Access maps: which dimension each axis of the operands and results of an operator is.
+Access maps: the dimension of each axis of an operator's operands and results.
 
-An operator says it once, in index notation, and passes ask what follows from it: along which axes it computes each
-index by itself, what it is on transposed operands, on rows, or on some samples, and where samples lie in its results.
+An operator declares it once, in index notation. Passes derive the rest from it: the axes along which indices are
+independent, the form on transposed operands, on rows, or on some samples, and the location of samples in results.
 
     left[..., i, *k], right[..., *k, j], bias[j] -> result[...; i, j]
 
-A **name** is a dimension along which each index of the results is computed from that index of the operands that have it
+A **name** is a dimension with independent indices: each index of the results depends on the same index of the operands
 alone. A **star** marks a dimension that is read or written as a whole: folded, sorted, scanned, moved, or seen through
-a window. `...` are any number of axes, as many as are left, of which none is treated in another way than the others;
-tensors with fewer of them have the last ones. `*...` are such axes with a star, and a star alone any number of axes of
-which only that is known. Operands that are not there, or have too few axes, broadcast; those that the notation leaves
-out are read whole. A tile has all of the axes behind `;` of the first result, and by default as few as it can.
+a window. `...` stands for all remaining axes, which the operator treats alike; tensors with fewer of them have the last
+ones. `*...` are such axes with a star, and a star alone is any number of axes that are read or written as a whole.
+Absent operands and operands with too few axes broadcast; operands that the notation leaves out are read as a whole. A
+tile has all axes after the `;` of the first result, and by default as few axes as possible.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _TOKEN = re.compile(r"\s*(\*?\.\.\.|\*?[A-Za-z]\w*|\*|;)\s*,?")
 @dataclass(frozen=True)
 class AccessMap:
     """
-    The dimensions of the axes of all operands that there are, and of all results.
+    The dimensions of the axes of all present operands and of all results.
 
-    A tile of the first result has one index of each of its first `tiled` axes, as far as they are independent, and the
-    properties of the whole, so that there are none where these say how long results are.
+    A tile of the first result has one index of each of its first `tiled` axes that are independent. It has the same
+    properties as the whole operator, so that there are no tiles if properties determine the sizes of results.
     """
 
     operands: tuple[Axes, ...]
@@ -55,11 +55,11 @@ class AccessMap:
     tiled: int = MAX_AXES
 
     def independent(self) -> Sequence[IndependentAxis]:
-        """The axes along which each index is computed by itself, in the order of the first result."""
+        """The axes whose indices are computed independently, in the order of the first result."""
         return _independent(self.operands, self.results)
 
     def parallel(self, names: Sequence[str]) -> ParallelAxes:
-        """The leading axes of all results along which tiles lie; operands, which have these names, by name."""
+        """The leading axes of all results along which it is tiled; operands, which have these names, by name."""
         leading: list[IndependentAxis] = []
         for place, axis in enumerate(self.independent()[: self.tiled]):
             agree = len(set(zip(names, axis.operands, strict=True))) == len(set(names))
@@ -73,7 +73,7 @@ class AccessMap:
 
 @lru_cache(MAX_KEPT)
 def _independent(operands: tuple[Axes, ...], results: tuple[Axes, ...]) -> tuple[IndependentAxis, ...]:
-    """The independent axes of a map, which layers that are alike ask for again and again."""
+    """The independent axes of a map, cached for equal layers."""
     tensors = (*operands, *results)
     found: list[IndependentAxis] = []
     for name in results[0] if results else ():
@@ -95,7 +95,7 @@ def plain(name: str) -> str:
 
 
 def is_free(name: str) -> bool:
-    """Whether a dimension is one of `...`, which no operator treats in another way than the others."""
+    """Whether a dimension is one of `...`, which operators treat alike."""
     return plain(name).startswith(ELLIPSIS)
 
 
@@ -112,9 +112,9 @@ def starred(axes: Axes, chosen: Iterable[int]) -> Axes:
 
 def result_sizes(found: AccessMap, shapes: Sequence[Sizes]) -> list[Sizes]:
     """
-    How long the axes of results are, by operands of those shapes that have the same dimensions.
+    The sizes of the results, from the operands of those shapes that have the same dimensions.
 
-    Raises `VerifyException` where a dimension has two sizes, or no operand has it; those of `...` broadcast.
+    Raises `VerifyException` if a dimension has two sizes, or if no operand has it; dimensions of `...` broadcast.
     """
     known: dict[str, Size] = {}
     for axes, shape in zip(found.operands, shapes, strict=True):
@@ -133,7 +133,7 @@ def result_sizes(found: AccessMap, shapes: Sequence[Sizes]) -> list[Sizes]:
 @lru_cache(MAX_KEPT)
 def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
     """
-    The map that a notation says for operands and results of these names and ranks.
+    The map that a notation gives for operands and results of these names and ranks.
 
     Raises `ValueError` where a rank does not fit, or the notation leaves out a result.
     """
@@ -153,7 +153,7 @@ def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
 
 
 def _ranked(notation: str, operands: Ranks) -> Ranks:
-    """The results of a notation, with as many axes as it says for those operands."""
+    """The names and ranks of the results of a notation, for those operands."""
     inputs, outputs = _parsed(notation)
     if any(STAR in axes for axes in outputs.values()):
         raise ValueError(f"the notation '{notation}' does not say how many axes a result has")
@@ -164,7 +164,7 @@ def _ranked(notation: str, operands: Ranks) -> Ranks:
 
 @lru_cache(MAX_KEPT)
 def _parsed(notation: str) -> tuple[dict[str, Axes], dict[str, Axes]]:
-    """The axes of operands and of results, by name, as a notation has them."""
+    """The axes of operands and of results in a notation, by name."""
     left, arrow, right = notation.partition("->")
     if not arrow:
         raise ValueError(f"the notation '{notation}' has no '->'")
@@ -201,7 +201,7 @@ def _named(axes: Axes) -> int:
 
 
 def _width(axes: Axes, rank: int) -> int:
-    """How many axes the one token stands for that may be any number; raises `ValueError` where none fits."""
+    """The number of axes that the elastic token stands for; raises `ValueError` where the rank does not fit."""
     named = _named(axes)
     if rank > named and not any(map(_is_elastic, axes)):
         raise ValueError(f"[{', '.join(axes)}] has {named} axes, got {rank}")
@@ -209,7 +209,7 @@ def _width(axes: Axes, rank: int) -> int:
 
 
 def _spelled(axes: Axes, width: int, most: int, rank: int | None) -> Axes:
-    """The dimensions of a tensor of some rank; one with fewer axes than the notation names has the last ones."""
+    """The dimensions of a tensor of that rank; one with fewer axes than the notation names has the last ones."""
     found: list[str] = []
     for token in axes:
         if token == STAR:

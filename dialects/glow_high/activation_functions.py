@@ -50,7 +50,7 @@ def softsign(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 @dataclass(frozen=True)
 class GateFunction:
-    """A function that a gate of a recurrent network may apply, and what its parameters are unless given."""
+    """A function that a gate of a recurrent network may apply, with the defaults of its parameters."""
 
     build: Callable[[ScalarBuilder, Scalar, float, float], Scalar]
     alpha: float | None = None

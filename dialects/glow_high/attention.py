@@ -35,7 +35,7 @@ class AttentionOp(HighOp):
 
     `query` is [batch…, M, D], `key` [batch…, N, D], `value` [batch…, N, E]; leading axes, the heads among them, are
     batches and broadcast. `mask` is added to the scores and broadcasts to [batch…, M, N]. With `causal`, query i sees
-    no key behind i + `past`, which is how many keys precede the first query.
+    no key after i + `past`, where `past` is the number of keys before the first query.
 
     ```mlir
     %y = glow_high.attention %q, %k, %v, %mask {scale = 0.125} : tensor<1x12x128x64xf32>
@@ -62,7 +62,7 @@ class AttentionOp(HighOp):
         return (*batch, query[-2], key[-2])
 
     def access_map(self) -> AccessMap:
-        # Which keys a query sees depends on where it stands.
+        # The keys that a query sees depend on its index.
         row = "*i" if flag(self.causal) else "i"
         return self.accessed(
             f"query[..., {row}, *d], key[..., *j, *d], value[..., *j, e], mask[..., {row}, *j] -> result[...; {row}, e]"
@@ -72,7 +72,7 @@ class AttentionOp(HighOp):
         element, scores = element_of(self.query), self.scores_shape()
         past = size(self.past)
         require(smallest(past) >= 0, "past must not be negative")
-        # Without it every query sees all keys, those of the past as well.
+        # Without `causal`, every query sees all keys, those of the past included.
         require(past == 0 or flag(self.causal), "past is where causal attention begins: it needs causal")
         for operand in self.inputs()[1:]:
             require(element_of(operand) == element, "operands have different element types")
@@ -88,10 +88,10 @@ class AttentionOp(HighOp):
 
 
 def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:
-    """Which keys each query of causal attention sees, as truth values of shape [queries, keys]."""
+    """The keys that each query of causal attention sees, as truth values of shape [queries, keys]."""
     return np.arange(keys) <= np.arange(queries)[:, None] + past
 
 
 def causal_mask(queries: int, keys: int, past: int, dtype: np.dtype) -> np.ndarray:
-    """What is added to the scores of causal attention: minus infinity for keys that a query does not see, else 0."""
+    """The mask added to the scores of causal attention: minus infinity for keys that a query does not see, else 0."""
     return np.where(seen_keys(queries, keys, past), 0.0, -np.inf).astype(dtype)

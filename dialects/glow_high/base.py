@@ -1,8 +1,8 @@
 """
-The base of all `glow_high` operators: types are inferred, syntax and verification are written once.
+The base of all `glow_high` operators: it infers types and implements syntax and verification once.
 
-A concrete operator declares operands, properties and results, and which dimension each axis is. Everything else —
-printing, parsing, verification, the builder `make`, the `glow_low` instruction — follows from that.
+A concrete operator declares operands, properties, results, and the dimension of each axis. Everything else — printing,
+parsing, verification, the builder `make`, the `glow_low` instruction — is derived from that.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Operand = SSAValue | Operation | Sequence[SSAValue] | None
 
 
 def _values(operand: Operand) -> Sequence[SSAValue]:
-    """The values that were given for one definition."""
+    """The values for one operand definition."""
     if type(operand) in VALUES:  # Most are.
         return (cast("SSAValue", operand),)
     if operand is None or isinstance(operand, SSAValue | Operation):
@@ -75,16 +75,16 @@ class HighOp(LeanOperation, Workload):
     traits = traits_def(Pure(), KnownAttributes())
 
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Pairs (result, operand) that may live in one buffer: each element is read before it is written."""
+    """Pairs (result, operand) that may share a buffer: each element is read before it is written."""
 
     TRANSPOSES_ALL: ClassVar[bool] = False
-    """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
+    """Whether `untransposed` concerns all operands, such as operands that broadcast, instead of only the first."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ()
-    """The properties that are an axis of the first operand, or some of them."""
+    """The properties whose value is an axis, or a list of axes, of the first operand."""
 
     LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {}
-    """The properties that are lists with items for each axis of the first operand that is one of `...`."""
+    """The properties that are lists with items for each axis of the first operand within `...`."""
 
     OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
         {
@@ -97,28 +97,28 @@ class HighOp(LeanOperation, Workload):
             "untransposed",
         },
     )
-    """The methods that are asked of operators in a graph alone, and that instructions do not share."""
+    """The methods that only operators in a graph have; instructions do not share them."""
 
     IS_VIEW: ClassVar[bool] = False
-    """Whether the result is the memory of the first operand under another type."""
+    """Whether the result is a view of the first operand's memory with another type."""
 
     COMBINES_ROWS: ClassVar[bool] = False
-    """Whether algorithms for it may combine rows of its result: places in all axes but the last."""
+    """Whether algorithms for it may combine rows of its result, which are indices of all axes but the last."""
 
     ON_CODES: ClassVar[OnCodes | None] = None
-    """What it is where numbers are quantized; `None` for an operator that stays in floats."""
+    """How it computes on quantized values; `None` for an operator that stays in floats."""
 
     HAS_INSTRUCTION: ClassVar[bool] = True
-    """Whether an instruction is derived from it; otherwise a pass replaces it before there are any."""
+    """Whether an instruction is derived from it; otherwise a pass replaces it before instructions are generated."""
 
     FAILURE: ClassVar[str] = ""
-    """What is wrong with operands on which it fails when it is executed; empty where it never does."""
+    """The error of operands on which it fails at run time; empty if it never fails."""
 
     def index_ranges(self) -> Sequence[IndexRange]:
         """
-        Which numbers operands may have that lead somewhere, where the operator does not look at each as it uses it.
+        The valid numbers of operands that are indices, for an operator that does not check each one as it uses it.
 
-        It fails where one is another number, which is known beforehand of constants, and looked at first in others.
+        It fails for any other number. Constants are checked at compile time, other operands before it executes.
         """
         return ()
 
@@ -129,7 +129,7 @@ class HighOp(LeanOperation, Workload):
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """
-        The operator on the origins of operands that are transposed by `permutation`; `None` where it has no such form.
+        The operator on the sources of operands that are transposed by `permutation`; `None` if it has no such form.
 
         `permutation` has as many axes as the first operand, or, with `TRANSPOSES_ALL`, as the result.
         """
@@ -137,26 +137,26 @@ class HighOp(LeanOperation, Workload):
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         """
-        The properties with which the operator computes what it does on each of `count` rows at once.
+        The properties with which the operator computes on all of `count` rows at once.
 
-        Operands that are rows are then tensors that have one more axis in front, as the result; the others are as they
-        are. `None` where it has no such form.
+        Operands that are rows then have one more leading axis, and so has the result; other operands are unchanged.
+        `None` if it has no such form.
         """
         return over_rows(self, is_row, count)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
+        """The location of a batch's samples in each result, from their location in the operands."""
         return mapped_samples(self.access_map(), operands, [shape_of(result) for result in self.results])
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         """
-        How the samples of a batch lie in the result, if they lie in operands as told along what is no independent axis,
-        and a share of the samples gives that share of the result; `None` where it does not.
+        The runs of a batch's samples in the result, from their runs in operands, for axes that are not independent.
+        `None` unless a part of the samples gives the same part of the result.
         """
         return None
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        """The properties with which it computes a share of the samples of a batch, an axis of its result."""
+        """The properties with which it computes `share` of the `batch` samples, along an axis of its result."""
         extents = [name for name, kind in self.LIST_PROPERTIES.items() if kind is PerAxis.EXTENT]
         lists = {name: list(sizes(self.properties[name])) for name in extents}
         for own in lists.values():
@@ -164,7 +164,7 @@ class HighOp(LeanOperation, Workload):
         return changed(self, **lists)
 
     def stated_batch(self) -> int:
-        """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""
+        """The number of samples if the operator itself defines the batch axis; otherwise 0."""
         return 0
 
     def scales_channels(self) -> bool:
@@ -175,25 +175,25 @@ class HighOp(LeanOperation, Workload):
 
     def chooses_elements(self) -> bool:
         """
-        Whether each element of the only result is the largest, or the smallest, of some of the first operand, at least
-        one, so that it makes no difference whether these are limited to a range, or it.
+        Whether each element of the only result is the largest, or the smallest, of one or more elements of the first
+        operand, so that limiting the operand to a range is the same as limiting the result.
         """
         return False
 
     def is_discontinuous(self) -> bool:
         """
-        Whether the last bit of a float that it reads may decide a result: by default where floats become integers,
-        truth values or narrow floats.
+        Whether the last bit of an input float may change a result entirely: by default if floats become integers, truth
+        values or narrow floats.
         """
         results = map(element_of, self.results)
         return any(is_float(element_of(value)) for value in self.operands) and not all(map(is_float, results))
 
     def linear_form(self) -> LinearForm | None:
-        """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
+        """Its linear form in the first operand; `None` if it is not linear, or if channels are not the last axis."""
         return None
 
     def result_range(self, operands: Sequence[Range]) -> Range:
-        """Between which numbers all elements of a result lie, if those of the operands, at least one, lie as told."""
+        """The range of a result's elements, from the ranges of the operands, of which there is at least one."""
         return ANY
 
     @classmethod
@@ -204,8 +204,8 @@ class HighOp(LeanOperation, Workload):
         Build the operator with inferred result types.
 
         Operands come in the order of their definition: a value, a sequence for a variadic one, `None` for an absent
-        optional one (trailing ones may be left out). Numbers beside operands of f64 are as exact as these; regions go
-        by their names, too. Raises `VerifyException` where operands do not fit.
+        optional one (trailing ones may be left out). Numbers have the precision of f64 if operands are f64. Regions are
+        given by their names, too. Raises `VerifyException` where operands do not fit.
         """
         definition = cls.get_irdl_definition()
         if len(operands) > len(definition.operands):
@@ -248,7 +248,7 @@ class HighOp(LeanOperation, Workload):
                 verify_operands(op, cls)
                 types = op.infer_types()
             except VerifyException:
-                op.drop_all_references()  # The operands have no user that is nowhere.
+                op.drop_all_references()  # Operands keep no use by an op outside any block.
                 raise
             if form is not None:
                 if len(_INFERRED) >= MAX_KEPT:
@@ -264,7 +264,7 @@ class HighOp(LeanOperation, Workload):
             verify_extent(expected, "a result")
 
     def inputs(self) -> tuple[SSAValue, ...]:
-        """The operands that are read; on a derived instruction, those behind @in."""
+        """The operands that are read; on a derived instruction, its @in operands."""
         return tuple(self.operands)
 
     def outputs(self) -> tuple[SSAValue, ...]:
@@ -278,7 +278,7 @@ class HighOp(LeanOperation, Workload):
         return _result_names(type(self), len(self.results))
 
     def plain_shape(self, name: str) -> Shape:
-        """The shape of the operand of that name; on a derived instruction, the one before it was packed."""
+        """The shape of the operand of that name; on a derived instruction, its shape before packing."""
         return shape_of(getattr(self, name))
 
     def operand_groups(self) -> list[tuple[str, list[SSAValue | None]]]:
@@ -323,10 +323,10 @@ class HighOp(LeanOperation, Workload):
 
 
 Form = tuple[object, ...]
-"""What operators have in common that have the same types of results."""
+"""A key that operators share only if they have the same result types."""
 
 _INFERRED: dict[Form, tuple[TensorType[Attribute], ...]] = {}
-"""Form → the types of results, which follow from it alone: layers that are alike ask for the same again and again."""
+"""Form → the result types, which follow from it alone: a cache for equal layers."""
 
 
 def _form_of(op: HighOp) -> Form:
@@ -366,7 +366,7 @@ def split_known(
 
 
 class OperandSpan(NamedTuple):
-    """Where the operands behind one definition lie among all operands of an op: from `start` up to `stop`."""
+    """The range `start` to `stop` (exclusive) of the operands of one definition among all operands of an op."""
 
     name: str
     start: int
@@ -375,19 +375,19 @@ class OperandSpan(NamedTuple):
 
 
 def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
-    """Where each operand definition of `op` has its operands; decoded once a class and segments."""
+    """The span of each operand definition of `op`; decoded once for each class and segment sizes."""
     return decoded_spans(type(op), len(operands_of(op)), segments_of(op))
 
 
 def segments_of(op: IRDLOperation) -> bytes | None:
-    """How many operands each definition of `op` has, as the attribute keeps it; `None` where it has none."""
+    """The segment sizes of `op` in the encoding of the attribute; `None` where it has none."""
     segments: Any = op.properties.get("operandSegmentSizes")
     return segments.data.data if type(segments) is DenseArrayBase else None
 
 
 @cache
 def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[OperandSpan, ...]:
-    """Where each definition has its operands, in an op of a kind with as many, and these segments."""
+    """The span of each operand definition in an op of that kind with `count` operands and these segment sizes."""
     definitions = kind.get_irdl_definition().operands
     if packed is None:
         surplus = count - sum(not isinstance(declared, VariadicDef) for _, declared in definitions)
@@ -406,32 +406,32 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
 
 @cache
 def _operand_names(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[str, ...]:
-    """The name of each operand of an op of a kind with as many, and these segments."""
+    """The name of each operand of an op of that kind with `count` operands and these segment sizes."""
     return tuple(span.name for span in decoded_spans(kind, count, packed) for _ in range(span.start, span.stop))
 
 
 @cache
 def _result_names(kind: type[IRDLOperation], count: int) -> tuple[str, ...]:
-    """The name of each of so many results of an op of a kind, of which the last may be variadic; of 0, all names."""
+    """The names of `count` results of an op of that kind, whose last one may be variadic; if 0, all names."""
     names = [name for name, _ in kind.get_irdl_definition().results]
     return (*names, *names[-1:] * (count - len(names)))[: count or None]
 
 
 class OperandAccessor:
-    """An operand by its name, found by spans that are decoded once: xDSL unpacks segment sizes each time."""
+    """A descriptor for an operand, found by spans that are decoded once; xDSL unpacks segment sizes each time."""
 
-    __slots__ = ("_is_optional", "_is_variadic", "_places", "_position")
+    __slots__ = ("_is_optional", "_is_variadic", "_position", "_spans")
 
     def __init__(self, position: int, declared: object) -> None:
         self._position = position
         self._is_variadic = is_variadic(declared)
         self._is_optional = isinstance(declared, OptionalDef)
-        self._places: dict[tuple[int, bytes | None], tuple[int, int]] = {}
+        self._spans: dict[tuple[int, bytes | None], tuple[int, int]] = {}
 
     def __get__(self, op: IRDLOperation, kind: type[IRDLOperation] | None = None) -> Any:
         operands = operands_of(op)
         segments = len(operands), segments_of(op)
-        start, stop = self._places.get(segments) or self._decoded(type(op), *segments)
+        start, stop = self._spans.get(segments) or self._decoded(type(op), *segments)
         if self._is_variadic:
             return Values(operands[start:stop])
         return None if self._is_optional and start == stop else operands[start]
@@ -440,9 +440,9 @@ class OperandAccessor:
         raise NotImplementedError("operands are written through `operands`")
 
     def _decoded(self, kind: type[IRDLOperation], count: int, segments: bytes | None) -> tuple[int, int]:
-        """Where the operand lies in an operation that has as many, in those segments."""
+        """Start and stop of the operand in an operation with `count` operands and these segment sizes."""
         _, start, stop, _ = decoded_spans(kind, count, segments)[self._position]
-        self._places[count, segments] = start, stop
+        self._spans[count, segments] = start, stop
         return start, stop
 
 
@@ -450,7 +450,7 @@ OperationT = TypeVar("OperationT", bound=IRDLOperation)
 
 
 def with_operand_accessors(kind: type[OperationT]) -> type[OperationT]:
-    """A class of operations with segment sizes whose operands are found by an `OperandAccessor`."""
+    """The class, with an `OperandAccessor` for each operand if it has segment sizes."""
     for position, (name, declared) in enumerate(kind.get_irdl_definition().operands):
         setattr(kind, name, OperandAccessor(position, declared))
     return kind
@@ -458,7 +458,7 @@ def with_operand_accessors(kind: type[OperationT]) -> type[OperationT]:
 
 @cache
 def _constraints(operator: type[IRDLOperation]) -> dict[str, Callable[[Attribute], str]]:
-    """Operand name → what is wrong with a type of it, of an operator."""
+    """Operand name → a function from a type to the error of that type as this operand."""
     found: dict[str, Callable[[Attribute], str]] = {}
     for name, declared in operator.get_irdl_definition().operands:
         each = declared.constr
@@ -471,7 +471,7 @@ def _constraints(operator: type[IRDLOperation]) -> dict[str, Callable[[Attribute
 
 @cache
 def _fault_by(constraint: TensorConstraint) -> Callable[[Attribute], str]:
-    """`fault` of a constraint, of which types are asked once."""
+    """`fault` of a constraint, cached by type."""
     return kept_by_identity(constraint.fault)
 
 
@@ -496,7 +496,7 @@ def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]
 
 
 def parse_optional_value(parser: Parser) -> SSAValue | None:
-    """Parse `%a` if it follows; the value must be defined before, and its definition says its type."""
+    """Parse `%a` if it follows; the value must be defined before, and has the type of its definition."""
     operand = parser.parse_optional_unresolved_operand()
     if operand is None:
         return None
@@ -513,13 +513,13 @@ def parse_defined_value(parser: Parser) -> SSAValue:
 
 
 def is_variadic(declared: object) -> bool:
-    """Whether an operand definition takes any number of values, not just one or none."""
+    """Whether an operand definition takes any number of values, not only one or none."""
     return isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef)
 
 
 def group_like(op: IRDLOperation, items: Iterable[Any]) -> list[Any]:
     """
-    `items`, one for each operand of `op`, grouped as its definition says.
+    `items`, one for each operand of `op`, grouped by operand definition.
 
     A variadic operand gives a list, an absent optional one `None`.
     """

@@ -1,10 +1,10 @@
 """
-Weights in blocks of codes: narrow integers, of which some neighbours share a scale and a zero point.
+Weights quantized by blocks: narrow integers, the codes, of which each block shares a scale and a zero point.
 
-Codes of `bits` bits, 2, 4 or 8, have no sign and lie side by side in bytes, the first in the lowest bits. The last
-axis is cut into blocks of `block` codes, the last of which may have fewer. The number of a code is (code - zero point)
-· scale, in f32, where the zero point of a block is half of the range, 2^(bits - 1), unless there are others. With an
-`element`, a float of so many bits, codes are those of its numbers, and these times the scale are what they stand for.
+Codes are unsigned, have `bits` bits (2, 4 or 8), and are packed into bytes, the first code in the lowest bits. The last
+axis is split into blocks of `block` codes; the last block may have fewer. A code represents (code - zero point) · scale
+in f32. By default the zero point is half of the range, 2^(bits - 1). With an `element`, a float type of `bits` bits,
+a code is the bits of such a float and represents that float · scale.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from glow_mlir.dialects.shapes import (
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 WIDTHS = (2, 4, 8)
-"""Bits that a code may have."""
+"""The possible numbers of bits of a code."""
 
 FEWEST = 16
-"""Codes of a block at least, a power of two."""
+"""The minimum number of codes in a block, a power of two."""
 
 
 class Blockwise(HighOp):
-    """An operator on codes in blocks; `weights` says the shape of the numbers that they stand for."""
+    """An operator on codes in blocks; `weights` is the shape of the numbers that they represent."""
 
     bits = int_prop()
     block = int_prop()
@@ -62,7 +62,7 @@ class Blockwise(HighOp):
         return (*outer, depth)
 
     def form(self) -> dict[str, Any]:
-        """The properties that say what its codes stand for, for another operator on them."""
+        """The properties that define the format of its codes, for another operator on them."""
         return {"bits": self.bits, "block": self.block, "element": self.element}
 
     def _check_element(self, element: Attribute, bits: int) -> None:
@@ -84,7 +84,7 @@ class Blockwise(HighOp):
 @op_definition
 class BlockwiseDequantizeOp(Blockwise):
     """
-    The numbers, of f32, that codes in blocks stand for (ONNX DequantizeLinear with `block_size`, Glow's fused rows).
+    Dequantize codes in blocks to f32 (ONNX DequantizeLinear with `block_size`, Glow's fused rows).
 
     `codes` is [batch…, bytes] of ui8, `scales` and `zero_points` are [batch…, blocks].
 
@@ -108,7 +108,7 @@ class BlockwiseDequantizeOp(Blockwise):
 @op_definition
 class BlockwiseMatMulOp(Blockwise):
     """
-    The product of rows and weights that are codes in blocks (onnxruntime's MatMulNBits).
+    The matrix product of rows and weights that are quantized by blocks (onnxruntime's MatMulNBits).
 
     `left` is [batch…, M, K] of f32, `codes` [N, bytes] of ui8 for weights [N, K], `scales` and `zero_points` are [N,
     blocks], `bias` is [N], the result [batch…, M, N]. With `left_bits` = 8, rows of the left operand are rounded, block

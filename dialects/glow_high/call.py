@@ -35,9 +35,10 @@ class CallOp(FunctionCall):
     """
     A call of a function of the module, on the device of that function (Glow's partitions and their DAG).
 
-    Operands are what the function reads, inputs and what other functions write, in the order of its bindings; results
-    are what it writes, outputs and what other functions read. Each operand is the content of the storage that it stands
-    for: an input, or the result of the call whose function writes it. State is not passed, it stays where it is.
+    Operands are the storage that the function reads, inputs and values of other functions, in the order of its
+    bindings; results are the storage that it writes, outputs and values for other functions. Each operand is the
+    content of its storage: an input, or the result of the call whose function writes it. State is not passed; it stays
+    on its device.
 
     ```mlir
     %features = glow_high.call @encoder(%image) : tensor<1x64xf32>
@@ -54,7 +55,7 @@ class CallOp(FunctionCall):
 
     @classmethod
     def of(cls, callee: FunctionOp, arguments: Sequence[SSAValue], location: LocationAttr | None = None) -> CallOp:
-        """A call of a function with those arguments, in the order of what it reads."""
+        """A call of a function with those arguments, in the order of the storage that it reads."""
         storage = callee.storage()
         types = [cast("Attribute", storage[name].type) for name in written_by(callee)]
         properties = {"callee": SymbolRefAttr(callee.sym_name.data)}
@@ -124,12 +125,12 @@ def function_named(module: ModuleOp, name: str) -> FunctionOp | None:
 
 
 def read_by(function: FunctionOp) -> list[str]:
-    """The storage that a function gets when it is called: inputs, and what another function writes, in order."""
+    """The storage that a call passes to a function, in order: inputs, and values that another function writes."""
     return [op.sym_name.data for op in _bound(function) if _is_read(function, op)]
 
 
 def written_by(function: FunctionOp) -> list[str]:
-    """The storage that a function gives when it is called: outputs, and what another function reads, in order."""
+    """The storage that a call of a function returns, in order: outputs, and values that another function reads."""
     return [
         op.sym_name.data
         for op in _bound(function)
@@ -143,12 +144,12 @@ def _bound(function: FunctionOp) -> list[PlaceholderOp]:
 
 
 def _is_read(function: FunctionOp, op: PlaceholderOp) -> bool:
-    """Whether a function reads an input, or what stands between it and another function."""
+    """Whether a function reads an input, or a value between it and another function."""
     return op.role == "input" or (op.role == "between" and op.sym_name.data not in function.written_names())
 
 
 def _holds(value: SSAValue, symbol: str, module: ModuleOp) -> bool:
-    """Whether a value is the content of some storage: read from it, or the result that a function writes there."""
+    """Whether a value is the content of that storage: read from it, or the result that a function writes there."""
     owner = value.owner
     if isinstance(owner, GetOp):
         return owner.storage_name == symbol

@@ -35,13 +35,13 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 from glow_mlir.xdsl_patches.operations import LeanOperation
 
 INDEX = tensor((), i64)
-"""The type of the number of a trip."""
+"""The type of the index of a trip."""
 
 
 @op_definition
 class YieldOp(LeanOperation):
     """
-    The end of a region of a branch or loop: what it gives to the op around it.
+    The terminator of a region of a branch or loop; its operands are the values for the enclosing op.
 
     ```mlir
     glow_high.yield %0, %1
@@ -79,10 +79,10 @@ class YieldOp(LeanOperation):
 
 class RegionOp(ControlFlowOp):
     """
-    An op whose regions hold operators, as a function does, and end with what they yield.
+    An op whose regions hold operators, like a function, and end with a yield.
 
-    They read values around them, constants and inputs. State is read and saved in the function itself, so that an op
-    with regions has no effects.
+    They read values of enclosing regions, constants and inputs. State is only read and saved in the function itself, so
+    that an op with regions has no effects.
     """
 
     values = var_result_def(TENSOR)
@@ -91,13 +91,13 @@ class RegionOp(ControlFlowOp):
     traits = traits_def(RecursiveMemoryEffect(), KnownAttributes())
 
     def yielded(self, region: Region) -> tuple[SSAValue, ...]:
-        """What a region yields."""
+        """The values that a region yields."""
         last = region.block.last_op
         assert isinstance(last, YieldOp)
         return tuple(last.values)
 
     def verify_regions(self, noun: str, expected: Sequence[Attribute]) -> None:
-        """Check where the op is, what its regions hold, and that they yield values of the `expected` types."""
+        """Check the op's parent, the ops in its regions, and that regions yield values of the `expected` types."""
         require(isinstance(self.parent_op(), FuncOp | RegionOp | None), f"{noun} belongs in a function of operators")
         for region in self.regions:
             block = region.block
@@ -123,7 +123,7 @@ class RegionOp(ControlFlowOp):
             printer.print_list(range(len(self.results)), lambda position: self.print_type(printer, position))
 
     def print_type(self, printer: Printer, position: int) -> None:
-        """Print the type of a result, and what else the text says of it there."""
+        """Print the type of a result and its keywords."""
         printer.print_attribute(self.results[position].type)
 
 
@@ -136,7 +136,7 @@ def _parse_types(parser: Parser) -> list[Attribute]:
 @op_definition
 class IfOp(RegionOp):
     """
-    What the one region or the other yields, as the only element of `condition` says.
+    A branch: the values of the first region if the only element of `condition` holds, otherwise those of the second.
 
     ```mlir
     %1 = glow_high.if %condition {

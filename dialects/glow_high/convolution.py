@@ -61,7 +61,7 @@ class ConvOp(Windowed):
     `input` is [N, spatial…, C] and `filter` [O, kernel…, C / group] in the layout `channels_last`, or
     [N, C, spatial…] and [O, C / group, kernel…] in `channels_first`; `bias` is [O]. Channels are split into `group`
     groups that do not mix. `pads` holds all leading paddings, then all trailing ones. Element types are those of a
-    `ProductSignature`: with `to`, the result has that of the sums.
+    `ProductSignature`: with `to`, the result has the accumulator type.
 
     ```mlir
     %y = glow_high.conv %x, %filter, %bias {strides = [2, 2], pads = [3, 3, 3, 3]} : tensor<1x112x112x64xf32>
@@ -164,7 +164,7 @@ class ConvTransposeOp(HighOp):
         return Window.of(kernel, self.strides, self.pads, self.dilations)
 
     def extents(self, spatial: Sizes) -> Sizes:
-        """How far the windows of all input elements reach along each spatial axis, with `output_padding`."""
+        """The extent of the windows of all input elements along each spatial axis, plus `output_padding`."""
         window = self.window()
         extra = ints(self.output_padding) or (0,) * len(spatial)
         require(len(extra) == len(spatial), f"output_padding must have {len(spatial)} elements, one a spatial axis")
@@ -215,11 +215,11 @@ class ConvTransposeOp(HighOp):
 @op_definition
 class Col2ImOp(HighOp):
     """
-    An image [N, C, spatial…] as the sum of its windows, which are the columns of the operand (ONNX Col2Im).
+    The image [N, C, spatial…] that is the sum of its windows, the columns of the operand (ONNX Col2Im).
 
     `input` is [N, C * elements, windows]. `image_shape` are the spatial sizes of the image, `block_shape` those of a
-    window; elements and windows are in row-major order. Windows overlap as those of a convolution do, and what lies in
-    the `pads` is left out.
+    window; elements and windows are in row-major order. Windows overlap like those of a convolution, and elements
+    within the `pads` are dropped.
     """
 
     name = "glow_high.col2im"

@@ -62,7 +62,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
-    """An operator that moves elements; where it moves none, its first operand takes its place."""
+    """An operator that moves elements; if it moves none, it is folded to its first operand."""
 
     ON_CODES: ClassVar[OnCodes | None] = OnCodes.MOVEMENT
 
@@ -71,7 +71,7 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         return False
 
     def moves_only(self) -> bool:
-        """Whether each element of the result is one of an operand, whatever its element type."""
+        """Whether each element of the result is an element of an operand, for any element type."""
         return True
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
@@ -120,7 +120,7 @@ class ReshapeOp(DataMovement):
         return None if runs is None else reshaped_runs(runs, shape_of(self.input), shape_of(self.result), batch)
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
-        """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
+        """For shapes that split or merge axes: groups of axes that the reshape does not mix are permuted as a whole."""
         return untransposed_reshape(self, shape_of(self.input), shape_of(self.result), permutation)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
@@ -171,7 +171,7 @@ class TransposeOp(DataMovement):
 @op_definition
 class ConcatOp(DataMovement):
     """
-    Operands one after the other along `axis` (ONNX Concat).
+    The concatenation of the operands along `axis` (ONNX Concat).
 
     ```mlir
     %y = glow_high.concat %a, %b {axis = 3} : tensor<1x56x56x128xf32>
@@ -235,9 +235,9 @@ class ConcatOp(DataMovement):
 @op_definition
 class SliceOp(DataMovement):
     """
-    Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
+    Every `steps`-th element from `starts` up to, but excluding, `ends` along each axis (ONNX Slice, Split).
 
-    Nothing counts from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
+    Bounds never count from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
     Starts and ends may be known at run time only.
 
     ```mlir
@@ -268,7 +268,7 @@ class SliceOp(DataMovement):
 
     def ranges(self) -> tuple[range, ...]:
         """
-        The indices taken along each axis; the most there may be where symbols decide.
+        The indices taken along each axis; the maximum range if it depends on symbols.
 
         Raises `RunTimeSizeError` for a start that is known at run time only.
         """
@@ -278,7 +278,7 @@ class SliceOp(DataMovement):
 
     @property
     def is_view(self) -> bool:
-        """Whether strides and an offset that are numbers say which elements it takes, with steps forward."""
+        """Whether the result is a view with static strides and offset, and positive steps."""
         return all(isinstance(start, int) and step > 0 for start, _, step in self.bounds())
 
     def is_identity(self) -> bool:
@@ -320,7 +320,7 @@ class SliceOp(DataMovement):
 
 
 def taken_of(axis: int, size: Size, start: Size, end: Size, step: int) -> Size:
-    """How many elements of an axis a slice takes; raises `VerifyException` where it may leave the axis."""
+    """The number of elements of an axis that a slice takes; raises `VerifyException` if it may exceed the axis."""
     if isinstance(start, int) and isinstance(end, int):
         part = range(start, end, step)
         inside = not part or (0 <= part[0] < smallest(size) and 0 <= part[-1] < smallest(size))
@@ -337,13 +337,13 @@ def taken_of(axis: int, size: Size, start: Size, end: Size, step: int) -> Size:
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
-"""What lies outside the input of a pad: `value`, the nearest element, its mirror image, its repetition."""
+"""The content of a pad's border: `value`, the nearest element, the input mirrored, the input repeated."""
 
 
 @op_definition
 class PadOp(DataMovement):
     """
-    The input within a border (ONNX Pad), which `mode` fills.
+    The input surrounded by a border (ONNX Pad), which is filled according to `mode`.
 
     `pads` holds the leading widths of all axes, then all trailing ones, none negative. The mode is `constant` (`value`,
     a scalar; 0 where it is absent), `edge`, `reflect` or `wrap`.
@@ -440,7 +440,7 @@ class ExpandOp(DataMovement):
 @op_definition
 class TileOp(DataMovement):
     """
-    The whole input `repeats` times along each axis (ONNX Tile; Glow's Tile and InsertTensor).
+    The whole input repeated `repeats` times along each axis (ONNX Tile; Glow's Tile and InsertTensor).
 
     ```mlir
     %y = glow_high.tile %x {repeats = [1, 3]} : tensor<2x12xf32>

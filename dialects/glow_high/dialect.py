@@ -15,7 +15,7 @@ from glow_mlir.errors import PackageError
 def _defined(module: ModuleType) -> Iterator[type[Operation]]:
     """The op classes with a name that a module defines itself."""
     for member in vars(module).values():
-        # Last, since a class that is none is compared with all ops there are.
+        # Last, since a class that is no op is compared with all op classes.
         if isinstance(member, type) and member.__module__ == module.__name__ and "name" in vars(member):
             if issubclass(member, Operation):
                 yield member
@@ -31,8 +31,8 @@ def operators() -> tuple[type[Operation], ...]:
                 raise PackageError(f"operator '{member.name}' of {module.__name__} is not named 'glow_high.…'")
             other = found.setdefault(member.name, member)
             if other is not member:
-                places = f"in {other.__module__} and in {member.__module__}"
-                raise PackageError(f"operator '{member.name}' is defined twice, {places}")
+                modules = f"in {other.__module__} and in {member.__module__}"
+                raise PackageError(f"operator '{member.name}' is defined twice, {modules}")
     return tuple([found[name] for name in sorted(found)])
 
 

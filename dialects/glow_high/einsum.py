@@ -26,14 +26,14 @@ _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 
 @dataclass(frozen=True)
 class Contraction:
-    """What an equation says about operands of certain ranks: the labels of each of them, and of the result."""
+    """An equation applied to operands of certain ranks: the labels of each operand and of the result."""
 
     terms: tuple[Labels, ...]
     result: Labels
 
     @staticmethod
     def of(equation: str, ranks: Sequence[int]) -> Contraction:
-        """Read an equation as numpy does; raises `VerifyException` where it does not fit the operands."""
+        """Parse an equation in numpy's syntax; raises `VerifyException` if it does not fit the operands."""
         left, arrow, right = equation.replace(" ", "").partition("->")
         written = left.split(",")
         require(len(written) == len(ranks), f"'{equation}' has {len(written)} terms for {len(ranks)} operands")
@@ -90,7 +90,7 @@ class EinsumOp(HighOp):
     result = result_def(TENSOR)
 
     def contraction(self) -> Contraction:
-        """The equation, read."""
+        """The parsed equation."""
         return Contraction.of(text(self.equation), [rank_of(term) for term in self.terms])
 
     def access_map(self) -> AccessMap:

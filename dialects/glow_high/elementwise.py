@@ -1,4 +1,4 @@
-"""What all elementwise operators share: broadcasting, type rules, and the scalar body that is their meaning."""
+"""The base of elementwise operators: broadcasting, type rules, and the scalar body that defines them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from glow_mlir.dialects.shapes import broadcast, element_of, sizes_of, tensor
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
     """
-    An operator that computes each element of its result from the elements at the same place of its operands.
+    An operator that computes each element of its result from the elements at the same indices of its operands.
 
-    Operands broadcast as in numpy. The meaning is `scalar`: there is no kernel and no semantics to write.
+    Operands broadcast as in numpy. `scalar` defines its meaning: it needs no kernel and no semantics of its own.
     """
 
     TRUTH: ClassVar[bool] = False
-    """Whether the result is a truth value whatever the operands are."""
+    """Whether the result is a truth value for any operands."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "*"),)
     TRANSPOSES_ALL: ClassVar[bool] = True
 
@@ -37,13 +37,13 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
     @abstractmethod
     def scalar(self, b: ScalarBuilder, *operands: Any, **_: Any) -> Scalar:
         """
-        The body: the result element from the operand elements, in the order of the operands.
+        Compute the result element from the operand elements, in the order of the operands.
 
-        An operator names as many parameters as it has operands, each a `Scalar`.
+        An operator declares one parameter for each operand, each a `Scalar`.
         """
 
     def check_elements(self) -> Attribute:
-        """The element type that the result has unless it is a truth value; raises where operands do not fit."""
+        """The element type of the result unless that is a truth value; raises where operands do not fit."""
         first, *others = elements = [element_of(value) for value in self.inputs()]
         if any(element != first for element in others):
             raise VerifyException(f"operands have different element types: {', '.join(map(str, elements))}")

@@ -70,7 +70,7 @@ class MulOp(Binary):
 
 @op_definition
 class DivOp(Binary):
-    """Quotient (ONNX Div); integers truncate towards zero, and by zero give 0."""
+    """Quotient (ONNX Div); for integers truncated towards zero, and 0 for a divisor of zero."""
 
     name = "glow_high.div"
 
@@ -83,7 +83,8 @@ class ModOp(Binary):
     """
     Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend; also for a zero.
 
-    Integers by zero give 0. Floats are exact with `fmod`; without, the divisor may be added, and is rounded once.
+    For integers, a divisor of zero gives 0. For floats, the result is exact with `fmod`; without it, the divisor may be
+    added to the exact remainder, and the sum is rounded once.
     """
 
     name = "glow_high.mod"
@@ -304,8 +305,8 @@ class BitShiftOp(_Bitwise):
     """
     x shifted by y bits, `direction` `left` or `right` (ONNX BitShift).
 
-    The right shift of a signed integer copies its sign. Shifts by the width or more leave no bit: 0, or -1 where the
-    sign comes in.
+    The right shift of a signed integer copies its sign. Shifts by the width or more give 0, or -1 for a right shift of
+    a negative integer.
     """
 
     name = "glow_high.bit_shift"

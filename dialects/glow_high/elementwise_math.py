@@ -30,7 +30,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 @op_definition
 class AbsOp(Unary):
-    """Absolute value (ONNX Abs); the smallest signed integer stays as it is."""
+    """Absolute value (ONNX Abs); the smallest signed integer is unchanged."""
 
     name = "glow_high.abs"
 
@@ -108,7 +108,7 @@ def _operator(function: ScalarFunction) -> type[FloatFunction]:
 FLOAT_FUNCTIONS: Mapping[str, type[FloatFunction]] = {
     function.name: _operator(function) for function in FUNCTIONS.values() if function.operator != ""
 }
-"""Word → the operator of the function, which is a member of this module as if it were written here: `ErfOp`."""
+"""Word → the operator of the function, which is also a member of this module, such as `ErfOp`."""
 
 globals().update({operator.__name__: operator for operator in FLOAT_FUNCTIONS.values()})
 
@@ -156,7 +156,7 @@ class IsNanOp(Unary):
 
 @op_definition
 class IsInfOp(Unary):
-    """Whether x is an infinity (ONNX IsInf); `positive` and `negative` say which of the two count."""
+    """Whether x is an infinity (ONNX IsInf); `positive` and `negative` enable either sign."""
 
     name = "glow_high.is_inf"
     TRUTH: ClassVar[bool] = True
@@ -179,10 +179,10 @@ class CastOp(Unary):
     """
     Conversion to the element type `to` (ONNX Cast).
 
-    Floats to integers truncate and saturate, NaN becomes 0, integers wrap, everything but zero is true. To floats of 8
-    bits and less, a number is rounded once, to the nearest, ties to even; one beyond the range becomes the end of it,
-    without `saturate` an infinity, or else NaN. To `f8E8M0FNU` it is rounded as `round_mode` says, "nearest", "up" or
-    "down". To integers of 2 and 4 bits, a float becomes an i32 first, which wraps.
+    Floats to integers truncate and saturate, and NaN becomes 0; integers wrap; every number but zero is true. To floats
+    of 8 bits or less, a number is rounded once, to the nearest, ties to even. A number out of range becomes the nearest
+    limit, or, without `saturate`, an infinity, or NaN if the type has no infinity. To `f8E8M0FNU`, `round_mode` is the
+    direction: "nearest", "up" or "down". To integers of 2 and 4 bits, a float is converted to i32 first, which wraps.
 
     ```mlir
     %y = glow_high.cast %x {to = f8E4M3FN, saturate = false} : tensor<4xf8E4M3FN>
@@ -220,7 +220,7 @@ class CastOp(Unary):
 @op_definition
 class BitCastOp(Unary):
     """
-    The same bits as the element type `to`, which is as wide (ONNX BitCast).
+    The same bits as another element type `to` of the same width (ONNX BitCast).
 
     ```mlir
     %y = glow_high.bit_cast %x {to = i32} : tensor<4x8xi32>

@@ -1,4 +1,4 @@
-"""Sums of rows of tables, which segments of indices select: what recommendation networks begin with."""
+"""Sums of table rows selected by segments of indices: the embedding bags of recommendation networks."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 FUSED_BYTES = 8
-"""Bytes behind the codes of a fused row: scale and offset in f32."""
+"""Bytes after the quantized values of a fused row: scale and offset in f32."""
 
 BOUNDS = ("lengths", "starts", "edges")
-"""What says where segments are: how long each is, where each starts, or where each starts and the last one ends."""
+"""The ways to specify segments: the length of each, the start of each, or all starts and the end of the last one."""
 
 
 @op_definition
 class SparseLengthsSumOp(HighOp):
     """
-    For each segment of `indices` [I] the sum of the rows of `data` [D, W] that they select: [S, W] (Glow, Caffe2).
+    For each segment of `indices` [I], the sum of the selected rows of `data` [D, W]: [S, W] (Glow, Caffe2).
 
     `segments` has i32 or i64 of the kind `bounds`: lengths [S], starts [S], or edges [S + 1]. `weights` [I] are factors
     of the rows. Rows of ui8 are codes: a number is scale * code + offset, with `scales` and `offsets` [D], or with

@@ -1,4 +1,4 @@
-"""Operators that an expression in index notation defines: they are forms of `generic` with a name."""
+"""Operators defined by an expression in index notation: named forms of `generic`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from glow_mlir.support.symbols import Sizes, numbers_in
 
 class Expressed(HighOp):
     """
-    An operator with one result that `expression` computes; f16 and bf16 are computed with as f32.
+    An operator with one result that `expression` computes; f16 and bf16 are converted to f32 for the computation.
 
-    Result types, interpreter and machine code follow from it, and which dimensions are folded: the notation has no
-    stars.
+    Result types, interpreter, machine code and the folded dimensions are derived from it; the notation has no stars.
     """
 
     def notation(self) -> Signature:
-        """Which dimension each axis is; raises `VerifyException` where ranks of operands do not fit."""
+        """The dimension of each axis; raises `VerifyException` where ranks of operands do not fit."""
         try:
             return _parsed(self.NOTATION).expanded([rank_of(value) for value in self.inputs()])
         except ValueError as error:
@@ -53,15 +52,17 @@ class Expressed(HighOp):
         return form_map(form.maps, form.kinds)
 
     def views(self) -> Sequence[Sizes]:
-        """The sizes in which the notation sees each operand: some axes may be split, and so those of the result are."""
+        """
+        The sizes of each operand as the notation sees it: some axes may be split, and the result's axes like them.
+        """
         return [sizes_of(value) for value in self.inputs()]
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
-        """What it computes of the operands."""
+        """The result as an expression of the operands."""
 
     def generic_form(self, is_exact: bool = False) -> GenericForm:
-        """Maps, kinds of dimensions and stages; `is_exact` where floats that are computed with are all f64."""
+        """Maps, kinds of dimensions and stages; with `is_exact`, all floats are computed in f64."""
         values, signature = self.inputs(), self.notation()
         elements = [element_of(value) for value in values]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
@@ -75,7 +76,7 @@ def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MAX_A
     """
     The access map of a computation with these maps of operands and result, and kinds of dimensions.
 
-    What windows move along is read whole.
+    Axes that windows move along are read as a whole.
     """
     moved = {position for affine in maps for terms in sums_in(affine).values() for position in terms.steps}
     *operands, result = (
@@ -103,7 +104,7 @@ def axis_names(rank: int) -> tuple[str, ...]:
 
 
 def broadcast_access(name: str, value: SSAValue, sizes: Sizes) -> Access:
-    """How an operand is read that broadcasts to those sizes, whose axes are `axis_names`."""
+    """The access to an operand that broadcasts to those sizes, whose axes are `axis_names`."""
     own, names = sizes_of(value), axis_names(len(sizes))
     behind = len(sizes) - len(own)
     axes = ("1" if size == 1 and sizes[behind + axis] != 1 else names[behind + axis] for axis, size in enumerate(own))
@@ -111,7 +112,7 @@ def broadcast_access(name: str, value: SSAValue, sizes: Sizes) -> Access:
 
 
 def mean_along(x: Tensor, names: Sequence[str], sizes: Sizes) -> Tensor:
-    """The mean of `x` along dimensions of these names, which have those sizes; of nothing, 0."""
+    """The mean of `x` along dimensions of these names and sizes; 0 if there are no elements."""
     share: Number | Tensor = 1.0 / size_along(x, names)
     known = numbers_in(sizes)
     if len(known) == len(sizes):

@@ -21,8 +21,9 @@ class DftOp(HighOp):
     """
     The discrete Fourier transform along `axis` (ONNX DFT): of real numbers [..., 1], or of complex ones [..., 2].
 
-    The signal is cut, or filled with zeros, to `length` elements. `inverse` divides by the length. With `onesided` the
-    result has the first `length / 2 + 1` frequencies only; those are what the inverse then takes, to give real numbers.
+    The signal is truncated, or padded with zeros, to `length` elements. `inverse` divides by the length. With
+    `onesided`, the result has only the first `length / 2 + 1` frequencies; the inverse takes these and gives real
+    numbers.
 
     ```mlir
     %y = glow_high.dft %x {axis = 1, length = 400, onesided = true} : tensor<8x201x2xf32>
@@ -48,12 +49,12 @@ class DftOp(HighOp):
         return flag(self.inverse) and flag(self.onesided)
 
     def taken(self) -> int:
-        """How many elements of the input count at most."""
+        """The maximum number of elements that it reads along the axis."""
         length = integer(self.length)
         return length // 2 + 1 if self.gives_real() else length
 
     def given(self) -> int:
-        """How many elements the result has along the axis."""
+        """The number of elements of the result along the axis."""
         length = integer(self.length)
         return length // 2 + 1 if flag(self.onesided) and not flag(self.inverse) else length
 

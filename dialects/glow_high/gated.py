@@ -1,4 +1,4 @@
-"""What recurrent layers and their recurrences share: gate functions, with parameters and a limit of arguments."""
+"""The base of recurrent layers and recurrences: gate functions with parameters and a limit for their arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Gate:
-    """A gate function with its parameters; its argument is limited to ±`clip` unless that is 0."""
+    """A gate function with its parameters; its argument is limited to ±`clip` unless `clip` is 0."""
 
     name: str
     alpha: float
@@ -29,7 +29,7 @@ class Gate:
 
     @staticmethod
     def of(name: str, alpha: float | None, beta: float | None, clip: float) -> Gate:
-        """The gate function of that name, with its usual parameters where there are none; raises for others."""
+        """The gate function of that name, with default parameters where they are `None`; raises for other names."""
         require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
         function = GATE_FUNCTIONS[name]
         first = (function.alpha or 0.0) if alpha is None else alpha
@@ -37,7 +37,7 @@ class Gate:
         return Gate(name, first, second, clip)
 
     def __call__(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        """Scalar code of it."""
+        """Build its scalar code."""
         limited = b.clamp(x, -self.clip, self.clip) if self.clip else x
         return GATE_FUNCTIONS[self.name].build(b, limited, self.alpha, self.beta)
 
@@ -62,8 +62,8 @@ def parameters_of(values: Attribute | None, count: int, what: str) -> tuple[floa
 
 class Gated(HighOp):
     """
-    An operator with gate functions: `activations` names them, with their parameters in `alphas` and `betas`; their
-    arguments are limited to ±`clip`, unless that is 0.
+    An operator with gate functions: `activations` names them, `alphas` and `betas` are their parameters, and their
+    arguments are limited to ±`clip` unless that is 0.
     """
 
     activations = opt_prop_def(base(ArrayAttr))
@@ -73,7 +73,7 @@ class Gated(HighOp):
 
     def gate_functions(self, default: Sequence[str], unclipped: Sequence[int] = ()) -> tuple[Gate, ...]:
         """
-        The gate functions, as many as there are by default, those at some positions without limit.
+        The gate functions, as many as in `default`; those at the positions `unclipped` have no limit.
 
         Raises where names or parameters do not fit.
         """

@@ -1,4 +1,4 @@
-"""`generic`: maps, folds and rows over an index space, in the manner of linalg.generic, for what has no operator."""
+"""`generic`: maps, folds and rows over an index space, like linalg.generic, for computations without an operator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MAX_REACH = 1 << 62
 @op_definition
 class GenericOp(HighOp):
     """
-    A chain of stages at each point of its parallel dimensions, over elements that affine maps name.
+    A chain of stages at each point of the parallel dimensions, over elements selected by affine maps.
 
     `maps` has a map from the index space for each operand, and then for the result; each yields a dimension, or 0 where
     an operand broadcasts. `iterators` has the kind of each dimension: `parallel` and `row` ones are axes of the result,
@@ -60,7 +60,7 @@ class GenericOp(HighOp):
     which move along parallel dimensions. Steps of a fold whose elements lie outside of the operand are skipped, and
     `extents` has the sizes of dimensions that no operand has as an axis, in order. The body has an argument for each
     operand, a row over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is
-    the element type of a result of unsigned integers, of which the body says the width alone.
+    the element type of a result of unsigned integers, since the body is signless.
 
     A symbol of a map is an indexed read: the axis is read at an element of an operand of integers. `indices` has the
     number of that operand for each symbol, `index_maps` which of its elements it is; a negative one counts from the
@@ -103,7 +103,7 @@ class GenericOp(HighOp):
         location: LocationAttr | None = None,
         failure: str = OUT_OF_RANGE,
     ) -> Self:
-        """The operator of that form, whose block becomes its body; raises `VerifyException` for what does not fit."""
+        """The operator of that form, whose block becomes its body; raises `VerifyException` if the form is invalid."""
         properties: dict[str, Attribute] = {
             "maps": maps_attribute(form.maps),
             "iterators": ArrayAttr(map(StringAttr, form.kinds)),
@@ -144,7 +144,7 @@ class GenericOp(HighOp):
         return GenericForm(self.own_maps(), kinds, self.own_body(), self.result_element(), extents, reads=self.reads())
 
     def reads(self) -> tuple[IndexedRead, ...]:
-        """What each symbol of the maps is."""
+        """The indexed read behind each symbol of the maps."""
         return tuple(map(IndexedRead, ints(self.indices), affine_maps(self.index_maps)))
 
     def result_element(self) -> Attribute:
@@ -207,7 +207,7 @@ def yielded_rows(block: Block) -> tuple[SSAValue, ...]:
 
 
 def result_axes(op: GenericOp) -> Shape:
-    """Which dimension each axis of the result is; raises `VerifyException` where it is none, or one twice."""
+    """The dimension of each axis of the result; raises `VerifyException` if an axis has none, or two axes have one."""
     affine = op.own_maps()[-1]
     axes = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
     kinds = op.kinds()
@@ -224,7 +224,7 @@ def verify_kinds(kinds: Sequence[str]) -> None:
 
 
 def verify_reads(op: GenericOp) -> None:
-    """Check the elements of operands that say where axes of others are read."""
+    """Check the indexed reads: the elements of operands that are indices into other operands."""
     indices, affine = ints(op.indices), affine_maps(op.index_maps)
     require(len(indices) == len(affine), f"{len(indices)} indices have as many maps, not {len(affine)}")
     is_told = op.failure is not None and bool(text(op.failure))
@@ -245,7 +245,7 @@ def verify_reads(op: GenericOp) -> None:
 
 
 def verify_reach(maps: Sequence[AffineMap], space: Sizes) -> None:
-    """Check that the indices of sums, and what bounds their loops, are numbers of 64 bits."""
+    """Check that the indices of sums and the bounds of their loops fit into 64 bits."""
     for affine, terms in ((affine, terms) for affine in maps for terms in sums_in(affine).values()):
         reach = abs(terms.offset) + sum(abs(step) * max(largest(space[d]), 1) for d, step in terms.steps.items())
         require(reach <= MAX_REACH, f"map {affine} reaches index {reach}, more than {MAX_REACH}")

@@ -1,4 +1,4 @@
-"""Gradients, as a graph asks for them before the pass `differentiate` has put operators in their place."""
+"""Gradients as requested by a graph, before the pass `differentiate` replaces them by operators."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class GradientOp(HighOp):
     """
     The derivatives of the sum of all elements of `target` with regard to each of `sources` (ONNX Gradient).
 
-    Where there is a `cotangent`, of the type of `target`, they are those of the sum of its products with `target`: the
-    vector-Jacobian product. What operators compute `target` from `sources` decides, not the values of operands; with
-    regard to a source on which `target` does not depend, they are 0. The pass `differentiate` replaces it.
+    With a `cotangent`, which has the type of `target`, they are the derivatives of the sum of `cotangent` · `target`:
+    the vector-Jacobian product. `target` depends on a source if operators compute it from that source, whatever their
+    values are; derivatives with regard to other sources are 0. The pass `differentiate` replaces it.
 
     ```mlir
     %dx, %dw = glow_high.gradient %loss, none, %x, %w : tensor<8x4xf32>, tensor<4x2xf32>
@@ -51,10 +51,10 @@ class GradientOp(HighOp):
 @op_definition
 class VariablesOp(HighOp):
     """
-    Its operands, as variables that depend on nothing: derivatives with regard to them are partial ones.
+    The operands as independent variables: derivatives with regard to them are partial derivatives.
 
-    One value may be several of them, and one may be computed of another. The pass `differentiate` puts the operands in
-    their place.
+    The same value may be several operands, and one operand may be computed from another. The pass `differentiate`
+    replaces the results by the operands.
 
     ```mlir
     %q, %k = glow_high.variables %x, %x : tensor<8x4xf32>, tensor<8x4xf32>

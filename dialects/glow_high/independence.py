@@ -1,8 +1,8 @@
 """
-Along which axes operators compute each index by itself, and how the samples of a batch lie along an axis.
+The axes along which operators compute indices independently, and the runs of a batch's samples along an axis.
 
-Access maps say the former: what holds whatever the operands are, so that a part of them gives that part of the results,
-as `data-parallel` partitions need it. (`samples` are what may be of one sample.)
+Independent axes follow from access maps and hold for any operands: a part of the operands gives the same part of the
+results, as `data-parallel` partitions require. (`samples` tells which elements may be of one sample.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from glow_mlir.support.dataclass import dataclass
 
 class IndependentAxis(NamedTuple):
     """
-    An axis along which an operator computes each index by itself: which axis it is of each operand and each result.
+    An axis along which indices are computed independently: its number in each operand and in each result.
 
-    `None` is an operand that is read whole. Of an operand that broadcasts the axis may have size one.
+    `None` is an operand that is read as a whole. In an operand that broadcasts, the axis may have size one.
     """
 
     operands: tuple[int | None, ...]
@@ -30,10 +30,11 @@ class IndependentAxis(NamedTuple):
 @dataclass(frozen=True)
 class ParallelAxes:
     """
-    The leading axes of the results along which an operator computes each index by itself.
+    The leading axes of the results along which an operator computes indices independently.
 
-    `operands` has for each operand that depends on the index, by name, which of its axes each of them is, `None` for
-    one that does not move it. Of an operand that broadcasts such an axis has size one. Other operands are read whole.
+    `operands` has, by name, for each operand that depends on the index, the operand's axis for each of these axes, or
+    `None` for an axis that does not move it. In an operand that broadcasts, such an axis has size one. Other operands
+    are read as a whole.
     """
 
     count: int = 0
@@ -42,8 +43,7 @@ class ParallelAxes:
 
 class Runs(NamedTuple):
     """
-    How the samples of a batch lie along an axis: `outer` times all samples, one after the other, each of them `inner`
-    elements.
+    The runs of a batch's samples along an axis: `outer` repetitions of all samples in order, `inner` elements of each.
     """
 
     axis: int
@@ -51,12 +51,12 @@ class Runs(NamedTuple):
     inner: int = 1
 
     def size(self, samples: int) -> int:
-        """The size of the axis for so many samples."""
+        """The size of the axis for that number of samples."""
         return self.outer * samples * self.inner
 
 
 def reshaped_runs(runs: Runs, given: Shape, shape: Shape, batch: int) -> Runs | None:
-    """How samples lie in the same elements under another shape; `None` where an axis has parts of them."""
+    """The runs of the same elements under another shape; `None` if an axis has only a part of a sample."""
     before, done = math.prod(given[: runs.axis]) * runs.outer, 1
     for axis, size in enumerate(() if 0 in shape else shape):
         if before % done == 0 and done * size % (before * batch) == 0:

@@ -1,4 +1,4 @@
-"""Operands whose numbers say where to read or write: which numbers they may have."""
+"""Ranges of valid numbers for operands that are indices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from glow_mlir.support.symbols import Size
 @dataclass(frozen=True)
 class IndexRange:
     """
-    Numbers of an integer operand that lead somewhere: each is from `least` on, and below `bound`.
+    The valid numbers of an integer operand: each is at least `least` and below `bound`.
 
-    They are the columns of the last axis from `columns[0]` up to, but not, `columns[1]`; without it all. With
-    `ascends` along an axis, a number from 0 on is larger than its own index there, so that no way from one number to
-    the next is a circle. With `covers`, the numbers of the only column are the ends of ranges that follow one another,
-    the first from 0 on, and the last up to the largest that is allowed.
+    They are in the columns `columns[0]` up to, but excluding, `columns[1]` of the last axis; without `columns`, in all.
+    With `ascends` along an axis, a number that is not negative is larger than its own index there, so that following
+    the numbers never leads into a cycle. With `covers`, the numbers of the only column are the ends of consecutive
+    ranges; the first range starts at 0, and the last one ends at the largest allowed number.
     """
 
     operand: str

@@ -1,8 +1,8 @@
 """
-Operators whose operands say at run time which elements to take or to replace.
+Operators that read or replace elements at indices that are operands.
 
-Indices are `i32` or `i64`; negative ones count from the back. With an index out of range, the operator fails, as ONNX
-says, and reaches no element beyond the range.
+Indices are `i32` or `i64`; negative ones count from the back. If an index is out of range, the operator fails, as ONNX
+requires, and accesses no element out of range.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 REDUCTIONS = ("none", *COMBINING)
-"""How an update meets the element that it replaces; `none` overwrites it."""
+"""How an update is combined with the element that it replaces; `none` overwrites it."""
 
 
 def check_reduction(reduction: Attribute, element: Attribute) -> None:
-    """Raise `VerifyException` for an unknown reduction, or one that truth values do not have."""
+    """Raise `VerifyException` for an unknown reduction, or one that does not apply to truth values."""
     word = text(reduction)
     require(word in REDUCTIONS, f"reduction must be one of {', '.join(REDUCTIONS)}, not '{word}'")
     require(word == "none" or not is_bool(element), f"reduction '{word}' takes numbers, not truth values")
@@ -90,7 +90,7 @@ class GatherOp(DataMovement, Reading):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
 
-    `axis` of the input is replaced by all axes of `indices`. Where one is out of range, `failure` says what is wrong.
+    `axis` of the input is replaced by all axes of `indices`. `failure` is the error for an index out of range.
 
     ```mlir
     %y = glow_high.gather %table, %tokens {axis = 0} : tensor<1x128x768xf32>
@@ -137,7 +137,7 @@ class GatherOp(DataMovement, Reading):
 @op_definition
 class GatherElementsOp(Reading):
     """
-    For each index the element of `input` at the same place but for `axis`, where it lies at the index (GatherElements).
+    The elements of `input` at the positions of `indices`, but along `axis` at these indices (ONNX GatherElements).
 
     `indices` has as many axes as the input, and is no longer than it except along `axis`.
 
@@ -173,10 +173,10 @@ def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int, relatio
     shape, taken = sizes_of(input_), sizes_of(indices)
     require(len(shape) == len(taken) > 0, f"input and indices must have as many axes, at least one: {shape}, {taken}")
     axis = normalize_axis(axis, len(shape))
-    for place, (whole, part) in enumerate(zip(shape, taken, strict=True)):
-        if place != axis and whole != part and largest(part) > smallest(whole):
+    for position, (whole, part) in enumerate(zip(shape, taken, strict=True)):
+        if position != axis and whole != part and largest(part) > smallest(whole):
             message = f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}"
-            raise SizesDifferError(message, whole, part, relation, place - len(shape))
+            raise SizesDifferError(message, whole, part, relation, position - len(shape))
     require(shape[axis] != 0 or is_empty(indices), f"axis {axis} has no elements")
 
 
@@ -223,7 +223,7 @@ class GatherNDOp(Reading):
 
 
 def check_rows(indices: Sizes, shape: Sizes) -> int:
-    """How many axes of a tensor of `shape` rows of `indices` index; raises `VerifyException` where they cannot."""
+    """The number of axes of `shape` that a row of `indices` indexes; raises `VerifyException` if it has too few."""
     (depth,) = static(indices[-1:])
     require(0 < depth <= len(shape), f"rows of {depth} indices do not fit an input of {len(shape)} axes")
     require(0 in indices[:-1] or 0 not in shape[:depth], "an indexed axis has no elements")
@@ -231,7 +231,7 @@ def check_rows(indices: Sizes, shape: Sizes) -> int:
 
 
 class Scatter(HighOp):
-    """An operator that replaces elements of `input` by `updates` at places that `indices` tell."""
+    """An operator that replaces elements of `input` at `indices` by `updates`."""
 
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
     FAILURE: ClassVar[str] = OUT_OF_RANGE
@@ -251,10 +251,10 @@ class Scatter(HighOp):
 @op_definition
 class ScatterElementsOp(Scatter):
     """
-    The input with each update at its own place but for `axis`, where it goes to its index (ONNX ScatterElements).
+    The input with each update written at its own position, but along `axis` at its index (ONNX ScatterElements).
 
-    `indices` and `updates` have one shape. With a `reduction` an update is combined with the element, in order of the
-    updates; without one, the last of several updates of one element stays.
+    `indices` and `updates` have the same shape. With a `reduction`, updates are combined with the element in their
+    order; without one, the last of several updates of one element wins.
 
     ```mlir
     %y = glow_high.scatter_elements %x, %indices, %updates {axis = 1, reduction = "add"} : tensor<4x8xf32>
@@ -269,7 +269,7 @@ class ScatterElementsOp(Scatter):
 
     def access_map(self) -> AccessMap:
         pairs = enumerate(zip(sizes_of(self.input), sizes_of(self.indices), strict=True))
-        # Behind the indices along an axis, elements stay as they are.
+        # Elements beyond the extent of the indices along an axis are unchanged.
         partly = [axis for axis, (whole, part) in pairs if whole != part]
         return self.aligned((normalize_axis(integer(self.axis), rank_of(self.input)), *partly))
 
@@ -285,8 +285,8 @@ class ScatterNDOp(Scatter):
     """
     The input with slices replaced at tuples of indices, the rows of `indices` (ONNX ScatterND).
 
-    `updates` has the axes of `indices` but the last, then those of the input that a row leaves open. With a `reduction`
-    an update is combined with the elements, in order of the updates; without one, the last update of an element stays.
+    `updates` has the axes of `indices` except the last, then the axes of the input that a row does not index. With a
+    `reduction`, updates are combined with the elements in their order; without one, the last update of an element wins.
 
     ```mlir
     %y = glow_high.scatter_nd %x, %indices, %updates : tensor<8x16xf32>
@@ -315,7 +315,7 @@ class ReverseSequenceOp(HighOp):
     """
     The first `lengths`[b] elements along `time_axis` in reverse order, for each b along `batch_axis` (ReverseSequence).
 
-    A length out of range is limited to it.
+    A length out of range is clamped.
 
     ```mlir
     %y = glow_high.reverse_sequence %x, %lengths {batch_axis = 1, time_axis = 0} : tensor<4x4xf32>

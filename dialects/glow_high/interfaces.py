@@ -1,4 +1,4 @@
-"""What passes ask an operator about itself, in place of lists of operators in the passes."""
+"""Interfaces by which passes query operators, so that passes need no lists of operators."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from glow_mlir.support.dataclass import dataclass
 
 
 class OnCodes(Enum):
-    """What an operator on numbers is where these are quantized: how scales of its operands and results relate."""
+    """How an operator computes on quantized values: the relation between the scales of operands and results."""
 
     PRODUCT = "product"
-    """Products of the first two operands are summed in integers; a constant second one may have a scale a channel."""
+    """
+    Products of the first two operands are accumulated in integers; a constant second one may have scales by channel.
+    """
     MOVEMENT = "movement"
-    """Elements of the result are elements of operands: all have one scale and zero point."""
+    """Elements of the result are elements of operands: all share a scale and a zero point."""
     ARITHMETIC = "arithmetic"
-    """Each operand and result has parameters of its own."""
+    """Each operand and result has its own quantization parameters."""
 
 
 class Arithmetic(NamedTuple):
-    """What an operator computes in all: products that it sums, or other single operations, and functions of floats."""
+    """The total work of an operator: multiply-accumulates or other single operations, and functions of floats."""
 
     operations: int
     functions: int = 0
@@ -37,8 +39,8 @@ class Arithmetic(NamedTuple):
 
 class LineWindow(NamedTuple):
     """
-    How an operator reads the lines of an image, the axis behind the batch of its first operand: a line of the result
-    needs `extent` of them, `stride` further on for each.
+    How an operator reads the lines of an image, which lie along the axis after the batch of its first operand: each
+    line of the result needs `extent` lines, beginning `stride` lines after those of the previous one.
     """
 
     extent: int
@@ -46,37 +48,37 @@ class LineWindow(NamedTuple):
 
 
 class Workload(ABC):
-    """What an operator and the instruction that is derived from it say alike."""
+    """The interface that an operator shares with the instruction derived from it."""
 
     NOTATION: ClassVar[str] = ""
     """
-    Which dimension each axis of operands and results is, as `access` tells, such as `x[..., i, *j] -> y[..., i]`.
+    The dimension of each axis of operands and results, such as `x[..., i, *j] -> y[..., i]` (see `access`).
 
-    An operator of which ranks or properties decide it has an `access_map` instead.
+    An operator whose dimensions depend on ranks or properties overrides `access_map` instead.
     """
 
     @abstractmethod
     def inputs(self) -> tuple[SSAValue, ...]:
-        """The operands of an operator; of an instruction, those of them that it reads."""
+        """The operands of an operator; for an instruction, the operands that it reads."""
 
     @abstractmethod
     def outputs(self) -> tuple[SSAValue, ...]:
-        """The results of an operator; of an instruction, the operands that it writes for them."""
+        """The results of an operator; for an instruction, the operands that it writes them to."""
 
     @abstractmethod
     def input_names(self) -> Sequence[str]:
-        """The names of `inputs`, as they are defined; a variadic one comes as often as it has values."""
+        """The names of `inputs`, in order of definition; a variadic one is repeated for each of its values."""
 
     @abstractmethod
     def output_names(self) -> Sequence[str]:
         """The names of `outputs`."""
 
     def access_map(self) -> AccessMap:
-        """Which dimension each axis of operands and results is."""
+        """The dimension of each axis of operands and results."""
         return self.accessed(self.NOTATION)
 
     def whole_map(self) -> AccessMap:
-        """The map of an operator of whose axes nothing is known."""
+        """The map of an operator whose axes are unknown: all are read and written as a whole."""
         own, given = (tuple((STAR,) * rank_of(value) for value in each) for each in (self.inputs(), self.outputs()))
         return AccessMap(own, given)
 
@@ -88,13 +90,13 @@ class Workload(ABC):
         """
         operands, results = (list(map(rank_of, values)) for values in (self.inputs(), self.outputs()))
         axes = starred(free_axes(max(results or operands)), whole)
-        # In front of its results, an operator has as many as are defined.
+        # Before its results exist, an operator has as many as are defined.
         results = results or [len(axes)] * len(self.output_names())
         own, given = (tuple(axes[len(axes) - rank :] for rank in ranks) for ranks in (operands, results))
         return AccessMap(own, given, tiled)
 
     def accessed(self, notation: str) -> AccessMap:
-        """The map that a notation says; raises `VerifyException` where a rank does not fit."""
+        """The map of a notation; raises `VerifyException` where a rank does not fit."""
         operands = zip(self.input_names(), map(rank_of, self.inputs()), strict=True)
         names = self.output_names()
         ranks = map(rank_of, self.outputs()) if self.outputs() else [UNKNOWN] * len(names)
@@ -107,9 +109,9 @@ class Workload(ABC):
         """
         The result types, in order; raises `VerifyException` where operands or properties do not fit.
 
-        By default they follow from the access map: results are as long as the operands that have their dimensions, and
-        have the element type of all operands. It may read operands only through `glow_mlir.dialects.shapes`, since the
-        derived instruction uses it on buffers.
+        By default they follow from the access map: axes of results have the sizes of the operands' axes of the same
+        dimension, and the element type is that of all operands. Overrides may access operands only through
+        `glow_mlir.dialects.shapes`, since the derived instruction calls them on buffers.
         """
         values = self.inputs()
         element, *others = [element_of(value) for value in values]
@@ -118,19 +120,19 @@ class Workload(ABC):
         return tuple(tensor(sizes, element) for sizes in found)
 
     def arithmetic(self) -> Arithmetic:
-        """What it computes: by default an operation for each element of the results."""
+        """The total work: by default one operation for each element of the results."""
         return Arithmetic(sum(map(size_of, self.outputs())))
 
     def extended(self) -> SSAValue | None:
-        """The operand with which the result begins, where it is known at run time only how far it reaches."""
+        """The operand that is the beginning of the result, if its extent is known at run time only."""
         return None
 
     def parallel_axes(self) -> ParallelAxes:
-        """The leading axes of its results along which it may be computed tile by tile."""
+        """The leading axes of its results along which it may be tiled."""
         return self.access_map().parallel(self.input_names())
 
     def line_window(self) -> LineWindow | None:
-        """How it reads lines of an image; `None` where it does not compute by lines."""
+        """How it reads lines of an image; `None` if it does not compute by lines."""
         return None
 
 
@@ -142,10 +144,13 @@ class LinearForm:
     weights: SSAValue
     bias: SSAValue | None
     view: Shape
-    """A shape of the weights in which outputs and inputs have axes of their own."""
+    """A view of the weights in which outputs and inputs are separate axes."""
     outputs: Shape
     """The shape of one element for each output that broadcasts to the view."""
     inputs: Shape
     """The shape of one element for each input that broadcasts to the view."""
     keeps_addends: bool
-    """Whether an addend a channel of the data is one of the result: no padding, and one matrix for all batches."""
+    """
+    Whether adding one number for each channel of the data adds one for each output: no padding, one matrix for all
+    batches.
+    """

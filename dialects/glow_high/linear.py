@@ -1,4 +1,4 @@
-"""Matrix products, and what else is computed of whole matrices."""
+"""Matrix products and other operators on whole matrices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 def require_bias(bias: SSAValue, columns: Size) -> None:
-    """Raise unless a bias has an element for each column, whose number is known."""
+    """Raise unless a bias has an element for each column, and the number of columns is static."""
     require_equal(sizes_of(bias), (columns,), f"bias must have shape ({columns},), not {sizes_of(bias)}")
     shape_of(bias)
 
@@ -53,7 +53,7 @@ class MatrixProduct(HighOp):
 
     `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
     of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`: with `to`,
-    the result has that of the sums.
+    the result has the accumulator type.
     """
 
     left = operand_def(FACTORS.from_rank(2))
@@ -98,7 +98,7 @@ class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
 
     `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
     of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`: with `to`,
-    the result has that of the sums.
+    the result has the accumulator type.
 
     ```mlir
     %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
@@ -134,9 +134,9 @@ class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
 @op_definition
 class PredicatedMatMulOp(MatrixProduct):
     """
-    A matrix product of which some rows are never looked at, and need not be computed (paper §3.3).
+    A matrix product some of whose rows are never read and need not be computed (paper §3.3).
 
-    `predicate` [batch…, M] tells the rows that are; the others of the result may have any elements.
+    `predicate` [batch…, M] marks the rows that are read; the other rows of the result are unspecified.
 
     ```mlir
     %c = glow_high.predicated_matmul %a, %b, %rows {transpose_right = true} : tensor<16x64x1024xf32>
@@ -161,12 +161,12 @@ class PredicatedMatMulOp(MatrixProduct):
 @op_definition
 class GroupedMatMulOp(HighOp):
     """
-    Rows, each times one of several matrices, as an index says: the experts of a mixture.
+    The product of each row with one of several matrices, selected by an index: the experts of a mixture.
 
     `input` is [S, K], `weights` [E, K, N], or [E, N, K] with `transpose_weights`, `index` [S], and row s of the result
-    [S, N] is row s of the input times matrix `index[s]`, plus that row of `bias` [E, N] where there is one. Indices are
-    as those of `gather`: negative ones count from the back, and with one out of range the operator fails. Element types
-    are those of a `ProductSignature`: with `to`, the result has that of the sums.
+    [S, N] is row s of the input times matrix `index[s]`, plus row `index[s]` of `bias` [E, N] if present. As in
+    `gather`, negative indices count from the back, and the operator fails for an index out of range. Element types are
+    those of a `ProductSignature`: with `to`, the result has the accumulator type.
 
     ```mlir
     %y = glow_high.grouped_matmul %x, %experts, %chosen {transpose_weights = true} : tensor<128x1792xf32>
@@ -209,7 +209,7 @@ class FullyConnectedOp(HighOp):
     """
     A fully connected layer (Glow's FullyConnected): `input` [M, K] times `weights` [K, N], plus `bias` [N].
 
-    Element types are those of a `ProductSignature`: with `to`, the result has that of the sums.
+    Element types are those of a `ProductSignature`: with `to`, the result has the accumulator type.
 
     ```mlir
     %y = glow_high.fully_connected %x, %weights, %bias : tensor<1x1000xf32>

@@ -1,4 +1,4 @@
-"""Attention whose past is a matrix of fixed size, which each token changes."""
+"""Attention whose past is a matrix of fixed size that each token updates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 UPDATE_RULES = ("linear", "gated", "delta", "gated_delta")
-"""How a token changes the state."""
+"""How a token updates the state."""
 
 
 @op_definition
@@ -27,9 +27,10 @@ class LinearAttentionOp(HighOp):
 
     `query` is [B, T, Q * K], `key` [B, T, H * K], `value` [B, T, H * V], with the numbers of heads Q and H, a multiple
     of each other. S begins as `past_state`, or as zeros. With `gated` rules, rows of S are multiplied by exp(`decay`)
-    first, which is [B, T, H] or [B, T, H * K]. Then S grows by the outer product of key and value, or with `delta`
-    rules of key and `beta` * (value - Sᵀ key), where `beta` is [B, T, H] or [B, T, 1]. The first result, [B, T, Q * V],
-    is `scale` * Sᵀ query; the second is the last S. Floats of 16 bits are computed in f32, and S is kept so.
+    first, which is [B, T, H] or [B, T, H * K]. Then the outer product of key and value is added to S, or, with `delta`
+    rules, that of key and `beta` * (value - Sᵀ key), where `beta` is [B, T, H] or [B, T, 1]. The first result,
+    [B, T, Q * V], is `scale` * Sᵀ query; the second is the last S. Floats of 16 bits are computed, and S is kept, in
+    f32.
 
     ```mlir
     %y, %s = glow_high.linear_attention %q, %k, %v {q_num_heads = 8, kv_num_heads = 2, update_rule = "linear"} : …
@@ -57,7 +58,7 @@ class LinearAttentionOp(HighOp):
     present_state = result_def(TENSOR)
 
     def sizes(self) -> tuple[int, int, int, int]:
-        """Heads of queries and of keys, and the elements of a key and of a value."""
+        """The numbers of query heads and key heads, and the sizes of a key and of a value."""
         queries, heads = integer(self.q_num_heads), integer(self.kv_num_heads)
         require(
             heads > 0 and queries > 0 and queries % heads == 0, f"{queries} heads of queries share no {heads} of keys"

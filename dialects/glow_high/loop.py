@@ -1,4 +1,4 @@
-"""Loops over operators: values that trips carry on, and tensors of which each trip reads or gives one row."""
+"""Loops over operators: values carried from trip to trip, and tensors of which each trip reads or writes one row."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 class Trips(NamedTuple):
-    """How often a loop runs: trips, as a size or computed, and a condition; `None` for what does not matter."""
+    """When a loop ends: the number of trips, as a size or a value, and a condition; `None` where absent."""
 
     number: Size | SSAValue | None
     condition: SSAValue | None = None
 
 
 class Rows(NamedTuple):
-    """A tensor that has a row for each trip along axis 0; `reversed`, the first trip has the last one."""
+    """A tensor with a row for each trip along axis 0; if `reversed`, the first trip has the last row."""
 
     value: SSAValue
     reversed: bool = False
@@ -47,16 +47,16 @@ class Rows(NamedTuple):
 @op_definition
 class LoopOp(RegionOp, CountedOp):
     """
-    What a region yields when it has run several times; each trip takes what the one before yielded.
+    A loop whose region runs several times; each trip receives the values that the previous one yielded.
 
-    How many trips there are is a size, `trips`, or the only element of `trip_count`; none where that is not positive.
-    With a `condition`, a trip takes place only where its only element holds; each trip then yields the next condition
-    in front of what it carries on. `%i` counts the trips from 0.
+    The number of trips is a size, `trips`, or the only element of `trip_count`; there are none if it is not positive.
+    With a `condition`, a trip runs only if the condition's only element holds; each trip then yields the next condition
+    before the carried values. `%i` counts the trips from 0.
 
-    Where trips are a size, a loop may go over tensors, `scanned`, each trip with one row of each, which is a part
-    along axis 0 without that axis. Results behind those that are carried are stacked from what each trip yields behind
-    the carried values, one row a trip; those of trips that a condition keeps from taking place are 0. What is
-    `reversed`, which takes a number of trips, goes from the last row to the first.
+    If the number of trips is a size, a loop may scan tensors, `scanned`: each trip gets one row of each, a slice along
+    axis 0 without that axis. After the carried values, a trip yields one row of each stacked result; these results come
+    after the carried ones, and rows of trips that do not run because of a condition are 0. Tensors that are `reversed`
+    are scanned or stacked from the last row to the first, which requires a static number of trips.
 
     ```mlir
     %sum = glow_high.loop %i = 8 (%a = %zero) {
@@ -98,7 +98,7 @@ class LoopOp(RegionOp, CountedOp):
         reversed_outputs: Sequence[bool] = (),
         location: LocationAttr | None = None,
     ) -> LoopOp:
-        """The loop of a body that ends with what it yields; `reversed_outputs` has a flag for each stacked result."""
+        """The loop of a body that ends with its yield; `reversed_outputs` has a flag for each stacked result."""
         count = None if isinstance(trips.number, SSAValue) else trips.number
         groups = [
             [trips.number] if isinstance(trips.number, SSAValue) else [],
@@ -124,27 +124,27 @@ class LoopOp(RegionOp, CountedOp):
 
     @property
     def index(self) -> SSAValue:
-        """The number of the trip."""
+        """The index of the trip."""
         return self.body.block.args[0]
 
     @property
     def carried(self) -> tuple[SSAValue, ...]:
-        """What a trip takes from the one before, or from `initial`."""
+        """The values that a trip takes from the previous one, or from `initial`."""
         return tuple(self.body.block.args[1 : 1 + len(self.initial)])
 
     @property
     def rows(self) -> tuple[SSAValue, ...]:
-        """What a trip takes from `scanned`."""
+        """The rows that a trip takes from `scanned`."""
         return tuple(self.body.block.args[1 + len(self.initial) :])
 
     @property
     def finals(self) -> tuple[SSAValue, ...]:
-        """The results that are what the last trip carries on, or `initial`."""
+        """The results that are the carried values after the last trip, or `initial`."""
         return tuple(self.results[: len(self.initial)])
 
     @property
     def stacked(self) -> tuple[SSAValue, ...]:
-        """The results that have a row of each trip."""
+        """The results that have a row for each trip."""
         return tuple(self.results[len(self.initial) :])
 
     @property
@@ -160,7 +160,7 @@ class LoopOp(RegionOp, CountedOp):
         return [Rows(value, position in backwards) for position, value in enumerate(self.stacked)]
 
     def go_over(self, rows: Rows) -> SSAValue:
-        """Go over one tensor more, of as many rows as there are trips; the row that each trip gets."""
+        """Scan another tensor, which has a row for each trip; return the row that a trip gets."""
         backwards = [other.reversed for other in self.over] + [rows.reversed]
         counts = [int(self.trip_count is not None), int(self.condition is not None), len(self.initial)]
         self.operands = [*self.operands, rows.value]
@@ -186,7 +186,7 @@ class LoopOp(RegionOp, CountedOp):
         self.verify_regions("a loop", [*conditions, *types, *map(self._row_type, self.stacked)])
 
     def _row_type(self, value: SSAValue) -> Attribute:
-        """The type of what a trip has of a tensor that has a row for each."""
+        """The type of a trip's row of a scanned or stacked tensor."""
         sizes = sizes_of(value)
         fits = bool(sizes) and self.size_of_trips is not None and sizes[0] == self.size_of_trips
         require(fits, f"a loop goes over tensors of as many rows as it has trips, not {value.type}")
@@ -251,7 +251,7 @@ class LoopOp(RegionOp, CountedOp):
 
 
 def _reversals(inputs: Sequence[bool], outputs: Sequence[bool]) -> dict[str, Attribute]:
-    """The properties that say which rows go backwards, from a flag for each."""
+    """The properties for reversed tensors, from a flag for each tensor."""
     found: dict[str, Attribute] = {}
     for name, flags in (("reversed_inputs", inputs), ("reversed_outputs", outputs)):
         if any(flags):

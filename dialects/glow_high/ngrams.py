@@ -15,7 +15,7 @@ from glow_mlir.dialects.shapes import rank_of, require, shape_of, sizes_of, tens
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 CRITERIA = ("TF", "IDF", "TFIDF")
-"""What becomes of counts: nothing, the weight of what occurs at all, or the product with the weight."""
+"""The result of a count: the count itself, the weight if the n-gram occurs at all, or count times weight."""
 
 
 @op_definition
@@ -23,10 +23,10 @@ class TfIdfVectorizerOp(HighOp):
     """
     How often n-grams occur in each row of `input` [N, C], as [N, size] (ONNX TfIdfVectorizer).
 
-    One row may be [C], and gives [size]. Each of the `pools` [P, n + 1] has n-grams of another length, sorted and
-    different, and behind each the column in which it is counted. `weights` is [size], 1 where it is absent. The numbers
-    of an n-gram stand side by side or, up to `max_skip_count`, have so many others between each two. `mode` is one of
-    `CRITERIA`. It fails where a column that is counted is not one of `size`.
+    A single row [C] gives [size]. Each of the `pools` [P, n + 1] has n-grams of a different length, sorted and
+    distinct, each followed by the column in which it is counted. `weights` is [size], by default 1. The numbers of an
+    n-gram are adjacent, or separated by equal gaps of up to `max_skip_count` other numbers. `mode` is one of
+    `CRITERIA`. It fails if the column of a counted n-gram is not below `size`.
     """
 
     name = "glow_high.tf_idf_vectorizer"

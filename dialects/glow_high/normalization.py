@@ -46,7 +46,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 
 def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
-    """The type of an operand, which the result shares; raises where others have another element type."""
+    """The type of an operand, which is the result type; raises where other operands have another element type."""
     element = element_of(input_)
     for operand in op.inputs():
         require(element_of(operand) == element, f"{what}: operands have different element types")
@@ -54,7 +54,7 @@ def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[A
 
 
 def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
-    """Raise unless each operand is a vector with one element a channel."""
+    """Raise unless each operand is a vector with one element per channel."""
     for operand in operands:
         require_equal(sizes_of(operand), (channels,), f"expected shape ({channels},), got {sizes_of(operand)}")
         shape_of(operand)
@@ -292,7 +292,7 @@ def broadcasting_notation(operands: Sequence[SSAValue]) -> Signature:
 
 
 def mean_of(value: SSAValue, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """The mean along some axes of what has an element for each of `value`."""
+    """The mean along some axes of an expression `x` with the shape of `value`."""
     names, sizes = axis_names(rank_of(value)), sizes_of(value)
     return mean_along(x, [names[axis] for axis in axes], tuple(sizes[axis] for axis in axes))
 
@@ -390,7 +390,7 @@ class LrnOp(HighOp):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 
-    The sum runs over `size` neighbouring channels, (size - 1) / 2 rounded down of them before; channels are `axis`.
+    The sum runs over `size` neighbouring channels along `axis`, of which floor((size - 1) / 2) precede the element.
 
     ```mlir
     %y = glow_high.lrn %x {size = 5, axis = 3} : tensor<1x55x55x96xf32>

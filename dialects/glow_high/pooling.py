@@ -94,7 +94,7 @@ class Images(Windowed):
         return window.outputs(spatial)
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
-        """Only to channels last: the spatial axes may change places, and channels that came first go back."""
+        """Only to channels last: the spatial axes may be permuted, and leading channels move to the end."""
         return untransposed(self, permutation, layout=CHANNELS_LAST)
 
     def scales_channels(self) -> bool:
@@ -102,7 +102,7 @@ class Images(Windowed):
 
 
 def meets_input(window: Window) -> bool:
-    """Whether a window has an element of the input everywhere, not padding alone, as far as is simple to say."""
+    """Whether every window surely has an element of the input, not padding alone; a conservative check."""
     rank = len(window.kernel)
     short = all(max(window.padding(axis)) < window.kernel[axis] for axis in range(rank))
     return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
@@ -112,7 +112,7 @@ class Pool(Images, Expressed):
     """An operator that folds the elements of each window of each channel."""
 
     def border(self) -> Shape:
-        """How many zeros beside the image count, leading ones of all spatial axes, and then trailing ones."""
+        """The zeros around the image that count as elements: leading ones of all spatial axes, then trailing ones."""
         return (0,) * (2 * len(self.window().kernel))
 
     def notation(self) -> Signature:
@@ -138,7 +138,7 @@ class Pool(Images, Expressed):
 
     @abstractmethod
     def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
-        """What it computes of the elements of a window, which lie along these dimensions."""
+        """The result for the elements of a window, which lie along these dimensions."""
 
 
 def window_names(rank: int) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ class AvgPoolOp(Pool):
     """
     The mean of each window (ONNX AveragePool); with `count_include_pad` padding counts as zeros.
 
-    A window that `ceil_mode` lets reach beyond the padding never counts what lies outside it.
+    With `ceil_mode`, a window may reach beyond the padding; elements outside the padding never count.
     """
 
     name = "glow_high.avg_pool"
@@ -245,8 +245,7 @@ class AvgPoolOp(Pool):
 @op_definition
 class SumPoolOp(Images):
     """
-    The sum of each window of codes of 8 or 16 bits, that is of integers less a zero point, in i32, where it may wrap.
-
+    The sum of each window of 8-bit or 16-bit quantized values, less their zero point, in i32; it wraps.
     Padding adds nothing.
 
     ```mlir

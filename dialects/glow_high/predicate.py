@@ -1,4 +1,4 @@
-"""Predicates: hints that parts of a value are never looked at."""
+"""Predicates: hints that parts of a value are never read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 @op_definition
 class PredicateOp(HighOp):
     """
-    A value of which nothing looks at some elements, which need not be computed (paper §3.3).
+    A value some of whose elements are never read and need not be computed (paper §3.3).
 
-    `mask` has the leading axes of `value`, and tells what is looked at. It is a hint: who ignores it gives `value`.
+    `mask` has the leading axes of `value` and marks the elements that are read. It is a hint: without it, the result is
+    `value`.
 
     ```mlir
     %logits = glow_high.matmul %states, %embeddings : tensor<16x64x50000xf32>

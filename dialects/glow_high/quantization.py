@@ -1,9 +1,9 @@
 """
-Operators between numbers and the integers that stand for them: quantization, its inverse, and changes of scale.
+Operators between numbers and quantized values: quantization, dequantization, and changes of scale.
 
-The code of a number is number / scale + zero point, rounded to an integer. Scale and zero point are part of the element
-type where there is one for a whole tensor (`!quant.uniform<u8:f32, 0.02:128>`), and operands otherwise. All computes in
-f32, or in f64 where an operand is f64.
+The quantized value of a number is number / scale + zero point, rounded to an integer. Scale and zero point are part of
+the element type if a tensor has a single one of each (`!quant.uniform<u8:f32, 0.02:128>`), and operands otherwise. All
+operators compute in f32, or in f64 if an operand is f64.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, si
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 
-def _check_codes(element: Attribute, what: str) -> None:
+def _check_quantized(element: Attribute, what: str) -> None:
     fits = is_integer(storage_of(element)) and not is_per_axis(element)
     require(fits, "{} are integers of one scale, not {}", what, element)
 
 
 def _computed(x: Scalar) -> Attribute:
-    """The float type in which is computed on a number."""
+    """The float type in which computations on a number are done."""
     return f64 if x.element == f64 else f32
 
 
 def _as_code(b: ScalarBuilder, whole: Scalar, to: Attribute) -> Scalar:
-    """A whole number, as a float, as a code of a type: limited to its range; NaN is 0."""
+    """Convert a whole number from float to a quantized type, limited to its range; NaN becomes 0."""
     storage = cast("IntegerType", storage_of(to))
     if isinstance(to, UniformQuantizedType):
         bounds = to.least.data, to.most.data
@@ -57,11 +57,11 @@ def _as_code(b: ScalarBuilder, whole: Scalar, to: Attribute) -> Scalar:
 @op_definition
 class QuantizeOp(Elementwise):
     """
-    The codes of numbers: round(`input` / scale) + zero point, ties to even, limited to the range of `to` (ONNX
+    Quantize numbers: round(`input` / scale) + zero point, ties to even, limited to the range of `to` (ONNX
     QuantizeLinear, Glow's Quantize).
 
-    Scale and zero point are those of `to`, or, where that is an integer type, the operands `scale` and `zero_point`,
-    which broadcast; without the latter it is 0.
+    Scale and zero point are those of `to`, or, if `to` is an integer type, the operands `scale` and `zero_point`, which
+    broadcast; the default of `zero_point` is 0.
 
     ```mlir
     %q = glow_high.quantize %x {to = !quant.uniform<u8:f32, 0.02:128>} : tensor<4x!quant.uniform<u8:f32, 0.02:128>>
@@ -80,7 +80,7 @@ class QuantizeOp(Elementwise):
     irdl_options = SEGMENTS
 
     def check_elements(self) -> Attribute:
-        _check_codes(self.to, "codes")
+        _check_quantized(self.to, "codes")
         static = parameters_of(self.to) is not None
         require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
         require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
@@ -102,7 +102,7 @@ class QuantizeOp(Elementwise):
 def _zero_point_of(
     b: ScalarBuilder, known: tuple[float, int] | None, operands: Iterator[Scalar], element: Attribute
 ) -> Scalar | Number | None:
-    """The zero point as a number of a type, from the parameters of a type or the next operand; `None` where it is 0."""
+    """The zero point converted to a type, from the parameters of a type or the next operand; `None` if it is 0."""
     if known is not None:
         return known[1] or None
     given = next(operands, None)
@@ -112,10 +112,10 @@ def _zero_point_of(
 @op_definition
 class DequantizeOp(Elementwise):
     """
-    The numbers that codes stand for: (`input` - zero point) · scale (ONNX DequantizeLinear, Glow's Dequantize).
+    Dequantize values: (`input` - zero point) · scale (ONNX DequantizeLinear, Glow's Dequantize).
 
-    Scale and zero point are those of the type of `input`, or, where that is an integer type, the operands `scale` and
-    `zero_point`, which broadcast; without the latter it is 0. The difference is exact, or wraps in 32 bits.
+    Scale and zero point are those of the type of `input`, or, if that is an integer type, the operands `scale` and
+    `zero_point`, which broadcast; the default of `zero_point` is 0. The difference is exact, or wraps in 32 bits.
 
     ```mlir
     %y = glow_high.dequantize %q : tensor<4xf32>
@@ -134,7 +134,7 @@ class DequantizeOp(Elementwise):
 
     def check_elements(self) -> Attribute:
         element = element_of(self.input)
-        _check_codes(element, "codes")
+        _check_quantized(element, "codes")
         static = parameters_of(element) is not None
         require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
         require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
@@ -157,7 +157,7 @@ class DequantizeOp(Elementwise):
 @op_definition
 class StorageCastOp(Elementwise):
     """
-    Codes under another type that is stored in the same integers, or these integers themselves (MLIR's quant.scast).
+    The same stored integers under another quantized type, or as plain integers (MLIR's quant.scast).
 
     ```mlir
     %q = glow_high.storage_cast %x {to = !quant.uniform<u8:f32, 0.02:128>} : tensor<4x!quant.uniform<u8:f32, 0.02:128>>
@@ -184,11 +184,11 @@ class StorageCastOp(Elementwise):
 @op_definition
 class RescaleOp(Elementwise):
     """
-    Codes or sums of products in another scale: round(`input` · `multiplier` + `offset`) + zero point, ties to even,
+    Rescale quantized values or accumulators: round(`input` · `multiplier` + `offset`) + zero point, ties to even,
     limited to the range of `to` (Glow's RescaleQuantized).
 
-    `input` is converted to f32, product and sum are rounded to f32 once together, and the zero point is that of `to`.
-    `multiplier` and `offset`, of f32, broadcast; without the latter it is 0.
+    `input` is converted to f32, product and sum are rounded to f32 once (fused), and the zero point is that of `to`.
+    `multiplier` and `offset`, of f32, broadcast; the default of `offset` is 0.
 
     ```mlir
     %q = glow_high.rescale %sums, %multiplier, %bias {to = i8} : tensor<8x64xi8>
@@ -204,8 +204,8 @@ class RescaleOp(Elementwise):
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
-        _check_codes(element_of(self.input), "codes")
-        _check_codes(self.to, "codes")
+        _check_quantized(element_of(self.input), "codes")
+        _check_quantized(self.to, "codes")
         numbers = [value for value in (self.multiplier, self.offset) if value is not None]
         require(all(element_of(value) == f32 for value in numbers), "multiplier and offset are f32")
         return self.to
@@ -221,11 +221,11 @@ class RescaleOp(Elementwise):
 @op_definition
 class IntegerRescaleOp(Elementwise):
     """
-    Codes or sums of products in another scale, by integers alone: (`input` + `offset`) · `multiplier` / 2^`shift` +
-    zero point, halves rounded up, limited to the range of `to` (Glow's libjit requantization).
+    Rescale quantized values or accumulators in integers: (`input` + `offset`) · `multiplier` / 2^`shift` + zero point,
+    halves rounded up, limited to the range of `to` (Glow's libjit requantization).
 
-    Product and sum are of 64 bits. `multiplier`, `shift`, limited to 1 to 62, and `offset`, of i32, broadcast; without
-    the latter it is 0. The zero point is that of `to`.
+    Product and sum have 64 bits. `multiplier`, `shift` (clamped to 1 to 62) and `offset`, of i32, broadcast; the
+    default of `offset` is 0. The zero point is that of `to`.
 
     ```mlir
     %q = glow_high.integer_rescale %sums, %multiplier, %shift, %bias {to = i8} : tensor<8x64xi8>
@@ -242,17 +242,17 @@ class IntegerRescaleOp(Elementwise):
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
-        _check_codes(element_of(self.input), "codes")
-        _check_codes(self.to, "codes")
+        _check_quantized(element_of(self.input), "codes")
+        _check_quantized(self.to, "codes")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar, multiplier: Scalar, shift: Scalar, *offset: Scalar) -> Scalar:
         code = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
         for value in offset:
             code = code + b.convert(value, i64)
-        places = b.convert(b.clamp(shift, 1, 62), i64)
-        half = b.binary("shift_left", b.constant(1, i64), places - 1)
-        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, places) + zero_point_of(self.to)
+        shift_bits = b.convert(b.clamp(shift, 1, 62), i64)
+        half = b.binary("shift_left", b.constant(1, i64), shift_bits - 1)
+        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, shift_bits) + zero_point_of(self.to)
         storage = cast("IntegerType", storage_of(self.to))
         low, high = integer_bounds(storage)
         if isinstance(self.to, UniformQuantizedType):
@@ -263,9 +263,10 @@ class IntegerRescaleOp(Elementwise):
 @op_definition
 class LookupOp(Expressed):
     """
-    Codes of a byte in `table` at those of `input`: a function of one code (Glow's IntLookupTable).
+    The elements of `table` selected by 8-bit quantized values: a unary function as a lookup table (Glow's
+    IntLookupTable).
 
-    The table has an entry for each code of 8 bits, in the order of the bits as an integer without a sign.
+    The table has an entry for each 8-bit value, in the order of its bits as an unsigned integer.
 
     ```mlir
     %y = glow_high.lookup %x, %table : tensor<1x56x56x64xui8>

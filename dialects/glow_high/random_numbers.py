@@ -1,4 +1,4 @@
-"""Random numbers: a generator that computes them from counters, so that none waits for another."""
+"""Random numbers: a counter-based generator, so that no number depends on another."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from glow_mlir.dialects.shapes import require
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ROUNDS = 10
-"""As many as the authors recommend, with a margin: they find no fault in seven."""
+"""The number of rounds that the authors recommend; it has a margin, since seven already pass their tests."""
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-"""What the first and the third word of the counter are multiplied by."""
+"""The multipliers of the first and the third word of the counter."""
 
 WEYL = 0x9E3779B9, 0xBB67AE85
-"""What is added to the words of the key after each round: the golden ratio, and the square root of 3 less 1."""
+"""The increments of the key's words after each round: the golden ratio, and the square root of 3 minus 1."""
 
 WORDS = 4
-"""The words of 32 bits that a counter gives."""
+"""The number of 32-bit words for each counter."""
 
 WIDTH = 32
 """The bits of a word."""
@@ -38,7 +38,7 @@ class PhiloxOp(Elementwise):
     Random bits: the highest `bits` of a `word`, 0 to 3, of Philox4x32-10 (Salmon et al., 2011), as ui32.
 
     `index` is the lower half of the counter and `stream` the upper one, `key` is the key; all are i64 and broadcast.
-    Equal operands give equal bits; the words of different ones are independent as far as tests can tell.
+    Equal operands give equal bits; the words for different operands are statistically independent.
 
     ```mlir
     %bits = glow_high.philox %index, %stream, %key {bits = 24, word = 1} : tensor<4x8xui32>
@@ -61,7 +61,7 @@ class PhiloxOp(Elementwise):
     def scalar(self, b: ScalarBuilder, index: Scalar, stream: Scalar, key: Scalar) -> Scalar:
         counter, keys = (*_halves(b, index), *_halves(b, stream)), _halves(b, key)
         for number in range(ROUNDS):
-            low, high = (_product(b, counter[2 * place], factor) for place, factor in enumerate(MULTIPLIERS))
+            low, high = (_product(b, counter[2 * position], factor) for position, factor in enumerate(MULTIPLIERS))
             counter = (
                 b.binary("xor", b.binary("xor", high[1], counter[1]), keys[0]),
                 high[0],

@@ -1,4 +1,4 @@
-"""Ranges that operators give their results: between which numbers all elements lie."""
+"""Value ranges of results: lower and upper bounds of all elements."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Range:
         return low <= self.low and self.high <= high
 
     def join(self, other: Range) -> Range:
-        """The smallest range that has both."""
+        """The smallest range that contains both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def sign(self) -> Range:
-        """What is left of the range where only signs are sure."""
+        """The widest range with the same possible signs."""
         return Range(0.0 if self.low >= 0 else -math.inf, 0.0 if self.high <= 0 else math.inf)
 
 
@@ -37,7 +37,7 @@ ZERO = Range(0.0, 0.0)
 
 
 def joined(ranges: Sequence[Range]) -> Range:
-    """The smallest range that has all of at least one."""
+    """The smallest range that contains all ranges, of which there is at least one."""
     found = ranges[0]
     for other in ranges[1:]:
         found = found.join(other)
@@ -45,5 +45,5 @@ def joined(ranges: Sequence[Range]) -> Range:
 
 
 def above_zero(range_: Range) -> Range:
-    """The range behind a function that leaves positive numbers as they are, and does anything to negative ones."""
+    """The result range of a function that keeps positive numbers and maps negative ones to any number."""
     return range_ if range_.low >= 0 else ANY

@@ -1,9 +1,9 @@
 """
-Recurrences: the part of a recurrent layer that has to go step by step, with one direction and one layer.
+Recurrences: the sequential part of a recurrent layer, for one direction of one layer.
 
-All products with the layer's input are done before, for all steps at once. What a step does with its gates is scalar
-code (`cell` and its kin), so that kernels and the interpreter compute the same. A graph that trains has the forms that
-keep what gates are functions of: the states would need all products once more to find it.
+All products with the layer's input are computed before, for all steps at once. The gates of a step are scalar code
+(`cell` and similar methods), so that kernels and the interpreter compute the same. Training graphs use the forms that
+save the arguments of the gates, since recomputing them from the states would repeat all products.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 class Recurrence(Gated):
     """
-    What recurrences share: gates, gate functions, direction.
+    The base of recurrences: gates, gate functions, direction.
 
-    The argument of each gate function but that of a cell's output is limited to ±`clip`. With `reverse`, steps go from
-    the last to the first.
+    The arguments of all gate functions are limited to ±`clip`, except for that of a cell's output. With `reverse`,
+    steps go from the last to the first.
     """
 
     NOTATION: ClassVar[str] = (
@@ -50,13 +50,13 @@ class Recurrence(Gated):
     )
 
     GATES: ClassVar[int]
-    """How many gates the network has: the width of the input over that of the state."""
+    """The number of gates of the network: the width of the input divided by that of the state."""
     FUNCTIONS: ClassVar[tuple[str, ...]]
     """Names of the gate functions by default."""
     UNCLIPPED: ClassVar[tuple[int, ...]] = ()
-    """Positions of the gate functions that `clip` does not concern."""
+    """Positions of the gate functions that `clip` does not apply to."""
     STATES: ClassVar[int] = 1
-    """How many states a step hands on to the next."""
+    """The number of states that a step passes to the next."""
 
     reverse = flag_prop()
 
@@ -92,7 +92,7 @@ def recurrence_types(
 
 
 def require_one_element(op: Gated, lengths: SSAValue | None) -> None:
-    """Raise unless all operands of a recurrence or a layer but `lengths` have the element type of the first."""
+    """Raise unless all operands of a recurrence or layer except `lengths` have the same element type."""
     first, *others = (value for value in op.inputs() if value is not lengths)
     for value in others:
         is_same = element_of(value) == element_of(first)
@@ -100,7 +100,7 @@ def require_one_element(op: Gated, lengths: SSAValue | None) -> None:
 
 
 def kept_type(values: SSAValue, width: Size) -> TensorType[Attribute]:
-    """The type of what is kept of all steps, as wide as it is computed: [steps, batch, width]."""
+    """The type of values saved for all steps, in the type of the computation: [steps, batch, width]."""
     element = element_of(values)
     return tensor((*sizes_of(values)[:2], width), f32 if is_half(element) else element)
 
@@ -113,9 +113,10 @@ class LstmSteps(Recurrence):
     """
     The steps of a long short-term memory.
 
-    `input` [steps, batch, 4·hidden] holds what input and biases add to the gates input, output, forget, cell; `weights`
-    [hidden, 4·hidden] multiply the state. `peepholes` [3·hidden] are those of input, output, forget. Steps from
-    `sequence_lens` on leave the states and give 0. With `input_forget`, the forget gate is one minus the input gate.
+    `input` [steps, batch, 4·hidden] holds the contributions of input and biases to the gates input, output, forget,
+    cell; `weights` [hidden, 4·hidden] multiply the state. `peepholes` [3·hidden] are those of input, output, forget.
+    Steps from `sequence_lens` on keep the states, and their results are 0. With `input_forget`, the forget gate is one
+    minus the input gate.
     """
 
     GATES: ClassVar[int] = 4
@@ -143,7 +144,7 @@ class LstmSteps(Recurrence):
     def cell(
         self, b: ScalarBuilder, gates: Sequence[Scalar], c: Scalar, peepholes: Sequence[Scalar] = ()
     ) -> tuple[Scalar, Scalar]:
-        """The new state and cell, from the sums of the four gates, the cell before and the peepholes of its element."""
+        """The new state and cell, from the arguments of the four gates, the previous cell and its peepholes."""
         gate, candidate, output = self.functions()
         at_input, at_output, at_forget, at_cell = gates
         if peepholes:
@@ -176,10 +177,10 @@ class LstmRecurrenceOp(LstmSteps):
 @op_definition
 class LstmRecurrenceWithSumsOp(LstmSteps):
     """
-    The steps of a long short-term memory, and what their gradient needs.
+    The steps of a long short-term memory, and the values that their gradient needs.
 
-    `sums` [steps, batch, 4·hidden] are what the gates are functions of, without peepholes; `cells` [steps, batch,
-    hidden] are those in front of each step. Both are 0 in steps that a sequence does not have.
+    `sums` [steps, batch, 4·hidden] are the arguments of the gates, without peepholes; `cells` [steps, batch, hidden]
+    are the cells before each step. Both are 0 in steps beyond the end of a sequence.
     """
 
     name = "glow_high.lstm_recurrence_with_sums"
@@ -201,9 +202,9 @@ class GruSteps(Recurrence):
     """
     The steps of a gated recurrent unit.
 
-    `input` [steps, batch, 3·hidden] holds what input and biases add to update, reset and candidate; `weights` [hidden,
-    3·hidden] multiply the state, for the candidate the state times the reset gate. With `bias` [hidden] it is the other
-    way round (ONNX's `linear_before_reset`): the reset gate multiplies the product with the state plus the bias.
+    `input` [steps, batch, 3·hidden] holds the contributions of input and biases to update, reset and candidate;
+    `weights` [hidden, 3·hidden] multiply the state or, for the candidate, the state times the reset gate. With `bias`
+    [hidden], the reset gate multiplies the product with the state plus the bias instead (ONNX's `linear_before_reset`).
     """
 
     GATES: ClassVar[int] = 3
@@ -246,10 +247,10 @@ class GruRecurrenceOp(GruSteps):
 @op_definition
 class GruRecurrenceWithSumsOp(GruSteps):
     """
-    The steps of a gated recurrent unit, and what their gradient needs.
+    The steps of a gated recurrent unit, and the values that their gradient needs.
 
-    `sums` [steps, batch, 3·hidden] are what the gates are functions of; for the candidate, with `bias`, what the reset
-    gate multiplies. They are 0 in steps that a sequence does not have.
+    `sums` [steps, batch, 3·hidden] are the arguments of the gates; for the candidate, with `bias`, the factor that the
+    reset gate multiplies. They are 0 in steps beyond the end of a sequence.
     """
 
     name = "glow_high.gru_recurrence_with_sums"
@@ -267,7 +268,8 @@ class RnnSteps(Recurrence):
     """
     The steps of a simple recurrent network.
 
-    `input` [steps, batch, hidden] holds what input and biases add to the state; `weights` [hidden, hidden] multiply it.
+    `input` [steps, batch, hidden] holds the contributions of input and biases; `weights` [hidden, hidden] multiply the
+    state.
     """
 
     GATES: ClassVar[int] = 1
@@ -299,9 +301,9 @@ class RnnRecurrenceOp(RnnSteps):
 @op_definition
 class RnnRecurrenceWithSumsOp(RnnSteps):
     """
-    The steps of a simple recurrent network, and what their gradient needs.
+    The steps of a simple recurrent network, and the values that their gradient needs.
 
-    `sums` [steps, batch, hidden] are what the states are functions of, and 0 in steps that a sequence does not have.
+    `sums` [steps, batch, hidden] are the arguments of the activation, and 0 in steps beyond the end of a sequence.
     """
 
     name = "glow_high.rnn_recurrence_with_sums"

@@ -36,7 +36,7 @@ DIRECTIONS: dict[str, tuple[bool, ...]] = {
 
 class Recurrent(Gated):
     """
-    What recurrent layers share.
+    The base of recurrent layers.
 
     `input` is [steps, batch, width], or [batch, steps, width] with `batch_first`. For each direction, `weights`
     [directions, gates·hidden, width] multiply the input, `recurrence` [directions, gates·hidden, hidden] the state;

@@ -62,7 +62,7 @@ def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:
 
 
 def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> AccessMap:
-    """The axes of an operand and a result, which has an element for all those along some axes of the operand."""
+    """The access map of a reduction of an operand along some axes."""
     axes = starred(free_axes(rank_of(value)), reduced)
     result = axes if keepdims else tuple(name for name in axes if not is_starred(name))
     return AccessMap((axes,), (result,), min(reduced, default=len(axes)))
@@ -74,7 +74,7 @@ def real(x: Tensor) -> Tensor:
 
 
 def folded_notation(operand: SSAValue, along: tuple[str, ...], keepdims: bool) -> Signature:
-    """All axes of the operand; of the result those that are not folded, `1` in the places of the others or nothing."""
+    """All axes of the operand to those of the result; folded ones are `1` or, without `keepdims`, left out."""
     names = axis_names(rank_of(operand))
     kept = ("1" if name in along else name for name in names if keepdims or name not in along)
     return Signature((Access("input", names),), Access("result", tuple(kept)))
@@ -84,8 +84,8 @@ class Reduction(Expressed):
     """
     An operator that computes one element from all elements along `axes`.
 
-    `axes` are listed in full: none means that each element is reduced alone. The result keeps them with size 1 unless
-    `keepdims` is false.
+    `axes` are listed explicitly: without any, each element is reduced by itself. The result keeps them with size 1
+    unless `keepdims` is false.
     """
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axes",)
@@ -123,7 +123,7 @@ class Reduction(Expressed):
 
     @abstractmethod
     def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
-        """What it computes of all elements along dimensions."""
+        """The result for all elements along these dimensions."""
 
 
 @op_definition
@@ -270,7 +270,7 @@ class ReduceLogSumExpOp(Reduction):
 
 
 class _Position(Expressed):
-    """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
+    """The index of an extreme along `axis`, as i64; 0 if a size that is known at run time only is 0."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     IS_LARGEST: ClassVar[bool]
@@ -332,7 +332,7 @@ class _Running(Expressed):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
 
     FOLD: ClassVar[str]
-    """How totals take in an element."""
+    """The fold of the running totals."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 

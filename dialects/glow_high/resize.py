@@ -32,7 +32,7 @@ from glow_mlir.support.symbols import Size
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 MODES = ("nearest", "linear", "cubic")
-"""How elements between those of the input are made."""
+"""The interpolation between elements of the input."""
 
 COORDINATES = (
     "half_pixel",
@@ -43,13 +43,13 @@ COORDINATES = (
     "tf_crop_and_resize",
     "tf_half_pixel_for_nn",
 )
-"""Which place of the input a place of the result stands for."""
+"""The rules that map coordinates of the result to coordinates of the input."""
 
 BY_SCALE = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn")
-"""The rules by which a place follows from the scale, whatever the sizes are; but for results of one element."""
+"""The rules by which coordinates depend on the scale and not on sizes, except for results of one element."""
 
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-"""Which element is the nearest one of a place between two."""
+"""The element that is nearest to a coordinate between two elements."""
 
 
 def _ratio(before: Size, after: Size) -> float:
@@ -62,13 +62,13 @@ class ResizeOp(DataMovement):
     """
     The input resampled to `shape` (ONNX Resize and Upsample), one axis after the other.
 
-    `scales`, by default the ratio of the sizes, which 0 stands for, place the elements of the result by the rule
-    `coordinates`; `roi`, all starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only,
-    where places outside the input have the value `extrapolation`. `rounding` is for mode `nearest`: its places are
-    exact where sizes give them, and computed in f32 by other scales. `cubic_coefficient` is for `cubic`. With
-    `antialias` the kernel widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count,
-    else the last one stands for them. Where an axis of a size that is known at run time only changes, the scale alone
-    says places, by a rule of `BY_SCALE`.
+    The rule `coordinates` maps coordinates of the result to the input, by `scales`; 0 stands for the ratio of the
+    sizes, which is the default. `roi`, all starts and then all ends as fractions of the axes, is for
+    `tf_crop_and_resize` only, which sets elements outside the input to `extrapolation`. `rounding` is for mode
+    `nearest`: its coordinates are exact if the scale is the ratio of the sizes, and computed in f32 for other scales.
+    `cubic_coefficient` is for `cubic`. With `antialias`, the kernel widens where an axis shrinks. With
+    `exclude_outside`, elements beyond the border do not count; otherwise the last element is repeated. An axis whose
+    size is known at run time only may change only by a rule of `BY_SCALE`.
 
     ```mlir
     %y = glow_high.resize %x {shape = [1, 64, 56, 56], mode = "linear"} : tensor<1x64x56x56xf32>
@@ -96,14 +96,14 @@ class ResizeOp(DataMovement):
     result = result_def(TENSOR)
 
     def ratios(self) -> tuple[float, ...]:
-        """Elements of the result an element of the input, along each axis."""
+        """The scale of each axis: elements of the result per element of the input."""
         given = sizes_of(self.input)
         scales = floats(self.scales) or (0.0,) * len(given)
         axes = zip(scales, given, sizes(self.shape), strict=True)
         return tuple(scale or (1.0 if before == after else _ratio(before, after)) for scale, before, after in axes)
 
     def by_sizes(self) -> tuple[bool, ...]:
-        """For each axis, whether its sizes say the scale, which is exact then."""
+        """For each axis, whether its scale is the ratio of its sizes, which is exact."""
         return tuple(scale == 0 for scale in floats(self.scales)) or (True,) * len(sizes_of(self.input))
 
     def region(self, axis: int) -> tuple[float, float]:
@@ -141,7 +141,7 @@ class ResizeOp(DataMovement):
         return (tensor(shape, element),)
 
     def _check_by_scale(self, before: Size, ratio: float) -> None:
-        """Raise `RunTimeSizeError` for a size that decides where places are, and is known at run time only."""
+        """Raise `RunTimeSizeError` if coordinates depend on a size that is known at run time only."""
         word, exact = text(self.coordinates), (smallest(before) * ratio, largest(before) * ratio)
         alike = word in BY_SCALE and not (word == "pytorch_half_pixel" and exact[0] <= 1 <= exact[1])
         if not alike or smallest(before) < 1 or flag(self.exclude_outside):
@@ -150,5 +150,5 @@ class ResizeOp(DataMovement):
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         resized = [permutation[axis] for axis, ratio in enumerate(self.ratios()) if ratio != 1.0]
         if text(self.mode) != "nearest" and resized != sorted(resized):
-            return None  # One axis comes after the other, and each rounds.
+            return None  # Axes are resampled in order, and each one rounds.
         return super().untransposed(permutation)

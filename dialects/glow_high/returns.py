@@ -1,4 +1,4 @@
-"""What ends a function that is written with arguments."""
+"""The terminator of a function that is written with arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.xdsl_patches.operations import LeanOperation
 @op_definition
 class ReturnOp(LeanOperation):
     """
-    The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
+    The results of a function that is written with arguments. The parser replaces it by storage: no pass sees it.
 
     ```mlir
     glow_high.return %1, %2

@@ -1,8 +1,8 @@
 """
-How operators compute on many rows at once what they compute on each, so that loops over rows have less to do.
+Operators on many rows at once instead of one row at a time, which moves work out of loops over rows.
 
-It follows from their access maps: where operands that are rows have one more axis in front, the result has it too, all
-other axes are what they were, and the properties that name axes follow. `hoist-from-loops` and `sink-from-loops` ask.
+The form follows from access maps: if operands that are rows get another leading axis, the result gets it too, all other
+axes are unchanged, and properties that name axes are adjusted. `hoist-from-loops` and `sink-from-loops` use it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def over_rows(op: HighOp, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
-    """The properties with which an operator computes on `count` rows what it computes on each; `None` without any."""
+    """The properties with which an operator computes on all of `count` rows; `None` if there is no such form."""
     if op.regions or not any(is_row) or not op.LIST_PROPERTIES.keys().isdisjoint(op.properties):
         return None
     properties = changed(op, **(_behind_rows(op) if is_row[0] else {}))
@@ -42,7 +42,7 @@ def over_rows(op: HighOp, is_row: Sequence[bool], count: Size) -> Mapping[str, A
 
 
 def _behind_rows(op: HighOp) -> dict[str, AttributeValue]:
-    """The properties of `op` that name axes of its first operand, of which there is one more in front."""
+    """The properties of `op` that name axes of its first operand, shifted by a new leading axis."""
     found: dict[str, AttributeValue] = {}
     for name in op.AXIS_PROPERTIES:
         value = op.properties[name]
@@ -55,12 +55,12 @@ def _behind_rows(op: HighOp) -> dict[str, AttributeValue]:
 
 
 def _rows(value: SSAValue, count: Size) -> TensorType[Attribute]:
-    """The type of so many of a value."""
+    """The type of `count` stacked copies of a value."""
     return tensor((count, *sizes_of(value)), element_of(value))
 
 
 def _has_rows(before: AccessMap, after: AccessMap, is_row: Sequence[bool]) -> bool:
-    """Whether a map is another one with an axis in front of rows and results, each index of which is for itself."""
+    """Whether `after` is `before` with a leading axis of rows and results whose indices are independent."""
     leading = [axis for axis in after.independent() if set(axis.results) == {0}]
     if [axis.operands for axis in leading] != [tuple(0 if of_row else None for of_row in is_row)]:
         return False

@@ -1,8 +1,8 @@
 """
-Where the samples of a batch lie in tensors: along which axes elements may be of different samples.
+The samples of a batch in tensors: the axes along which elements may belong to different samples.
 
-It follows from access maps, unless an operator that moves elements knows more, and `analysis.samples` asks for it, so
-that no algorithm lets one sample round, or spoil, another. Whatever is not known is apart.
+They follow from access maps, unless an operator that moves elements knows more. `analysis.samples` uses them, so that
+no algorithm lets one sample affect the rounding, or the NaNs, of another. Unknown elements count as different samples.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Axis = tuple[Factor, ...]
 
 
 def apart_axis(size: int) -> Axis:
-    """An axis along which each element may be of another sample."""
+    """An axis along which each element may belong to another sample."""
     return ((size, True),) if size != 1 else ()
 
 
 def one_axis(size: int) -> Axis:
-    """An axis along which all elements are of one sample."""
+    """An axis along which all elements belong to one sample."""
     return ((size, False),) if size != 1 else ()
 
 
@@ -38,13 +38,13 @@ def is_apart(axis: Axis) -> bool:
 
 
 def resized(axis: Axis, size: int) -> Axis:
-    """An axis whose elements come from all over another one: of one sample only if those are."""
+    """An axis with elements from anywhere on another one: of one sample only if the other axis is."""
     return apart_axis(size) if is_apart(axis) else one_axis(size)
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The axes of a tensor; and whether it may be `partial`: other tensors have the other samples of its batch."""
+    """The axes of a tensor, and whether it may be `partial`: its batch has other samples in other tensors."""
 
     axes: tuple[Axis, ...]
     partial: bool = False
@@ -56,7 +56,7 @@ class Samples:
 
     @staticmethod
     def apart(shape: Shape, partial: bool = True) -> Samples:
-        """A tensor each of whose elements may be of another sample."""
+        """A tensor each of whose elements may belong to another sample."""
         return Samples(tuple(map(apart_axis, shape)), partial)
 
     @property
@@ -69,7 +69,7 @@ class Samples:
         return Samples(tuple(axes), self.partial)
 
     def runs(self, axes: int) -> int:
-        """Into how many runs of equal length the first so many axes split, in their order, each of one sample."""
+        """The number of runs of equal length, each of one sample, into which the first `axes` axes split, in order."""
         factors = list(chain.from_iterable(self.axes[:axes]))
         while factors and not factors[-1][1]:
             factors.pop()
@@ -77,14 +77,14 @@ class Samples:
 
 
 def unknown(operands: Sequence[Samples], shape: Shape) -> Samples:
-    """The result of an operator about which nothing is known: of one sample only if all operands are."""
+    """The result of an unknown operator: of one sample only if all operands are."""
     return Samples.one(shape) if all(operand.is_one for operand in operands) else Samples.apart(shape)
 
 
 def broadcast_samples(operands: Sequence[Samples], shape: Shape) -> Samples:
-    """The result, of that shape, of an operator on elements that have the same place in operands that broadcast."""
+    """The result, of that shape, of an elementwise operator whose operands broadcast."""
     if sum(operand.partial for operand in operands) > 1:
-        # Masks may take neighbours from different operands, which may have different samples.
+        # Masks may select neighbouring elements from different operands, which may have different samples.
         return unknown(operands, shape)
     axes = [one_axis(size) for size in shape]
     for operand in operands:
@@ -98,7 +98,7 @@ def mapped_samples(found: AccessMap, operands: Sequence[Samples], shapes: Sequen
     """
     The results, of those shapes, of an operator with that access map.
 
-    Where samples differ along an axis that is read as a whole, masks may take single ones, so that nothing is known.
+    If samples differ along an axis that is read as a whole, masks may select single samples: the result is unknown.
     """
     pairs = zip(found.operands, operands, strict=True)
     apart = [pair for names, own in pairs for pair in zip(names, own.axes, strict=True) if is_apart(pair[1])]
@@ -106,14 +106,14 @@ def mapped_samples(found: AccessMap, operands: Sequence[Samples], shapes: Sequen
     mixed = any(map(is_starred, dimensions)) or sum(operand.partial for operand in operands) > 1
     results: list[Samples] = []
     for names, shape in zip(found.results, shapes, strict=True):
-        places = {plain(name): place for place, name in enumerate(names)}
-        if mixed or not dimensions <= places.keys():
+        positions = {plain(name): position for position, name in enumerate(names)}
+        if mixed or not dimensions <= positions.keys():
             results.append(unknown(operands, shape))
             continue
         axes = [one_axis(size) for size in shape]
         for name, axis in apart:
-            place = places[name]
-            axes[place] = _met(axes[place], axis, shape[place])
+            position = positions[name]
+            axes[position] = _met(axes[position], axis, shape[position])
         results.append(Samples(tuple(axes), any(operand.partial for operand in operands)))
     return results
 
@@ -147,7 +147,7 @@ def reshaped_samples(operand: Samples, shape: Shape) -> Samples:
 
 
 def _joined(axis: Sequence[Factor]) -> Axis:
-    """An axis with neighbouring factors of a kind made one."""
+    """An axis with adjacent factors of the same kind merged."""
     joined: list[Factor] = []
     for size, apart in axis:
         if joined and joined[-1][1] == apart:
@@ -157,5 +157,5 @@ def _joined(axis: Sequence[Factor]) -> Axis:
 
 
 def assembled_axis(operands: Sequence[Samples], axis: Axis, size: int) -> Axis:
-    """An axis of that size along which what operands have there is put side by side, or beside something else."""
+    """The axis of that size along which the operands are concatenated, or padded."""
     return apart_axis(size) if is_apart(axis) or any(operand.partial for operand in operands) else one_axis(size)

@@ -1,4 +1,4 @@
-"""Operators that sample images between their elements, at places that operands tell."""
+"""Operators that sample images between their elements, at points given by operands."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 MODES = ("linear", "nearest", "cubic")
-"""How elements between those of the image are made."""
+"""The interpolation between elements of the image."""
 
 PADDINGS = ("zeros", "border", "reflection")
 """What lies outside the image: zeros, the element at its border, or the image mirrored at its border."""
 
 
 def require_elements(image: Sizes) -> None:
-    """Check that an image has elements to sample, whatever symbols are: raises `VerifyException` where it has none."""
+    """Check that an image has elements for all values of symbols; raises `VerifyException` otherwise."""
     require(0 not in image, "an image without elements cannot be sampled")
     for size in image:
         if smallest(size) < 1:
@@ -49,12 +49,13 @@ def require_elements(image: Sizes) -> None:
 @op_definition
 class GridSampleOp(HighOp):
     """
-    The image `input` [N, spatial…, C] at the places of `grid` [N, places…, R], as [N, places…, C] (ONNX GridSample).
+    The image `input` [N, spatial…, C] at the points of `grid` [N, points…, R], as [N, points…, C] (ONNX GridSample).
 
-    A row of the grid has a place along each of the R spatial axes, the last axis first: -1 and 1 are the first and last
-    element with `align_corners`, and the outer borders of these without. Places are computed in the element type of the
-    grid, in f32 for floats of 16 bits. `mode` is one of `MODES`, `padding` of `PADDINGS`; the coefficient of `cubic` is
-    -0.75. Integers and truth values have only `nearest`, which rounds ties to even.
+    A row of the grid has a coordinate for each of the R spatial axes, the last axis first. With `align_corners`, -1 and
+    1 are the centers of the first and last element; otherwise they are the outer borders of these. Coordinates are
+    computed in the element type of the grid, or in f32 for floats of 16 bits. `mode` is one of `MODES`, `padding` one
+    of `PADDINGS`; the coefficient of `cubic` is -0.75. Integers and truth values only have `nearest`, which rounds ties
+    to even.
 
     ```mlir
     %y = glow_high.grid_sample %x, %grid {mode = "cubic", padding = "border"} : tensor<1x56x56x64xf32>
@@ -88,10 +89,10 @@ class GridSampleOp(HighOp):
 
 
 MAX_SAMPLES = 1024
-"""Samples of a cell along an axis that a region may ask for: nothing ends the call inside of a cell."""
+"""The maximum number of samples of a cell along an axis: a call cannot be interrupted within a cell."""
 
 POOLINGS = ("avg", "max")
-"""What becomes of the samples in a cell of a region: their mean, or the largest of their weighted elements."""
+"""How the samples in a cell of a region are combined: by their mean, or by the largest of their weighted elements."""
 
 
 @op_definition
@@ -101,8 +102,8 @@ class RoiAlignOp(HighOp):
 
     `rois` [R, 4] has x and y of two corners, `batch_indices` [R] the image, of each region. `output_shape` is rows and
     columns. A cell is the mean, or with `mode = "max"` the largest weighted element, of `sampling_ratio` samples along
-    each axis, at most 1024; 0 stands for as many as there are elements. With `half_pixel`, corners lie half an element
-    further left and up, and regions may be smaller than an element. Places are computed in the element type, in f32 for
+    each axis, at most 1024; 0 means one sample for each element. With `half_pixel`, corners are moved half an element
+    left and up, and regions may be smaller than an element. Coordinates are computed in the element type, or in f32 for
     16 bits.
 
     ```mlir
@@ -144,9 +145,9 @@ class RoiPoolOp(HighOp):
     Regions of the image `input` [N, H, W, C], each as a grid of cells: [R, rows, columns, C] (ONNX MaxRoiPool).
 
     `rois` [R, 5] has the image, and x and y of two corners, of each region. `output_shape` is rows and columns. Corners
-    are rounded to elements, ties away from 0, and belong to the region, which has one element at least along each axis.
-    A cell is the largest of its elements, which it may share with its neighbours, and 0 where none is in the image.
-    Places are computed in the element type, in f32 for 16 bits.
+    are rounded to elements, ties away from 0, and belong to the region, which has at least one element along each axis.
+    A cell is the largest of its elements, some of which neighbouring cells may share, and 0 if none is in the image.
+    Coordinates are computed in the element type, or in f32 for 16 bits.
 
     ```mlir
     %y = glow_high.roi_pool %x, %rois {output_shape = [7, 7], spatial_scale = 0.0625} : tensor<100x7x7x256xf32>
@@ -175,7 +176,7 @@ class RoiPoolOp(HighOp):
 
 
 class Deformable(HighOp):
-    """An operator that samples the windows of a convolution, each element of them moved by an offset of its own."""
+    """An operator that samples the windows of a convolution; each element of a window has its own offset."""
 
     input = operand_def(FLOATS.from_rank(3))
     offset = operand_def(FLOATS.from_rank(3))
@@ -209,7 +210,7 @@ class Deformable(HighOp):
 @op_definition
 class DeformConvOp(Deformable):
     """
-    A convolution each of whose elements is sampled at an offset from its place (ONNX DeformConv).
+    A convolution whose window elements are sampled at offsets from their regular positions (ONNX DeformConv).
 
     `input` is [N, spatial…, C], `filter` [O, kernel…, C / group], `bias` [O]. `offset` is [N, outputs…, offset_group *
     kernel * R], R numbers for each element of the window, in elements; `mask` [N, outputs…, offset_group * kernel] has
@@ -253,7 +254,8 @@ class DeformColumnsOp(Deformable):
     """
     The elements that the windows of a `deform_conv` sample, as the rows of a matrix: [N, outputs…, kernel, C].
 
-    `kernel_shape` are the sizes of the window; all else is as there. Elements have been multiplied with their masks.
+    `kernel_shape` is the shape of the window; everything else is as in `deform_conv`. Elements are already multiplied
+    by the mask.
     """
 
     name = "glow_high.deform_columns"

@@ -1,4 +1,4 @@
-"""Values that an earlier call of another function has computed, and saved."""
+"""Values that an earlier call of another function has computed and saved."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 @op_definition
 class SavedOp(HighOp):
     """
-    Values that are known: the operands are those that the function computes, and behind them, in the same order, what
-    they were when an earlier call saved them.
+    Values with saved copies: the operands are values that the function computes, followed by the same values as an
+    earlier call saved them, in the same order.
 
-    A function that computes gradients of what another one has computed has the operators of that as far as gradients
-    ask for them. The pass `differentiate` goes back through what is computed, and then has what was saved in the place
-    of it, so that nothing is computed twice.
+    A function that computes gradients of another function repeats the operators of that function that gradients depend
+    on. The pass `differentiate` derives gradients through the computed values, and then replaces these by the saved
+    ones, so that nothing is computed twice.
 
     ```mlir
     %y, %h, %c, %sums, %cells = glow_high.lstm_recurrence_with_sums %gates, %weights, %h0, %c0
@@ -41,12 +41,12 @@ class SavedOp(HighOp):
 
     @property
     def computed(self) -> Sequence[SSAValue]:
-        """What the function computes."""
+        """The values that the function computes."""
         return self.operands_[: len(self.operands_) // 2]
 
     @property
     def values(self) -> Sequence[SSAValue]:
-        """What was saved."""
+        """The saved values."""
         return self.operands_[len(self.operands_) // 2 :]
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:

@@ -1,9 +1,9 @@
 """
-Operators whose results have as many elements as their operands say.
+Operators whose number of results depends on the elements of their operands.
 
-Results are as large as they can become for any number of a symbol. What is there comes first along the axis that
-varies, zeros are behind it, and the last result, a single i64, says how many there are: a symbol is bound to it
-(`bind_symbol`), and a slice takes as many.
+Results have their maximum size, for all values of symbols. Valid elements come first along the varying axis, followed
+by zeros. The last result, a single i64, is the number of valid elements: a symbol is bound to it (`bind_symbol`), and a
+slice takes that many.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from glow_mlir.dialects.sizes import largest
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 COUNT = tensor((), i64)
-"""How many there are."""
+"""The type of the number of valid elements."""
 
 
 @op_definition
 class NonZeroOp(HighOp):
     """
-    Where elements are not zero, in row-major order: a column of [rank, size] for each (ONNX NonZero).
+    The indices of all elements that are not zero, in row-major order, as the columns of [rank, size] (ONNX NonZero).
 
     ```mlir
     %places, %count = glow_high.non_zero %x : tensor<2x6xi64>, tensor<i64>
@@ -59,11 +59,11 @@ class NonZeroOp(HighOp):
 @op_definition
 class UniqueOp(HighOp):
     """
-    The different rows of `input` [N, M] (ONNX Unique), in order if `sorted`, else in that of their first places.
+    The distinct rows of `input` [N, M] (ONNX Unique), ordered if `sorted`, otherwise in order of first occurrence.
 
-    Beside them, a number for each: `indices`, the first place of each; `inverse`, which of them each row of the input
-    is; and `occurrences`, how often each comes. Rows are compared element by element; NaN is equal to NaN, and comes
-    last.
+    Further results: `indices` has the first occurrence of each distinct row, `inverse` the distinct row of each row of
+    the input, and `occurrences` the count of each distinct row. Rows are compared element by element; NaN equals NaN
+    and comes last.
     """
 
     name = "glow_high.unique"
@@ -86,12 +86,13 @@ class UniqueOp(HighOp):
 @op_definition
 class NonMaxSuppressionOp(HighOp):
     """
-    The best of boxes that overlap, for each class (ONNX NonMaxSuppression): rows of batch, class and box.
+    The best of overlapping boxes for each class (ONNX NonMaxSuppression): rows of batch, class and box.
 
     `boxes` is [B, N, 4], two corners (y, x), or with `center_point_box` the center (x, y), width and height; `scores`
-    is [B, C, N]. Of each class the box with the highest score above `score_threshold` is taken, then all that overlap
-    with it by more than `iou_threshold` of their union are left out, and so on, up to `max_output_boxes_per_class`,
-    none without it. Results have room for `limit` boxes of each class: [B * C * limit, 3].
+    is [B, C, N]. For each class, the box with the highest score above `score_threshold` is selected, and all boxes that
+    overlap it by more than `iou_threshold` of their union are dropped. This repeats up to `max_output_boxes_per_class`
+    times; without that operand, no box is selected. The capacity of results is `limit` boxes for each class:
+    [B * C * limit, 3].
     """
 
     name = "glow_high.non_max_suppression"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
 ARGUMENT_ROLES = "argument_roles"
-"""The property of a function, as long as it has arguments, that says what each is: a role of placeholders."""
+"""The property of a function with arguments that lists the placeholder role of each argument."""
 
 ROLES = {"in": "input", "out": "output", "inout": "state"}
 """Qualifier of an argument of `glow_low` → its role; those of `glow_high` have none, and are inputs."""
@@ -34,14 +34,14 @@ RETURN = "glow_high.return"
 
 @dataclass
 class Signature:
-    """What stands between the name of a function and its body."""
+    """The text between the name of a function and its body, parsed."""
 
     bindings: list[str] = field(default_factory=list[str])
     arguments: list[Parser.Argument] = field(default_factory=list[Parser.Argument])
     roles: list[str] = field(default_factory=list[str])
     results: Sequence[Attribute] = ()
-    place: int = 0
-    """Where the results stand in the text."""
+    position: int = 0
+    """The position of the results in the text."""
 
     def properties(self) -> dict[str, Attribute]:
         """The properties of the function, before its arguments become storage."""
@@ -53,7 +53,7 @@ class Signature:
         returned = last.operand_types if last is not None and last.name == RETURN else ()
         if tuple(returned) != tuple(self.results):
             wanted, found = (", ".join(map(str, types)) or "nothing" for types in (self.results, returned))
-            parser.raise_error(f"the function says that it gives {wanted}, and returns {found}", self.place)
+            parser.raise_error(f"the function says that it gives {wanted}, and returns {found}", self.position)
 
 
 def parse_signature(parser: Parser, is_qualified: bool) -> Signature:
@@ -66,18 +66,20 @@ def parse_signature(parser: Parser, is_qualified: bool) -> Signature:
     parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_entry(parser, signature, is_qualified))
     if signature.bindings and signature.arguments:
         parser.raise_error("a function has names of placeholders or arguments, not both")
-    signature.place = parser.pos
+    signature.position = parser.pos
     if not is_qualified and parser.parse_optional_punctuation("->"):
         enclosed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         signature.results = [parser.parse_type()] if enclosed is None else enclosed
         labels = result_labels(len(signature.results))
         if taken := [argument.name.text[1:] for argument in signature.arguments if argument.name.text[1:] in labels]:
-            parser.raise_error(f"%{taken[0]} is what a result is called: call the argument otherwise", signature.place)
+            parser.raise_error(
+                f"%{taken[0]} is what a result is called: call the argument otherwise", signature.position
+            )
     return signature
 
 
 def result_labels(count: int) -> list[str]:
-    """What callers call so many results: `result`, `result1`, `result2`, …"""
+    """The public names of that number of results: `result`, `result1`, `result2`, …"""
     return [f"result{number or ''}" for number in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Sizes as numbers that other operators compute with: what shapes are where a model is called."""
+"""Run-time sizes as values that other operators compute with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 @op_definition
 class ShapeOp(HighOp):
     """
-    The `sizes` as a vector of i64 (ONNX Shape), which are known at run time only.
+    The `sizes`, known at run time only, as a vector of i64 (ONNX Shape).
 
     ```mlir
     %0 = glow_high.shape {sizes = #glow.sizes<[batch, 4], batch = 1 to 8>} : tensor<2xi64>
@@ -45,7 +45,7 @@ class ShapeOp(HighOp):
 @op_definition
 class BindSymbolOp(SymbolBinding):
     """
-    From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.
+    Bind a symbol in the sizes of later ops to the only element of `count`, clamped to the symbol's range.
 
     ```mlir
     glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 6>}

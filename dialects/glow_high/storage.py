@@ -1,4 +1,4 @@
-"""Module-level storage and functions: what `glow_high` and `glow_low` share with the outside."""
+"""Module-level storage and functions: the interface of `glow_high` and `glow_low` to callers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from glow_mlir.xdsl_patches.operations import LeanOperation
 
 
 class StorageOp(LeanOperation):
-    """A named tensor that outlives a call: common form of constants and placeholders."""
+    """A named tensor that outlives a call: the base of constants and placeholders."""
 
     sym_name = prop_def(SymbolNameConstraint())
     type = prop_def(TENSOR)
@@ -101,21 +101,21 @@ class StorageOp(LeanOperation):
 
 class ContentOp(StorageOp):
     """
-    Storage whose content a module may say: in the weight store under the digest `weights`, or inline as `value`.
+    Storage whose content a module may contain: in the weight store under the digest `weights`, or inline as `value`.
     """
 
     weights = opt_prop_def(StringAttr)
     value = opt_prop_def(base(DenseIntOrFPElementsAttr))
 
     def give_content(self, content: str | DenseIntOrFPElementsAttr) -> None:
-        """Say the content: the elements, or the digest under which the weight store holds the bytes."""
+        """Set the content: the elements, or the digest under which the weight store holds the bytes."""
         self.properties["weights" if isinstance(content, str) else "value"] = (
             word(content) if isinstance(content, str) else content
         )
 
     @property
     def has_content(self) -> bool:
-        """Whether the module says the content."""
+        """Whether the module contains the content."""
         return self.weights is not None or self.value is not None
 
     def verify_(self) -> None:
@@ -164,10 +164,10 @@ def inline_elements(type_: TensorType[Attribute], elements: Sequence[float]) -> 
 
 
 _ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "packed", "between": "between"}
-"""Property of a placeholder → what it is by that."""
+"""Property of a placeholder → its role."""
 
 _SIDES = {"input": ("given",), "output": ("got",), "state": ("given", "got")}
-"""Role of a placeholder that callers of the model know → whether they give or get it."""
+"""Role of a placeholder that is visible to callers of the model → whether they give or get it."""
 
 
 @op_definition
@@ -175,9 +175,9 @@ class PlaceholderOp(ContentOp):
     """
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
 
-    State may have an initial value, in the form that a constant has its content; without one it begins with zeros.
-    Packed state is other state in the form that kernels read, as `packed_by` makes it. What is `between` functions one
-    writes and others read, in one call of a function that calls them.
+    State may have an initial value, in the form of a constant's content; without one it begins with zeros. Packed state
+    is other state in the layout that kernels read, computed by the function `packed_by`. A value `between` functions is
+    written by one and read by others, within one call of the function that calls them.
 
     ```mlir
     glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
@@ -224,7 +224,7 @@ class PlaceholderOp(ContentOp):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Whether callers of the model give it, get it, both, as state, or neither."""
+        """Whether callers of the model give it, get it, both (state), or neither."""
         return _SIDES.get(self.role, ())
 
     @property
@@ -234,7 +234,7 @@ class PlaceholderOp(ContentOp):
 
     @property
     def packing_function(self) -> str | None:
-        """The name of the function that makes it, alone, of other state."""
+        """The name of the function that computes it from other state; `None` unless it is packed state."""
         return None if self.packed_by is None else self.packed_by.string_value()
 
     def verify_(self) -> None:
@@ -250,21 +250,21 @@ class FunctionOp(LeanOperation):
     """
     A function over module-level storage; `bindings` names the placeholders of its entry, in order.
 
-    `assigned` is the machine that it is compiled for, once the pass `assign-target` has decided that; `device` is the
-    name of the device of the module on which it runs, where there are several.
+    `assigned` is the machine that it is compiled for, set by the pass `assign-target`; `device` is the name of the
+    module's device on which it runs, if there are several.
     """
 
     IS_QUALIFIED: ClassVar[bool] = False
-    """Whether arguments are written with qualifiers, as those of instructions."""
+    """Whether arguments are written with qualifiers, like operands of instructions."""
     SIZED: ClassVar[type[Operation]] = Operation
-    """The ops that need to know what the symbols in the sizes of their values are."""
+    """The ops that need the numbers of the symbols in the sizes of their values."""
 
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
     assigned = opt_prop_def(TargetAttr, prop_name="target")
     device = opt_prop_def(StringAttr)
     argument_roles = opt_prop_def(base(ArrayAttr))
-    """As long as the function has arguments: what each is, a role of placeholders."""
+    """The placeholder role of each argument, while the function has arguments."""
     body = region_def("single_block")
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator(), KnownAttributes())
@@ -277,7 +277,7 @@ class FunctionOp(LeanOperation):
         location: LocationAttr | None = None,
         target: TargetAttr | None = None,
     ) -> Self:
-        """An empty function `name` whose entry takes those placeholders, for a machine where that is decided."""
+        """An empty function `name` whose entry takes those placeholders, compiled for `target` if one is given."""
         refs = ArrayAttr([SymbolRefAttr(binding) for binding in bindings])
         properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "bindings": refs}
         if target is not None:
@@ -286,7 +286,7 @@ class FunctionOp(LeanOperation):
 
     @property
     def target(self) -> Target:
-        """The machine that the function is compiled for; raises `ModelError` where that is not decided."""
+        """The machine that the function is compiled for; raises `ModelError` if none is assigned."""
         if self.assigned is None:
             hint = "run the pass 'assign-target' first"
             raise ModelError(f"@{self.sym_name.data} has no target", hint=hint)
@@ -299,7 +299,7 @@ class FunctionOp(LeanOperation):
 
     @property
     def binding_names(self) -> tuple[str, ...]:
-        """Names of the placeholders of the entry, in order."""
+        """The names of the placeholders of the entry, in order."""
         names: list[str] = []
         for ref in self.bindings.data:
             assert isinstance(ref, SymbolRefAttr)
@@ -334,7 +334,7 @@ class FunctionOp(LeanOperation):
                 raise VerifyException(f"@{binding} is bound, but is no placeholder of the module")
             require(binding not in seen, f"@{binding} is bound twice")
             seen.add(binding)
-            # An input and an output may have the same name, for which a caller gives one array and gets another.
+            # An input and an output may have the same name: a caller gives one array and gets another.
             names = {(side, bound.public_name) for side in bound.sides}
             require(not names & callers, f"@{binding} has a name '{bound.public_name}' that another binding has")
             callers |= names
@@ -342,7 +342,7 @@ class FunctionOp(LeanOperation):
                 self._verify_packed(bound, storage)
 
     def _verify_symbols(self, storage: Mapping[str, StorageOp]) -> None:
-        """Check that symbols are those of inputs and state, or bound by an op in front of all that uses them."""
+        """Check that symbols are those of inputs and state, or are bound by an op before all of their uses."""
         bound = (storage[name] for name in self.binding_names)
         written = self.written_names()
         found = [op for op in bound if isinstance(op, PlaceholderOp) and op.role != "output"]
@@ -351,7 +351,7 @@ class FunctionOp(LeanOperation):
         verify_bound(self.block, given, self.SIZED)
 
     def _verify_packed(self, bound: PlaceholderOp, storage: Mapping[str, StorageOp]) -> None:
-        """Check that packed state is made by a function that is bound to it and to state, which this one knows too."""
+        """Check that packed state is computed by a function bound to it and to state that this function binds too."""
         packing, name = bound.packing_function, bound.sym_name.data
         siblings = () if self.parent is None else self.parent.ops
         made = [op for op in siblings if isinstance(op, FunctionOp) and op.sym_name.data == packing]
@@ -371,7 +371,7 @@ class FunctionOp(LeanOperation):
         """The names of the storage that the function writes."""
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
-        """Check how the body uses storage; a dialect's function says how."""
+        """Check how the body uses storage; overridden by each dialect's function."""
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -438,7 +438,7 @@ class FuncOp(FunctionOp):
 
 
 def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[str], saved: Collection[str]) -> None:
-    """Check that an operation reads or writes storage as that is, and as the bindings of its function allow."""
+    """Check that an operation uses storage with its type and role, and within the bindings of its function."""
     name = op.storage_name
     if used is None:
         raise VerifyException(f"there is no storage @{name}")
@@ -456,7 +456,7 @@ def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[st
 
 
 class _StorageEffect(MemoryEffect):
-    """Reading a mutable placeholder and writing one are effects on its symbol; reading the rest is none."""
+    """Reading or writing a mutable placeholder is an effect on its symbol; reading other storage has no effect."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -469,7 +469,7 @@ class _StorageEffect(MemoryEffect):
 @op_definition
 class GetOp(LeanOperation):
     """
-    The present content of a constant or placeholder. `mutable` marks state that `save` may change.
+    The current content of a constant or placeholder. `mutable` marks state that `save` may change.
 
     ```mlir
     %0 = glow_high.get @filter : tensor<64x7x7x3xf32>
@@ -580,7 +580,7 @@ class SplatOp(HighOp):
     def make(
         cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | None
     ) -> Self:
-        """Build a splat of `value` in the shape `shape`, which only its type keeps."""
+        """Build a splat of `value` in the shape `shape`, which is stored in its type only."""
         given = dict(properties)
         shape, value = given.pop("shape"), given.pop("value")
         require(value is not None and not operands and not given, "a splat is made of 'value' and 'shape'")

@@ -1,8 +1,8 @@
 """
-How operators act on transposed operands: on the origins, under other properties, with a transposed result.
+Operators on transposed operands, rewritten as operators on the origins with other properties and a transposed result.
 
-It follows from their access maps: axes that an operator treats alike trade places, and properties that name axes, or
-have something for each, follow them. `sink-transposes` asks for it.
+The form follows from access maps: axes that an operator treats alike are permuted, and so are properties that name axes
+or have items for each axis. `sink-transposes` uses it. An operand's origin is the value before its transpose.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Untransposed:
-    """An operator with transposed operands, told as one on their origins."""
+    """An operator with transposed operands, expressed on their origins."""
 
     properties: Mapping[str, Attribute]
     """The complete properties of the operator on the origins."""
     permutation: Shape
-    """The permutation by which its results have to be transposed to be those of the operator."""
+    """The permutation that turns its results into those of the original operator."""
     before: Shape | None = None
     """The permutation by which the origins have to be transposed first, where there is one."""
 
@@ -57,7 +57,7 @@ def composed(first: Shape, second: Shape) -> Shape:
 
 
 def moved(items: Sequence[Item], permutation: Shape) -> tuple[Item, ...]:
-    """A list with one item an axis of a transposed operand, in the order of its origin's axes."""
+    """Permute a list with one item per axis of a transposed operand to the order of its origin's axes."""
     return tuple(item for _, item in sorted(zip(permutation, items, strict=True), key=lambda pair: pair[0]))
 
 
@@ -82,7 +82,7 @@ def untransposed(op: HighOp, permutation: Shape, **changes: AttributeValue) -> U
     """
     The form of an operator that follows from its access map, with `changes` of properties besides those of axes.
 
-    There is none where the map of the operator on the origins is another one.
+    `None` if the operator on the origins has a different map.
     """
     count = len(op.operands) if op.TRANSPOSES_ALL else min(1, len(op.operands))
     if op.regions or not count or not permutation:
@@ -110,7 +110,7 @@ def untransposed(op: HighOp, permutation: Shape, **changes: AttributeValue) -> U
 
 
 def is_alike(op: HighOp, found: AccessMap) -> bool:
-    """Whether an operator treats all axes of what is transposed alike, which other operands do not have."""
+    """Whether an operator treats all transposed axes alike, and other operands do not have them."""
     count = len(found.operands) if op.TRANSPOSES_ALL else 1
     named = op.AXIS_PROPERTIES or op.LIST_PROPERTIES
     own = (*found.operands[:count], *found.results)
@@ -119,7 +119,7 @@ def is_alike(op: HighOp, found: AccessMap) -> bool:
 
 
 def _origin_type(value: SSAValue, permutation: Shape) -> TensorType[Attribute]:
-    """The type of what an operand is the transpose of, with the axes that broadcasting gives it."""
+    """The type of an operand's origin, with the leading axes that broadcasting adds."""
     sizes = sizes_of(value)
     return tensor(moved((1,) * (len(permutation) - len(sizes)) + sizes, permutation), element_of(value))
 
@@ -136,12 +136,12 @@ def _map_on(op: HighOp, types: Sequence[Attribute], properties: Mapping[str, Att
 
 
 def _lifted(axes: Axes, space: Axes) -> Axes:
-    """The axes of an operand, with those in front that broadcasting gives it."""
+    """The axes of an operand, with the leading axes that broadcasting adds."""
     return (*space[: len(space) - len(axes)], *axes)
 
 
 def matches(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> bool:
-    """Whether each axis is the same as the one at its place in `order`, by names that `names` collects."""
+    """Whether each axis matches the axis at its position in `order`; `names` collects the matching names."""
     for axis, name in enumerate(before):
         other = after[order[axis]]
         if is_starred(name) != is_starred(other) or is_free(name) != is_free(other):
@@ -154,14 +154,14 @@ def matches(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> b
 
 def _order(before: Axes, after: Axes, names: Mapping[str, str]) -> Shape | None:
     """Which axis of a result is each axis of another one; `None` where one is missing."""
-    places = {plain(name): axis for axis, name in enumerate(after)}
+    positions = {plain(name): axis for axis, name in enumerate(after)}
     known = (names.get(plain(name), plain(name)) for name in before)
-    found = tuple(axis if not name else places.get(name, -1) for axis, name in enumerate(known))
+    found = tuple(axis if not name else positions.get(name, -1) for axis, name in enumerate(known))
     return found if sorted(found) == list(range(len(after))) else None
 
 
 class PerAxis(Enum):
-    """What a property has for each axis of the first operand that is one of `...`."""
+    """The items of a property for each axis of the first operand within `...`."""
 
     EXTENT = "a size of the result, or a place along the axis"
     FACTOR = "a number"
@@ -169,7 +169,7 @@ class PerAxis(Enum):
 
 
 def moved_properties(op: HighOp, space: Axes, permutation: Shape) -> dict[str, AttributeValue]:
-    """The properties of `op` that name axes, or have something for each of them, on the origin of its operand."""
+    """The properties of `op` that name axes, or have items for each axis, permuted to the origin of its operand."""
     found: dict[str, AttributeValue] = {}
     rank = len(permutation)
     for name in op.AXIS_PROPERTIES:
@@ -178,8 +178,8 @@ def moved_properties(op: HighOp, space: Axes, permutation: Shape) -> dict[str, A
             found[name] = sorted(permutation[normalize_axis(axis, rank)] for axis in ints(value))
         else:
             found[name] = permutation[normalize_axis(integer(value), rank)]
-    places = [permutation[axis] for axis, name in enumerate(space) if is_free(name)]
-    order = ranking(places)
+    origin_axes = [permutation[axis] for axis, name in enumerate(space) if is_free(name)]
+    order = ranking(origin_axes)
     for name, kind in op.LIST_PROPERTIES.items():
         if (value := op.properties.get(name)) is None:
             continue
@@ -191,7 +191,7 @@ def moved_properties(op: HighOp, space: Axes, permutation: Shape) -> dict[str, A
 
 
 def _moved_behind(items: Sequence[Item], order: Shape) -> tuple[Item, ...]:
-    """The last items in another order; what is in front of them, for axes that broadcasting gives, stays."""
+    """The last items permuted; leading items, for axes that broadcasting adds, are unchanged."""
     first = len(items) - len(order)
     return (*items[:first], *moved(items[first:], order))
 
@@ -225,9 +225,9 @@ def axis_runs(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]]:
 
 def untransposed_reshape(op: HighOp, before: Shape, after: Shape, permutation: Shape) -> Untransposed | None:
     """
-    The form of a reshape from `before` to `after`: runs of axes that it does not mix come in the order of the origin.
+    The form of a reshape from `before` to `after`: runs of axes that it does not mix are in the order of the origin.
 
-    The axes of one run have to lie side by side; where they do not in the origin, a transpose brings them together.
+    The axes of a run have to be adjacent; if they are not in the origin, a transpose brings them together.
     """
     runs = [] if 0 in before else axis_runs(before, after)
     origins = [[permutation[axis] for axis in sources] for sources, _ in runs]

@@ -18,20 +18,20 @@ from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, si
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 AGGREGATES = ("sum", "min", "max")
-"""What becomes of the weights that the trees give to one target."""
+"""How the weights of all trees for one target are combined."""
 
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
-"""How a feature compares to a threshold: one of these. A test holds where one of a set does, which is their sum."""
+"""The relations of a feature to a threshold. A test is the sum of some of them and holds if one of these does."""
 
 ANY_RELATION = LESS | EQUAL | GREATER | UNORDERED
 """The test that always holds."""
 
 LINKS = 3
-"""Numbers of a node in front of the bits of its threshold: its feature, its children where the test holds or not."""
+"""Numbers of a node before the bits of its threshold: its feature, and its children if the test holds or fails."""
 
 
 def threshold_words(element: Attribute) -> int:
-    """How many i32 the bits of a threshold take, the lowest first."""
+    """The number of i32 words for the bits of a threshold, the lowest first."""
     return 2 if element == f64 else 1
 
 
@@ -43,7 +43,7 @@ class Ensemble(HighOp):
     FAILURE: ClassVar[str] = "a number of a node, a test or a target is out of range"
 
     def _check(self, columns: int, named: SSAValue | None, names: tuple[int, ...]) -> None:
-        """Refuse an aggregate, targets, or a number of them, that do not fit leaves with so many `columns`."""
+        """Raise `VerifyException` for an aggregate, targets or a size that do not fit leaves with `columns` weights."""
         aggregate, size = text(self.aggregate), integer(self.size)
         require(aggregate in AGGREGATES, f"'{aggregate}' is none of {', '.join(AGGREGATES)}")
         require(size > 0, f"there must be a target, not {size}")
@@ -62,7 +62,7 @@ class Ensemble(HighOp):
 @op_definition
 class TreeEnsembleOp(Ensemble):
     """
-    What decision trees say of each row of features in `input` [N, C], by target, as [N, size] (ONNX TreeEnsemble).
+    The predictions of decision trees for each row of features in `input` [N, C], as [N, size] (ONNX TreeEnsemble).
 
     Each of the `nodes` [M, 3 + W] compares a feature to a threshold: it has the number of the feature, its children
     where the test holds and where it does not, and the bits of the threshold, of the element type of `input`, in one
@@ -118,7 +118,7 @@ class TreeEnsembleOp(Ensemble):
 @op_definition
 class BinnedTreeEnsembleOp(Ensemble):
     """
-    What decision trees that share tests say of each row of features in `input` [N, C], as [N, size].
+    The predictions of decision trees with shared tests for each row of features in `input` [N, C], as [N, size].
 
     Each of the `ranges` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of
     the range. Test p compares the feature of its range to `thresholds`[p]; it holds for the `relations` (those of
@@ -150,7 +150,7 @@ class BinnedTreeEnsembleOp(Ensemble):
     result = result_def(TENSOR)
 
     def leaf_bits(self) -> int:
-        """How many bits tell the leaves of a tree apart: where it is complete, how many tests lead to each of them."""
+        """The number of bits that number the leaves of a tree: its depth if the tree is complete."""
         return self.plain_shape("weights")[2].bit_length() - 1
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:

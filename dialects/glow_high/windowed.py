@@ -1,4 +1,4 @@
-"""Operators that move a window over an image, which they pad themselves."""
+"""Operators that move a window over an image and pad the image themselves."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class Windowed(HighOp):
     @abstractmethod
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         """
-        The properties that change where a border of `fill` is no longer in the image, but in the `pads`; `None` where
-        padding counts as something else. The elements of the image lie as `known`.
+        The properties that change if a border of `fill` is moved from the image to `pads`; `None` if padding does not
+        count as `fill`. `known` is the range of the image's elements.
         """

@@ -1,7 +1,7 @@
 """
-The base of all `glow_low` instructions: operands are addresses with a qualifier, and nothing has a result but memory.
+The base of all `glow_low` instructions: operands are addresses with a qualifier, and only memory ops have results.
 
-Qualifiers are declared once, in `QUALIFIERS`; syntax, memory effects, liveness and sharing all read them there.
+Qualifiers are declared once, in `QUALIFIERS`; syntax, memory effects, liveness and sharing are derived from them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Qualifier(Enum):
 
 
 class _QualifierEffects(MemoryEffect):
-    """Effects on memory, one for each operand, as its qualifier says. What is written has a place for each element."""
+    """Memory effects, one for each operand, by its qualifier. Elements of a written buffer have distinct addresses."""
 
     def verify(self, op: Operation) -> None:
         from glow_mlir.dialects.glow_low.memory import repeats_elements
@@ -87,7 +87,7 @@ class _QualifierEffects(MemoryEffect):
 
 
 class QualifiedOp(LeanOperation, ABC):
-    """An op on addresses; the qualifier of each operand says how it uses the buffer behind it."""
+    """An op on addresses; the qualifier of each operand specifies how it uses the buffer."""
 
     QUALIFIERS: ClassVar[Mapping[str, Qualifier]]
     """Operand name → qualifier."""
@@ -133,13 +133,13 @@ class Instruction(QualifiedOp):
     """An instruction on addresses. Operands are declared in the order out, inout, in, scratch."""
 
     NEEDS_KERNEL: ClassVar[bool] = True
-    """Whether machine code of its own executes it."""
+    """Whether it needs machine code of its own."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
     BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset()
-    """Names of operands that only bodies use; they are printed in front of these."""
+    """Names of operands that only bodies use; they are printed before the bodies."""
     BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
-    """Names of properties that are printed there too."""
+    """Names of properties that are printed with the bodies."""
 
     @classmethod
     def of(
@@ -163,7 +163,7 @@ class Instruction(QualifiedOp):
         return any(out == output and source in ("*", input_) for out, source in self.INPLACE)
 
     def set_operands(self, groups: Mapping[str, Sequence[SSAValue]]) -> None:
-        """Give the operands of these names other values."""
+        """Replace the operands of these names."""
         chosen = [
             list(groups[name]) if name in groups else [value for value in group if value is not None]
             for name, group in operand_groups(self)

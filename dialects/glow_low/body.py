@@ -2,7 +2,7 @@
 Bodies: regions of scalar ops that are applied to each element of an index space, in the manner of linalg.generic.
 
 A stack is such a body alone; an instruction has one as the epilogue of its result or the prologue of its first operand.
-Each further operand has an affine map from the index space, so that broadcasts are operands like any other.
+Each extra operand has an affine map from the index space, so that broadcasts are operands like any other.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class YieldOp(LeanOperation):
 @dataclass(frozen=True)
 class Body:
     """
-    A body with its further operands: those that an instruction has beside its own.
+    A body with its extra operands, in addition to those of the instruction itself.
 
-    `maps` has the map of each target, then of each source. The first arguments of the block are the elements of the
-    instruction itself, then come those of the sources; it yields as many, then those for the targets.
+    `maps` has the map of each target, then of each source. The arguments of the block are the instruction's own
+    elements, then those of the sources; it yields the instruction's own elements, then those for the targets.
     """
 
     block: Block
@@ -61,7 +61,7 @@ def yielded(block: Block) -> tuple[SSAValue, ...]:
 
 def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space: Sizes) -> None:
     """
-    Check that each element of what is written belongs to one point of an index space, whose maps are verified.
+    Check that each written element belongs to a single point of the index space; maps are already verified.
 
     Raises `VerifyException`.
     """

@@ -1,4 +1,4 @@
-"""Rewrites of views and copies: composed, or gone where they change nothing (Glow's peepholes)."""
+"""Rewrites of views and copies: they are composed, or removed if they change nothing (Glow's peepholes)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glow_mlir.dialects.shapes import size_of
 
 
 class IdentityView(RewritePattern):
-    """A view of the same type is what it views."""
+    """Replace a view of the same type by its source."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ViewOp, rewriter: PatternRewriter, /) -> None:
@@ -19,7 +19,7 @@ class IdentityView(RewritePattern):
 
 
 class ViewOfView(RewritePattern):
-    """Offsets count from the start of the allocation, so that only the last type counts."""
+    """Compose two views: offsets count from the start of the allocation, so that only the last type counts."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ViewOp, rewriter: PatternRewriter, /) -> None:
@@ -29,7 +29,7 @@ class ViewOfView(RewritePattern):
 
 
 class CopyOfNothing(RewritePattern):
-    """A copy of a buffer to itself, and one without elements."""
+    """Remove a copy of a buffer to itself, or of an empty buffer."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CopyOp, rewriter: PatternRewriter, /) -> None:

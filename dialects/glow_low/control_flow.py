@@ -1,4 +1,4 @@
-"""Regions of instructions: what branches and loops of `glow_low` have in common, and branches."""
+"""Regions of instructions: the base of `glow_low`'s branches and loops, and branches."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 
 class RegionOp(QualifiedOp, ControlFlowOp):
     """
-    An op whose regions hold instructions, as a function does, on the buffers around it and on buffers of its own.
+    An op whose regions hold instructions, on buffers of enclosing regions and on buffers of their own.
 
-    What a region allocates, it deallocates, and it is undefined when the region begins. Weights are declared in the
-    function itself.
+    A region deallocates the buffers that it allocates, and their content is undefined when it begins. Weights are
+    declared in the function itself.
     """
 
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
     def verify_regions(self, noun: str) -> None:
-        """Check where the op is, and what its regions hold."""
+        """Check the op's parent and the ops in its regions."""
         is_inside = isinstance(self.parent_op(), FuncOp | RegionOp | None)
         require(is_inside, f"{noun} belongs in a function of instructions, or in a region of one")
         for block in (block for region in self.regions for block in region.blocks):
@@ -67,7 +67,7 @@ def parse_optional_read(parser: Parser) -> SSAValue | None:
 @op_definition
 class IfOp(RegionOp):
     """
-    Execute the one region or the other, as the only element of `condition` says.
+    Execute the first region if the only element of `condition` holds, otherwise the second.
 
     ```mlir
     glow_low.if @in %condition {

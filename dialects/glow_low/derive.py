@@ -65,24 +65,24 @@ FURTHER_OPERANDS = {
     "epilogue_sources": Qualifier.IN,
     "scratch": Qualifier.SCRATCH,
 }
-"""What any instruction may have besides the operands of its operator, in order."""
+"""Operands that any instruction may have in addition to those of its operator, in order."""
 
 BODIES = ("prologue", "epilogue")
 """The bodies that an instruction may have, in the order of its regions."""
 
 
 def _further_operands(body: str) -> list[str]:
-    """Names of the operands that a body has of its own."""
+    """Names of the extra operands of a body."""
     return [name for name in (f"{body}_targets", f"{body}_sources") if name in DerivedInstruction.BODY_OPERANDS]
 
 
 @cache
-def _places(
+def _operand_indices(
     kind: type[DerivedInstruction], count: int, segments: bytes | None, names: frozenset[str]
 ) -> tuple[int, ...]:
-    """Which operands of an instruction of a kind have one of these names."""
+    """The indices of the operands of an instruction that have one of these names."""
     spans = decoded_spans(kind, count, segments)
-    return tuple(place for span in spans if span.name in names for place in range(span.start, span.stop))
+    return tuple(index for span in spans if span.name in names for index in range(span.start, span.stop))
 
 
 class DerivedInstruction(Instruction, Workload):
@@ -121,22 +121,22 @@ class DerivedInstruction(Instruction, Workload):
     kernel = opt_prop_def(StringAttr)
     """Name of the kernel that a backend selected."""
     partitions = opt_prop_def(DictionaryAttr)
-    """Axis of the kernel → into how many parts the instruction is cut along it, for several threads."""
+    """Axis of the kernel → the number of tasks into which the instruction is partitioned along it."""
     tiles = opt_prop_def(DictionaryAttr)
-    """What was chosen for the kernel, names → numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
+    """The choices for the kernel, name → number: sizes of tiles and blocks, or 1 and 0 for true and false."""
     packing = opt_prop_def(DictionaryAttr)
     """Operand name → how its elements are packed, for operands that are not in their plain layout."""
     image_lines = opt_prop_def(base(IntegerAttr))
-    """Of how many lines the images are of which the result has some: it rounds as if it had all of them."""
+    """The number of lines of the whole images if the result has only some: it rounds as if it had all of them."""
     samples = opt_prop_def(base(IntegerAttr))
     """
-    Into how many runs of equal length the rows of the result split, in their order through all axes but the last, each
-    of one sample of the model's batch; where it is absent, each row may be of another one.
+    The number of runs of equal length into which the rows of the result split, in order over all axes but the last;
+    each run belongs to one sample of the model's batch. If absent, each row may belong to a different sample.
     """
     prologue_maps = opt_prop_def(base(ArrayAttr))
     epilogue_maps = opt_prop_def(base(ArrayAttr))
     bodies = var_region_def("single_block")
-    """The prologue, if `prologue_maps` says that there is one, then the epilogue."""
+    """The prologue, if `prologue_maps` is present, then the epilogue."""
 
     def inputs(self) -> tuple[SSAValue, ...]:
         """The buffers that the operator itself reads."""
@@ -154,7 +154,9 @@ class DerivedInstruction(Instruction, Workload):
 
     def _named(self, names: frozenset[str]) -> tuple[SSAValue, ...]:
         operands = operands_of(self)
-        return tuple([operands[place] for place in _places(type(self), len(operands), segments_of(self), names)])
+        return tuple(
+            [operands[index] for index in _operand_indices(type(self), len(operands), segments_of(self), names)]
+        )
 
     @property
     def prologue(self) -> Body | None:
@@ -178,20 +180,20 @@ class DerivedInstruction(Instruction, Workload):
 
     @property
     def present_bodies(self) -> Sequence[str]:
-        """The names of the bodies that there are, in the order of the regions."""
+        """The names of the present bodies, in the order of the regions."""
         return [name for name in BODIES if self.properties.get(f"{name}_maps") is not None]
 
     def plain_shape(self, name: str) -> Shape:
-        """The shape of an operand, or the one that it has when it is not packed."""
+        """The shape of an operand, before packing if it is packed."""
         entry = self.packing.data.get(name) if self.packing is not None else None
         return ints(entry.data["shape"]) if isinstance(entry, DictionaryAttr) else shape_of(getattr(self, name))
 
     def inferred_types(self) -> Sequence[TensorType[Attribute]]:
-        """The types of what the operator itself computes, in front of the epilogue; raises what its rules do."""
+        """The types of the operator's own results, before the epilogue; raises the errors of its type rules."""
         return cast(Any, self.OPERATOR).infer_types(self.unpacked())
 
     def unpacked(self) -> DerivedInstruction:
-        """An instruction for itself, on buffers as they are when none is packed, of which the types follow."""
+        """A detached instruction on unpacked buffers, for type inference."""
         if self.packing is None:
             return self
         types = [
@@ -202,7 +204,9 @@ class DerivedInstruction(Instruction, Workload):
         return self.create(operands=Block(arg_types=types).args, properties=self.properties, regions=regions)
 
     def _plain_element(self, packed: SSAValue) -> Attribute:
-        """The element type of an operand before it was packed: floats, which may be wider now, agree with the first."""
+        """
+        The element type of an operand before packing: that of the first operand for floats, which may be wider now.
+        """
         first, own = element_of(self.inputs()[0]), element_of(packed)
         return first if is_float(first) and is_float(own) else own
 
@@ -217,13 +221,15 @@ class DerivedInstruction(Instruction, Workload):
         maps: Sequence[AffineMap],
         block: Block,
     ) -> None:
-        """Store to `result`, the first one, and `targets` what `block` yields; there must be no epilogue yet."""
+        """
+        Store the values that `block` yields to `result`, the first one, and `targets`; it must have no epilogue yet.
+        """
         self.set_operands({self.FIRST_RESULT: [result], "epilogue_targets": targets, "epilogue_sources": sources})
         self.epilogue_maps = maps_attribute(maps)
         self.add_region(Region(block))
 
     def detach_epilogue(self, result: SSAValue) -> Block:
-        """Undo `attach_epilogue`: store the result itself to `result`; gives the body."""
+        """Undo `attach_epilogue`: store the result itself to `result`; return the body."""
         self.set_operands({self.FIRST_RESULT: [result], "epilogue_targets": [], "epilogue_sources": []})
         self.epilogue_maps = None
         return self.detach_region(len(self.regions) - 1).detach_block(0)
@@ -231,7 +237,9 @@ class DerivedInstruction(Instruction, Workload):
     def attach_prologue(
         self, first: SSAValue, sources: Sequence[SSAValue], maps: Sequence[AffineMap], block: Block
     ) -> None:
-        """Read as first operand what `block` yields for the elements of `first`; there must be no prologue yet."""
+        """
+        Read the values that `block` yields for elements of `first` as first operand; it must have no prologue yet.
+        """
         _, *others = self._group(self.FIRST_INPUT)
         self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": sources})
         self.prologue_maps = maps_attribute(maps)
@@ -241,7 +249,7 @@ class DerivedInstruction(Instruction, Workload):
             self.add_region(region)
 
     def detach_prologue(self, first: SSAValue) -> Block:
-        """Undo `attach_prologue`: read the elements of `first` themselves; gives the body."""
+        """Undo `attach_prologue`: read the elements of `first` themselves; return the body."""
         _, *others = self._group(self.FIRST_INPUT)
         self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": []})
         self.prologue_maps = None
@@ -316,7 +324,7 @@ class DerivedInstruction(Instruction, Workload):
 
 
 def _verify_packing(op: DerivedInstruction, packing: DictionaryAttr) -> None:
-    """Check that `packing` is of operands, and says of each its form, the shape it has unpacked, and numbers."""
+    """Check that `packing` names operands, and has the form, the unpacked shape and the numbers of each."""
     definitions = op.OPERATOR.get_irdl_definition().operands
     single = {name for name, declared in definitions if not is_variadic(declared) and getattr(op, name) is not None}
     for name, entry in packing.data.items():
@@ -335,7 +343,7 @@ def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None
 
 
 def _shared_members(operator: type[HighOp]) -> dict[str, Any]:
-    """Methods, class constants and properties that say what the operator means, and not what it is in a graph."""
+    """Methods, class constants and properties that define the operator's meaning, not its role in a graph."""
     own = {*vars(DerivedInstruction), *vars(Instruction), *HighOp.OF_GRAPHS}
     members: dict[str, Any] = {}
     for ancestor in reversed(operator.mro()):
@@ -349,7 +357,7 @@ def _shared_members(operator: type[HighOp]) -> dict[str, Any]:
 
 
 def _check_names(operator: type[HighOp]) -> None:
-    """Raise `TypeError` where an operand, result or property has the name of what every instruction has."""
+    """Raise `TypeError` if an operand, result or property has the name of a member of every instruction."""
     definition = operator.get_irdl_definition()
     for name in (*dict(definition.operands), *dict(definition.results), *definition.properties):
         if name in FURTHER_OPERANDS or hasattr(DerivedInstruction, name):

@@ -1,4 +1,4 @@
-"""Instructions like others on buffers of other types: where symbols are numbers."""
+"""Copies of instructions on buffers of other types, with numbers for symbols."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ InstructionT = TypeVar("InstructionT", bound=Instruction)
 
 def at_largest(op: InstructionT) -> InstructionT:
     """
-    An instruction for itself that does what `op` does where all symbols are as large as they may be; `op` itself where
-    it has none.
+    A detached instruction like `op` with all symbols at their upper bounds; `op` itself if it has no symbols.
     """
     symbols = {symbol.name: symbol.most for symbol in used_symbols(op)}
     if not symbols and all(map(has_static_shape, op.operands)):

@@ -1,7 +1,7 @@
 """
-Instructions of host programs: what is put into the queues of devices, and the events by which queues wait.
+Instructions of host programs: the work enqueued for devices, and the events that queues wait for.
 
-A queue does what it is given in order, at once with other queues. Its name is that of its device.
+A queue executes its work in order, concurrently with other queues. Its name is that of its device.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class QueuedOp(Instruction):
 @op_definition
 class CallOp(QueuedOp):
     """
-    A call of a partition, on buffers that its device can use: what it writes, then what it reads, each in the order of
-    its bindings. State is where the device has it.
+    Call a partition on buffers that its device can access: those it writes, then those it reads, each in the order of
+    its bindings. State stays on the device.
 
     ```mlir
     glow_low.call @out %features, @in %image {callee = @encoder, queue = "opencl:0"}
@@ -104,7 +104,7 @@ class CallOp(QueuedOp):
 @op_definition
 class TransferOp(QueuedOp):
     """
-    Copy a buffer to one in the memory of another device, or of the host, by a queue of either.
+    Copy a buffer to the memory of another device, or of the host, by a queue of either.
 
     ```mlir
     glow_low.transfer @out %there, @in %here {queue = "opencl:0"}
@@ -130,7 +130,7 @@ class TransferOp(QueuedOp):
 
 
 class QueueEffect(MemoryEffect):
-    """What queues wait for orders what is around."""
+    """An effect that keeps events and the ops around them in order."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -138,7 +138,7 @@ class QueueEffect(MemoryEffect):
 
 
 class EventOp(QueuedOp):
-    """An instruction about an event, which has a number in its function."""
+    """An instruction on an event, which has a number in its function."""
 
     QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {}
 
@@ -158,7 +158,7 @@ class EventOp(QueuedOp):
 @op_definition
 class RecordEventOp(EventOp):
     """
-    An event that happens when its queue has done what it was given so far.
+    Record an event that completes when its queue has executed all earlier work.
 
     ```mlir
     glow_low.record_event {queue = "opencl:0", event = 0}
@@ -176,7 +176,7 @@ class RecordEventOp(EventOp):
 @op_definition
 class WaitEventOp(EventOp):
     """
-    A queue goes on when an event of another one has happened.
+    Let a queue wait until an event of another queue has completed.
 
     ```mlir
     glow_low.wait_event {queue = "cpu:0", event = 0}

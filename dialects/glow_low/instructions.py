@@ -1,4 +1,4 @@
-"""The instructions of `glow_low`: those of its own, and those of operators, each derived when it is first asked for."""
+"""The instructions of `glow_low`: its own, and those of operators, each derived on first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN: Sequence[type[Operation]] = (
     *(PackOp, YieldOp),
     *(CallOp, RecordEventOp, TransferOp, WaitEventOp),
 )
-"""The ops of memory, loops, stacks and host programs, which no operator has."""
+"""The ops of memory, loops, stacks and host programs, which are not derived from operators."""
 
 
 @cache

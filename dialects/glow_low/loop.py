@@ -52,9 +52,10 @@ class LoopOp(RegionOp, CountedOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
 
-    How many trips there are is a size, `trips`, or the only element of `trip_count`, read before the first; none
-    where that is not positive. With a `condition`, each trip begins only where its only element holds then. Buffers
-    around the loop carry what one trip leaves to the next. Parts of buffers move from trip to trip through windows.
+    The number of trips is a size, `trips`, or the only element of `trip_count`, read before the first trip; there are
+    none if it is not positive. With a `condition`, each trip begins only if the condition's only element holds at that
+    time. Values pass from one trip to the next in buffers outside the loop. Windows are parts of buffers that move from
+    trip to trip.
 
     ```mlir
     glow_low.loop %i = 7 {
@@ -87,8 +88,8 @@ class LoopOp(RegionOp, CountedOp):
     ) -> LoopOp:
         """A loop with an empty body, over a size of trips, those that a buffer says, or while a condition holds."""
         region = Region(Block(arg_types=[IndexType()]))
-        told = trips if isinstance(trips, SSAValue | None) else trips_attribute(trips)
-        return cls.create(**_described(told, condition), regions=[region], location=location)
+        declared = trips if isinstance(trips, SSAValue | None) else trips_attribute(trips)
+        return cls.create(**_described(declared, condition), regions=[region], location=location)
 
     @property
     def block(self) -> Block:
@@ -101,13 +102,13 @@ class LoopOp(RegionOp, CountedOp):
         return self.block.args[0]
 
     @property
-    def most_trips(self) -> int | None:
-        """How many trips there are at most, where that is known."""
+    def max_trips(self) -> int | None:
+        """The maximum number of trips, if known."""
         return None if self.size_of_trips is None else largest(self.size_of_trips)
 
     @property
     def runs(self) -> bool:
-        """Whether there surely is a trip."""
+        """Whether there is at least one trip for all values of symbols."""
         return self.size_of_trips is not None and smallest(self.size_of_trips) > 0 and self.condition is None
 
     def verify_(self) -> None:
@@ -145,14 +146,14 @@ class LoopOp(RegionOp, CountedOp):
 
 
 class _Ends(TypedDict):
-    """What says how often a loop runs."""
+    """The operands and properties that end a loop."""
 
     operands: list[SSAValue]
     properties: dict[str, Attribute]
 
 
 def _described(trips: Attribute | SSAValue | None, condition: SSAValue | None) -> _Ends:
-    """The operands and properties of a loop that ends in that way."""
+    """The operands and properties of a loop with that number of trips and that condition."""
     groups = [[trips] if isinstance(trips, SSAValue) else [], [] if condition is None else [condition]]
     properties = {"operandSegmentSizes": to_segments([len(group) for group in groups])}
     if isinstance(trips, Attribute):
@@ -163,10 +164,10 @@ def _described(trips: Attribute | SSAValue | None, condition: SSAValue | None) -
 @op_definition
 class WindowOp(AddressOp):
     """
-    A view that moves: with each trip of the loop of an index it begins `steps` elements further, one step an index.
+    A view that moves: in each trip of an index's loop it begins that index's step in `steps`, in elements, further on.
 
-    A step below 0 leads backwards. The type is that of the first trip of all loops; its offset counts, as that of a
-    view, from the start of the allocation.
+    A negative step moves it backwards. The type is that of the first trip of all loops; its offset counts from the
+    start of the allocation, like that of a view.
 
     ```mlir
     %1 = glow_low.window %0[%i by 32] : memref<7x32xf32> to memref<32xf32, strided<[1], offset: 4>>
@@ -225,8 +226,8 @@ class WindowOp(AddressOp):
         return cls.create(operands=operands, result_types=[type_], properties=properties, attributes=attributes)
 
     def moves(self) -> list[tuple[int, int]]:
-        """For each index how many trips its loop has, and by how many elements each moves the window."""
-        trips = (loop_of(index).most_trips for index in self.indices)
+        """For each index, the number of trips of its loop, and the elements by which each trip moves the window."""
+        trips = (loop_of(index).max_trips for index in self.indices)
         return [(1 if count is None else count, step) for count, step in zip(trips, ints(self.steps), strict=True)]
 
     def sized_moves(self) -> list[tuple[Size, int]]:
@@ -239,7 +240,7 @@ class WindowOp(AddressOp):
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
         around = [_is_index_of_loop_around(index, self) for index in self.indices]
         require(all(around), "a window moves with the number of the trip of a loop around it")
-        bounded = all(loop_of(index).most_trips is not None for index in self.indices)
+        bounded = all(loop_of(index).max_trips is not None for index in self.indices)
         require(bounded, "a window moves with a loop whose trips are a size")
         require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
         require(offset_of(self.result) >= reach_below(self.result), "a window moves in front of its allocation")
@@ -271,18 +272,18 @@ def loop_of(index: SSAValue) -> LoopOp:
 
 
 def moves_of(value: SSAValue) -> list[tuple[int, int]]:
-    """How a buffer moves: trips and elements a trip for each loop; nothing for what stays where it is."""
+    """The motion of a buffer: trips and elements per trip for each loop; empty if it does not move."""
     owner = value.owner
     return owner.moves() if type(owner) is WindowOp else []
 
 
 def reach_of(value: SSAValue) -> int:
-    """How many elements further than its type says a trip finds a buffer at most."""
+    """The maximum number of elements by which a trip finds a buffer after the offset of its type."""
     return sum((trips - 1) * step for trips, step in moves_of(value) if step > 0)
 
 
 def reach_below(value: SSAValue) -> int:
-    """How many elements in front of what its type says a trip finds a buffer at most."""
+    """The maximum number of elements by which a trip finds a buffer before the offset of its type."""
     return sum((trips - 1) * -step for trips, step in moves_of(value) if step < 0)
 
 
@@ -297,7 +298,7 @@ def are_alike(one: SSAValue, other: SSAValue) -> bool:
 
 
 def part_of(value: SSAValue, type_: Buffer, location: LocationAttr | None = None) -> ViewOp | WindowOp:
-    """Other sizes, strides and offset for the memory of a buffer: a view, or where it moves a window that does too."""
+    """A view of a buffer's memory with other sizes, strides and offset; a window with the same motion if it moves."""
     part = (
         WindowOp.of(root_of(value), list(motion_of(value).items()), type_, location)
         if isinstance(value.owner, WindowOp)
@@ -308,7 +309,7 @@ def part_of(value: SSAValue, type_: Buffer, location: LocationAttr | None = None
 
 
 def motion_of(value: SSAValue) -> dict[SSAValue, int]:
-    """By how many elements each index moves a buffer; nothing for what stays where it is."""
+    """Loop index → the elements by which each trip moves a buffer; empty if it does not move."""
     owner = value.owner
     if type(owner) is not WindowOp:
         return {}

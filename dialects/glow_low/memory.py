@@ -81,8 +81,8 @@ def strides_of(value: SSAValue | Attribute) -> Shape:
     """
     The strides of a buffer, in elements.
 
-    A buffer whose type says none is laid out for its largest shape: strides are numbers, and elements beyond the sizes
-    that symbols have at run time are not used.
+    A buffer whose type has no strides is laid out for its largest shape: strides are numbers, and elements beyond the
+    run-time sizes are unused.
     """
     return _strides(type_of(value))
 
@@ -156,8 +156,8 @@ def _has_default_layout(type_: Attribute) -> bool:
     return not _offset(type_) and all(size == 1 or a == b for size, a, b in axes)
 
 
-def room_of(value: SSAValue | Attribute) -> Shape:
-    """The shape that a buffer of a weight is laid out for: its largest, or a larger one that its strides tell."""
+def capacity_of(value: SSAValue | Attribute) -> Shape:
+    """The shape that a weight's buffer is laid out for: its largest shape, or a larger one derived from its strides."""
     shape, strides = largest_shape(value), strides_of(value)
     return (*shape[:1], *(outer // inner for outer, inner in pairwise(strides))) if 0 not in strides else shape
 
@@ -166,16 +166,16 @@ def is_laid_out_wider(value: SSAValue | Attribute) -> bool:
     """Whether a buffer is laid out as one of its type with larger sizes that are known at run time only."""
     if offset_of(value) or has_static_shape(value):
         return False
-    room = room_of(value)
-    axes = zip(sizes_of(value), room, strict=True)
+    capacity = capacity_of(value)
+    axes = zip(sizes_of(value), capacity, strict=True)
     fits = all(size == most if isinstance(size, int) else size.most <= most for size, most in axes)
-    return fits and strides_of(value) == contiguous_strides(room)
+    return fits and strides_of(value) == contiguous_strides(capacity)
 
 
 def repeats_elements(value: SSAValue | Attribute) -> bool:
     """
-    Whether elements of a buffer share a place, or may: along one of its axes, elements do not step over all those that
-    the axes with shorter strides reach.
+    Whether elements of a buffer may share an address: the stride of an axis is smaller than the extent of all axes with
+    shorter strides.
     """
     strides, shape, reach = strides_of(value), largest_shape(value), 1
     if 0 in shape:
@@ -188,7 +188,7 @@ def repeats_elements(value: SSAValue | Attribute) -> bool:
 
 
 def extent_of(value: SSAValue | Attribute) -> int:
-    """Elements from the start of the allocation to just behind the last one of the buffer; the most there may be."""
+    """Elements from the start of the allocation to the end of the buffer, at its largest shape."""
     return _extent(type_of(value))
 
 
@@ -208,7 +208,7 @@ def byte_size(value: SSAValue | Attribute) -> int:
 
 
 ALIGNMENT = 64
-"""Where buffers begin, in bytes, of functions that are for no target yet."""
+"""The alignment of buffers, in bytes, in functions without a target."""
 
 
 def aligned_size(size: int, alignment: int = ALIGNMENT) -> int:
@@ -226,14 +226,14 @@ def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, 
 
 @cache
 def _buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
-    """The type, of which there is one: xDSL takes 0.1 ms to make it."""
+    """The type, cached: xDSL takes 0.1 ms to make it."""
     layout = NOTHING if strides is None else StridedLayoutAttr(strides, offset)
-    places, encoding = encoded(sizes)
-    return MemRefType(element, places, layout, encoding)
+    dimensions, encoding = encoded(sizes)
+    return MemRefType(element, dimensions, layout, encoding)
 
 
 def buffer_at(type_: Buffer, values: Mapping[str, int]) -> Buffer:
-    """The type of a buffer where symbols have these values: fewer elements, in the same places."""
+    """The type of a buffer for these values of symbols: fewer elements, at the same addresses."""
     if has_static_shape(type_):
         return type_
     return buffer_type(shape_at(sizes_of(type_), values), type_.element_type, strides_of(type_), offset_of(type_))
@@ -244,9 +244,9 @@ class FuncOp(FunctionOp):
     """
     A function of `glow_low`: declarations of weights, then instructions.
 
-    When allocated, it says the bytes of its `activations` and of the `constants` that it reaches, and
-    `activations_bound`, fewer than which no placement of its activations takes. `binding_offsets` has, for each
-    binding, where the activations have room for it while it is needed, or -1: callers may bind it there.
+    When allocated, it has the bytes of its `activations` and of the `constants` that it reaches, and
+    `activations_bound`, the lower bound of `activations` for any allocation. `binding_offsets` has, for each binding,
+    the offset in the activations that is free while the binding is live, or -1: callers may bind it there.
 
     ```mlir
     glow_low.func @main(@x, @y) {
@@ -352,8 +352,8 @@ class AllocOp(_Declaration):
     """
     A buffer whose life begins here (Glow's AllocActivation); its content is undefined.
 
-    When allocated, `offset` is its place in the activations region, in bytes. In a host program, `device` names the
-    device in whose memory it is; without that it is in the host's.
+    When allocated, `offset` is its byte offset in the activations region. In a host program, `device` names the device
+    in whose memory it is, by default the host's.
     """
 
     name = "glow_low.alloc"
@@ -405,11 +405,11 @@ class AddressOp(LeanOperation):
         """
         Check that the result, `moved` elements further than its type says, is a part of the allocation.
 
-        Of these, `sized` are steps of loops of sizes that are known at run time only: how many there are, and how far.
+        `sized` are the moves of loops whose trips are a size known at run time only: number of trips and step.
         """
         stored = storage_of(element_of(self.source)) == storage_of(element_of(self.result))
         require(stored, f"{noun} keeps the type in which elements are stored")
-        # Offsets count from the start of the allocation: what is seen through a window would not move with it.
+        # Offsets count from the start of the allocation: a view of a window would not move with it.
         moving = isinstance(self.source.owner, AddressOp) and self.source.owner.MOVES
         require(not moving, "a window cannot be viewed: it moves; take a window of the allocation")
         _verify_layout(self.result, noun)
@@ -422,7 +422,7 @@ def _verify_run_time_sizes(
     root: SSAValue, part: SSAValue, noun: str, moved: int, sized: Sequence[tuple[Size, int]]
 ) -> None:
     """
-    Check that a part of memory is inside of it whatever symbols are, and that parts meet or do not whatever they are.
+    Check that a part of an allocation is inside it, and overlaps the same other parts, for all values of symbols.
 
     It is where each such axis is one of the memory's. Of the memory's others, the part has places that are always
     there; and what else moves in it stays in one step of such an axis, or moves in steps of all that it may be long.
@@ -448,7 +448,7 @@ def _verify_run_time_sizes(
 
 
 def _is_write(use: Use) -> bool:
-    """Whether an instruction writes the buffer that is one of its operands."""
+    """Whether an instruction writes the operand of this use."""
     op = use.operation
     return isinstance(op, QualifiedOp) and op.uses()[use.index][0].writes
 

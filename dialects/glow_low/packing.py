@@ -1,4 +1,4 @@
-"""Packed operands in text: what `packing` says of one, and the instruction that packs."""
+"""Packed operands: the entries of `packing`, and the instruction that packs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 @op_definition
 class PackOp(Instruction):
     """
-    Write an operand in the layout in which a kernel reads it: what `packing` of the instruction with that kernel says.
+    Write an operand in the layout that a kernel reads: an entry of `packing` of the instruction with that kernel.
 
     ```mlir
     glow_low.pack @out %panels, @in %w {layout = {form = "panels", shape = [100, 70], panel = 16}}
@@ -42,13 +42,13 @@ class PackOp(Instruction):
 
 
 def form_of(entry: DictionaryAttr) -> tuple[str, Shape, dict[str, int]]:
-    """What an entry of `packing` says of an operand: the name of its form, its shape unpacked, and numbers."""
+    """The parts of an entry of `packing`: the name of its form, the unpacked shape, and numbers."""
     numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
     return text(entry.data["form"]), ints(entry.data["shape"]), numbers
 
 
 def verify_form(name: str, entry: Attribute) -> None:
-    """Check that an entry of `packing` says the form of the operand `name`, the shape it has unpacked, and numbers."""
+    """Check that the entry of `packing` for the operand `name` has a form, the unpacked shape, and numbers."""
     entries = dict(entry.data) if isinstance(entry, DictionaryAttr) else {}
     require(isinstance(entries.pop("form", None), StringAttr), f"'packing' of '{name}' needs 'form', a name")
     known = _is_shape(entries.pop("shape", None))

@@ -18,9 +18,9 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 @op_definition
 class BindSymbolOp(Instruction, SymbolBinding):
     """
-    From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.
+    Bind a symbol in the sizes of later instructions to the only element of `count`, clamped to the symbol's range.
 
-    It needs no kernel: the entry keeps the numbers of symbols, and gives them to the kernels behind.
+    It needs no kernel: the entry function keeps the numbers of symbols and passes them to later kernels.
 
     ```mlir
     glow_low.bind_symbol @in %count {symbol = #glow.sizes<[found], found = 0 to 6>}

@@ -73,7 +73,7 @@ class StackOp(Instruction):
         location: LocationAttr | None = None,
         body: Region | None = None,
     ) -> StackOp:
-        """A stack over a parallel index space of that rank, without a body with an empty one of its arguments."""
+        """A stack over a parallel index space of that rank; by default with an empty body that has the arguments."""
         if body is None:
             body = Region(Block(arg_types=[signless(element_of(source)) for source in sources]))
         return cls.create(
@@ -104,7 +104,7 @@ class StackOp(Instruction):
         return affine_maps(self.maps)
 
     def steps(self) -> list[Shape]:
-        """For each operand, @out first, by how many elements each dimension of the index space moves it."""
+        """For each operand, @out first, its stride in elements along each dimension of the index space."""
         operands = zip(self.operands, self.affine_maps(), strict=True)
         return [strides_over(affine, strides_of(value)) for value, affine in operands]
 

@@ -75,7 +75,7 @@ class MemoryAccess(IRDLOperation, ABC):
     An access to memory, in the syntax that loads, stores and atomics share.
 
     `[flags] [word] operands [orderings] [more flags] {alignment, nontemporal, others} : types`, where orderings are
-    `atomic syncscope("name") acquire`, and without `atomic` for what is always so.
+    `atomic syncscope("name") acquire`, without the word `atomic` for ops that are always atomic.
     """
 
     FLAGS: ClassVar[Sequence[str]] = ("volatile",)
@@ -83,7 +83,7 @@ class MemoryAccess(IRDLOperation, ABC):
     MORE_FLAGS: ClassVar[Sequence[str]] = ()
     """Keywords behind the orderings."""
     WORDS: ClassVar[Sequence[str]] = ()
-    """The words of the property `bin_op`, by their numbers."""
+    """The words of the property `bin_op`, indexed by their numbers."""
     ORDERINGS: ClassVar[Sequence[str]] = ("ordering",)
     """Properties that are orderings."""
     IS_ATOMIC: ClassVar[bool] = True
@@ -101,7 +101,7 @@ class MemoryAccess(IRDLOperation, ABC):
     @classmethod
     @abstractmethod
     def result_types_of(cls, parser: Parser, types: Sequence[Attribute]) -> Sequence[Attribute]:
-        """The types of results, from those of operands that are printed, or parsed behind these."""
+        """The types of results, from the printed types of operands, or parsed after these."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Any:
@@ -185,5 +185,5 @@ def _property_of(keyword: str) -> str:
 
 
 def _parsed_flags(parser: Parser, words: Sequence[str]) -> dict[str, Attribute]:
-    """The properties of those keywords that are there."""
+    """The properties of the keywords that are present."""
     return {_property_of(word): UnitAttr() for word in words if parser.parse_optional_keyword(word)}

@@ -148,7 +148,7 @@ class GEPOp(IRDLOperation):
 
 
 def _indexed(type_: Attribute, number: int, index: int) -> Attribute:
-    """The type of what an index of `getelementptr`, the `number`-th, picks out of a value of a type."""
+    """The type of the element that the `number`-th index of `getelementptr` selects from a value of a type."""
     where = f"GEP index #{number}"
     if isinstance(type_, LLVMArrayType | VectorType):
         return cast("Attribute", type_.type if isinstance(type_, LLVMArrayType) else type_.element_type)

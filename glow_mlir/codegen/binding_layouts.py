@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.analysis.accesses import each_user
 from glow_mlir.dialects.glow_low.base import QualifiedOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, room_of, root_of, strides_of
+from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, capacity_of, root_of, strides_of
 from glow_mlir.dialects.shapes import has_static_shape, sizes_of
 from glow_mlir.ir.entries import bindings_of, placeholders_of
 from glow_mlir.ir.traversal import own_operations
@@ -35,7 +35,7 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
         if weight is None or has_static_shape(weight):
             found.append(binding)
         elif binding.role == "input":
-            found.append(replace(binding, shape=room_of(weight)))
+            found.append(replace(binding, shape=capacity_of(weight)))
         elif not known.issuperset(symbols_of(sizes_of(weight))):
             found.append(binding)
         else:

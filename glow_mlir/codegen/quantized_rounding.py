@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import pack_to_bytes, packs_to_bytes
 from glow_mlir.dialects.glow_low.body import YieldOp
-from glow_mlir.dialects.scalar_parameters import NEAREST_CODES, parameter_number, whole_number
+from glow_mlir.dialects.scalar_parameters import MAX_NEAR_ZERO_POINT, parameter_number, whole_number
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 
@@ -81,7 +81,7 @@ class RoundedValue:
         if self.low:
             # NaN becomes 0; if 0 is the lower bound, clamping does that.
             number = b.select(b.compare("uno", number, number), self._above(b, 0), number)
-        is_near = abs(self.zero_point) <= NEAREST_CODES
+        is_near = abs(self.zero_point) <= MAX_NEAR_ZERO_POINT
         if is_near and _is_byte(op) and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
             return self._packed(b, number, isinstance(op, arith.FPToSIOp))
         whole = b.round_to_i32(b.min(b.max(number, self._above(b, self.low)), self._above(b, self.high)))

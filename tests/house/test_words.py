@@ -37,7 +37,14 @@ IN_TEXT: Mapping[str, str] = {
 OF_DIALECTS = frozenset({"codes", "depth_codes", "OnCodes", "ON_CODES", "CODES_OF_A_BYTE"})
 """Names that dialects declare, an operand among them; other packages have to use them."""
 
-NOT_DONE = ("dialects/", "glow_mlir/codegen/")
+NOT_DONE = (
+    "dialects/glow_high/access.py",
+    "dialects/glow_high/generic.py",
+    "dialects/glow_high/pooling.py",
+    "dialects/glow_high/quantization.py",
+    "dialects/operand_types.py",
+    "glow_mlir/codegen/",
+)
 """Packages whose names still have such words; this list only becomes shorter."""
 
 PRODUCT = ("glow_mlir/", "dialects/", "tools/")

@@ -1,4 +1,4 @@
-"""Rewrites of conversions between element types: of two in a row, the first is gone where it loses nothing."""
+"""Rewrites of conversions between element types: the first of two is removed if it loses nothing."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def precision(element: Attribute) -> tuple[int, int]:
 
 
 def width(element: Attribute) -> int:
-    """Bits of an integer type, without those of a sign."""
+    """Bits of an integer type without its sign bit."""
     return number_width(element) - (0 if is_unsigned(element) else 1)
 
 
 def holds(wide: Attribute, narrow: Attribute) -> bool:
-    """Whether `wide` has every number of `narrow`, so that a conversion loses nothing."""
+    """Whether `wide` represents every number of `narrow`, so that a conversion loses nothing."""
     if is_narrow(wide) or wide == narrow:
         return wide == narrow
     if is_bool(narrow):
@@ -65,9 +65,9 @@ def holds(wide: Attribute, narrow: Attribute) -> bool:
 
 def is_needless(source: Attribute, between: Attribute, target: Attribute) -> bool:
     """
-    Whether a conversion to `between` changes nothing that one to `target` then sees.
+    Whether a conversion by way of `between` gives the same result as a direct conversion to `target`.
 
-    Integers wrap into a narrower integer, but floats saturate: an integer as a float is not the same on the way there.
+    Integers wrap into a narrower integer, but floats saturate: an integer must not become a float in between.
     """
     if all(map(_is_whole, (source, between, target))):
         return holds(between, source) or number_width(target) <= number_width(between)
@@ -80,7 +80,7 @@ def _is_whole(element: Attribute) -> bool:
 
 
 class CastOfCast(RewritePattern):
-    """A conversion that loses nothing, or only what the next loses too, is left out (Glow's OptimizeConversions)."""
+    """Remove a conversion that loses nothing, or only what the next one also loses (Glow's OptimizeConversions)."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CastOp, rewriter: PatternRewriter, /) -> None:

@@ -1,7 +1,7 @@
 """
-Rewrites of operators that limit elements to a range — ReLU, clip, maximum and minimum with a number — to one of them.
+Merge operators that limit elements to a range: ReLU, clip, maximum and minimum with a number.
 
-NaN stays NaN in all of them, and the sign of a zero between two limits is free, as `max` may give either.
+All of them keep NaN. The sign of a zero between two limits is unspecified, since `max` may return either.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Limiting = ReluOp | ClipOp | MaxOp | MinOp
 
 @dataclass(frozen=True)
 class Limits:
-    """`input` limited to [`low`, `high`], where low ≤ high; without a limit they are infinite."""
+    """`input` limited to [`low`, `high`], where low ≤ high; absent limits are infinite."""
 
     input: SSAValue
     low: Number
@@ -41,12 +41,12 @@ class Limits:
         return min(max(number, self.low), self.high)
 
     def after(self, inner: Limits) -> Limits:
-        """What `inner` and then these limits do. Where the ranges are apart, the result is one number, or NaN."""
+        """The limits `inner` followed by these. If the ranges are disjoint, the result is a single number, or NaN."""
         return Limits(inner.input, self.limited(inner.low), self.limited(inner.high))
 
 
 def limits_of(op: Operation) -> Limits | None:
-    """What `op` does, if it limits elements to a range that is known and leaves their shape."""
+    """The limits of `op` if it limits elements to a known range and keeps the shape; otherwise `None`."""
     if isinstance(op, ReluOp):
         return Limits(op.input, 0, math.inf)
     if isinstance(op, ClipOp):
@@ -67,9 +67,9 @@ def _known(op: Elementwise, data: SSAValue, low: SSAValue | None, high: SSAValue
 
 class MergeLimits(RewritePattern):
     """
-    Two operators in a row that limit elements are one, an unlimited one is nothing, one to [0, ∞) is a ReLU.
+    Merge two consecutive limits into one, remove an unlimited one, and make one to [0, ∞) a ReLU.
 
-    What something else reads as well stays, so that its producer can still give it.
+    An operator whose result has other uses stays, so that it can still be fused with its producer.
 
     Glow's OptimizeClips, FoldMinMaxToClip, and in part RemoveIdentityRelu and RemoveIdentityClip.
     """
@@ -106,7 +106,7 @@ def _finite(limits: Limits) -> tuple[Number | None, Number | None]:
 
 
 def _limited(op: Operation, limits: Limits) -> list[Operation]:
-    """The operators that limit elements so, with the location of `op`; the last one has the result."""
+    """New operators for these limits, with the location of `op`; the last one has the result."""
     if (limits.low, limits.high) == (0, math.inf):
         return [ReluOp.make(limits.input, location=op.location)]
     element = element_of(limits.input)

@@ -1,4 +1,4 @@
-"""Rewrites of operators that move elements: merged where two follow each other, gone where they move constants."""
+"""Rewrites of operators that move elements: consecutive ones are merged, and those of constants are removed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from glow_mlir.dialects.shapes import shape_of
 
 
 def splat_number(value: SSAValue | None) -> float | int | None:
-    """The number that all elements of `value` are, or `None` where that is not known."""
+    """The number that all elements of `value` equal, or `None` if that is unknown."""
     return number(value.owner.value) if value is not None and isinstance(value.owner, SplatOp) else None
 
 
 class MovementOfSplat(RewritePattern):
-    """Moving equal elements gives equal elements: a splat of another shape."""
+    """Replace a movement of equal elements by a splat of another shape."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         source = op.operands[0].owner
@@ -42,7 +42,7 @@ class ReshapeOfReshape(RewritePattern):
 
 
 class TransposeOfTranspose(RewritePattern):
-    """Two orders of axes make one."""
+    """Compose two permutations of axes."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
@@ -54,7 +54,7 @@ class TransposeOfTranspose(RewritePattern):
 
 
 class TransposeOfUnitAxes(RewritePattern):
-    """A transpose that leaves the order of all longer axes is a reshape, which costs nothing."""
+    """Replace a transpose that keeps the order of all axes longer than one by a reshape, which costs nothing."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
@@ -75,7 +75,7 @@ class ExpandOfExpand(RewritePattern):
 
 
 class TileOfUnitAxes(RewritePattern):
-    """A tile along axes of size one is an expand, which elementwise operators absorb."""
+    """Replace a tile along axes of size one by an expand, which elementwise operators absorb."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TileOp, rewriter: PatternRewriter, /) -> None:
@@ -85,7 +85,7 @@ class TileOfUnitAxes(RewritePattern):
 
 
 class TileOfTile(RewritePattern):
-    """The whole repeated, and that repeated."""
+    """Multiply the repetitions of two tiles."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TileOp, rewriter: PatternRewriter, /) -> None:
@@ -96,7 +96,7 @@ class TileOfTile(RewritePattern):
 
 
 class ResizeOfUnitAxes(RewritePattern):
-    """Between one element and itself there is nothing else: a resize of axes of size one is an expand."""
+    """Replace a resize of axes of size one by an expand: there is nothing to interpolate."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:

@@ -1,7 +1,7 @@
 """
-Rewrites of elementwise operators: neutral operands, repetition without effect, broadcasts that happen anyway.
+Rewrites of elementwise operators: neutral operands, repetition without effect, and redundant broadcasts.
 
-They keep every number but two properties of floats: the sign of a zero to which zero is added, and NaN payloads.
+They keep all results except for two properties of floats: the sign of a zero to which zero is added, and NaN payloads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NEUTRAL: Mapping[type[Elementwise], tuple[tuple[int, int], ...]] = {
     binary.SubOp: ((1, 0),),
     binary.XorOp: ((1, 0), (0, 0)),
 }
-"""Operator → (position of an operand, number that leaves the other operand as it is)."""
+"""Operator → (position of an operand, the neutral number at that position)."""
 
 ABSORBING: Mapping[type[Elementwise], int] = {
     binary.AndOp: 0,
@@ -45,10 +45,10 @@ ABSORBING: Mapping[type[Elementwise], int] = {
     binary.MulOp: 0,
     binary.OrOp: 1,
 }
-"""Operator → number that the result is where an operand is; not for floats, of which some are NaN."""
+"""Operator → absorbing number: the result if any operand is that number; not for floats because of NaN."""
 
 CANCELLING: tuple[type[Elementwise], ...] = (binary.BitwiseXorOp, binary.SubOp, binary.XorOp)
-"""Operators that give 0 where both operands are the same; not for floats, of which some are infinite or NaN."""
+"""Operators that give 0 if both operands are the same; not for floats because of infinities and NaN."""
 
 SELECTING: tuple[type[Elementwise], ...] = (
     binary.AndOp,
@@ -58,10 +58,10 @@ SELECTING: tuple[type[Elementwise], ...] = (
     binary.MinOp,
     binary.OrOp,
 )
-"""Operators that give the operand where both are the same."""
+"""Operators that return the operand if both operands are the same."""
 
 OPPOSITE: Mapping[type[Elementwise], type[Elementwise]] = {binary.AddOp: binary.SubOp, binary.SubOp: binary.AddOp}
-"""Operator → what it is with its second operand negated."""
+"""Operator → the operator it becomes when its second operand is negated."""
 
 CONVERTING: tuple[type[Elementwise], ...] = (math.CastOp, StorageCastOp)
 """Operators that change nothing but the element type."""
@@ -70,14 +70,14 @@ INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, mat
 """Operators that undo themselves."""
 
 INTEGRAL = tuple(operator for operator in math.FLOAT_FUNCTIONS.values() if operator.FUNCTION.is_step)
-"""Operators that leave whole numbers as they are, which each of them gives."""
+"""Operators that return whole numbers and leave whole numbers unchanged."""
 
 IDEMPOTENT: tuple[type[Elementwise], ...] = (math.AbsOp, math.SignOp)
 """Operators that change nothing when applied again."""
 
 
 def fold_elementwise(op: Elementwise) -> Sequence[SSAValue] | None:
-    """The value that the result always is, where an operand is that value."""
+    """The operand that the result always equals, if there is one."""
     candidate = _unchanged_operand(op)
     if candidate is None or candidate.type != op.result.type:
         return None
@@ -85,7 +85,7 @@ def fold_elementwise(op: Elementwise) -> Sequence[SSAValue] | None:
 
 
 def _unchanged_operand(op: Elementwise) -> SSAValue | None:
-    """The value that the result equals, but perhaps for its shape."""
+    """The operand that the result equals, except perhaps for its shape."""
     kind = type(op)
     for position, neutral in NEUTRAL.get(kind, ()):
         if _is(op.operands[position], neutral):
@@ -106,7 +106,7 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
 
 
 def _chosen_branch(op: binary.WhereOp) -> SSAValue | None:
-    """The branch that is taken everywhere, where that is known."""
+    """The branch that is taken everywhere, if that is known."""
     condition = splat_number(op.condition)
     if condition is not None:
         return op.yes if condition else op.no
@@ -121,7 +121,7 @@ def _is(value: SSAValue, neutral: int) -> bool:
 
 
 class DropExpand(RewritePattern):
-    """An operand that the operator broadcasts anyway needs no expand."""
+    """Remove the expand of an operand that the operator broadcasts anyway."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         for position, operand in enumerate(op.operands):
@@ -135,7 +135,7 @@ class DropExpand(RewritePattern):
 
 
 class FoldToSplat(RewritePattern):
-    """An operand that decides the result, or two that cancel, make a splat; not for floats."""
+    """Fold an absorbing operand, or two operands that cancel, to a splat; not for floats."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, Elementwise)
@@ -154,7 +154,7 @@ class FoldToSplat(RewritePattern):
 
 
 class NegatedOperand(RewritePattern):
-    """Adding the opposite is subtracting, and the other way round."""
+    """Replace the addition of a negated operand by a subtraction, and vice versa."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, binary.AddOp | binary.SubOp)
@@ -166,7 +166,7 @@ class NegatedOperand(RewritePattern):
 
 
 class TimesMinusOne(RewritePattern):
-    """A product with -1 is a negation."""
+    """Replace a product with -1 by a negation."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: binary.MulOp, rewriter: PatternRewriter, /) -> None:
@@ -192,7 +192,7 @@ PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {
     binary.SubOp: (FOLD_TO_SPLAT, NEGATED_OPERAND),
     binary.XorOp: (FOLD_TO_SPLAT,),
 }
-"""Operator → its own patterns, besides those that all elementwise operators have."""
+"""Operator → its own patterns, in addition to those of all elementwise operators."""
 
 
 def patterns_of(operator: type[Elementwise]) -> tuple[RewritePattern, ...]:

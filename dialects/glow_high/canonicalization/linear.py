@@ -12,8 +12,8 @@ from glow_mlir.dialects.shapes import broadcast, rank_of, shape_of, sizes_of
 
 class MatrixForAllBatches(RewritePattern):
     """
-    A right operand whose batch axes have size one is a matrix, which all rows of all batches are multiplied by (Glow's
-    ConvertBroadcastedBatchMatMul).
+    Replace a right operand whose batch axes have size one by a matrix that all rows of all batches are multiplied by
+    (Glow's ConvertBroadcastedBatchMatMul).
     """
 
     @op_type_rewrite_pattern
@@ -28,7 +28,7 @@ class MatrixForAllBatches(RewritePattern):
 
 
 class ExpandedFactor(RewritePattern):
-    """A factor that is repeated for each batch of the other one need not be: products broadcast."""
+    """Remove the expand of a factor along the batches of the other one: products broadcast."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MatMulOp, rewriter: PatternRewriter, /) -> None:
@@ -44,7 +44,7 @@ class ExpandedFactor(RewritePattern):
 
 
 def unexpanded(factor: SSAValue) -> SSAValue:
-    """What a factor repeats for each batch; itself where it is not a matrix as a whole that is repeated."""
+    """The matrix that a factor repeats for each batch; the factor itself if it does not repeat a whole matrix."""
     expand = factor.owner
     if not isinstance(expand, ExpandOp) or rank_of(expand.input) < 2:
         return factor

@@ -9,7 +9,7 @@ from glow_mlir.dialects.properties import flag
 
 
 class PoolWithoutIndices(RewritePattern):
-    """A pool of whose indices nothing reads one computes the largest elements alone."""
+    """Replace a pool whose indices are unused by one that computes only the largest elements."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MaxPoolWithIndicesOp, rewriter: PatternRewriter, /) -> None:

@@ -1,4 +1,4 @@
-"""Rewrites of codes: of two changes of their type in a row only the last counts."""
+"""Rewrites of operators on quantized values: only the last of consecutive changes of type counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites of parts, and of what is put together of parts: slices, concatenations, borders, gathers that are slices."""
+"""Rewrites of slices, concatenations and pads, and of gathers that are slices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glow_mlir.dialects.shapes import is_empty, normalize_axis, rank_of, shape_o
 
 
 def bounds(ranges: Sequence[range]) -> dict[str, AttributeValue | None]:
-    """The properties of the slice that takes those indices along each axis."""
+    """The properties of a slice that takes those indices along each axis."""
     return {
         "starts": [taken.start for taken in ranges],
         "ends": [max(taken.stop, -1) for taken in ranges],
@@ -33,7 +33,7 @@ def concat_axis(op: ConcatOp) -> int:
 
 
 class SliceOfSlice(RewritePattern):
-    """A part of a part is a part."""
+    """Compose two slices."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
@@ -49,9 +49,9 @@ class SliceOfSlice(RewritePattern):
 
 class SliceOfConcat(RewritePattern):
     """
-    A part of a concatenation is a part of the operand that it lies in (Glow's EliminateConcatSlice).
+    Replace a slice of a concatenation by a slice of the operand that contains it (Glow's EliminateConcatSlice).
 
-    Where it lies in several but not all operands, and nothing else reads the concatenation, the others are left out.
+    If it spans several but not all operands, and is the only use of the concatenation, the other operands are dropped.
     """
 
     @op_type_rewrite_pattern
@@ -79,7 +79,7 @@ class SliceOfConcat(RewritePattern):
 
 
 class SliceOfPad(RewritePattern):
-    """A part within the border is a part of what the border surrounds."""
+    """Replace a slice of a pad that takes nothing of the border by a slice of the input."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
@@ -95,7 +95,7 @@ class SliceOfPad(RewritePattern):
 
 
 class ConcatOfEmpty(RewritePattern):
-    """Operands without elements add nothing."""
+    """Drop operands without elements."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
@@ -106,9 +106,9 @@ class ConcatOfEmpty(RewritePattern):
 
 class ConcatOfConcat(RewritePattern):
     """
-    A concatenation among the operands along the same axis gives its own ones, where nothing else reads it.
+    Replace operands that are concatenations along the same axis, and have no other use, by their operands.
 
-    The outermost one takes in all at once, so that a chain of them is rewritten once.
+    The outermost concatenation absorbs all others at once, so that a chain of them is rewritten once.
     """
 
     @op_type_rewrite_pattern
@@ -136,9 +136,9 @@ def _is_along(op: Operation, axis: int) -> bool:
 
 class ConcatOfNeighbours(RewritePattern):
     """
-    Operands side by side that are consecutive parts of one tensor are one part, and splats of one number one splat.
+    Merge adjacent operands that are consecutive slices of one tensor, and adjacent splats of one number.
 
-    All parts of a tensor in their order are the tensor (Glow's EliminateSliceConcat, OptimizeConcatNodes).
+    If they are all of the tensor, the result is the tensor (Glow's EliminateSliceConcat, OptimizeConcatNodes).
     """
 
     @op_type_rewrite_pattern
@@ -159,7 +159,7 @@ class ConcatOfNeighbours(RewritePattern):
 
 
 def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
-    """Whether `right` is what follows `left` along `axis` in one tensor, or a splat of the same number."""
+    """Whether `right` is the slice that follows `left` along `axis` in one tensor, or a splat of the same number."""
     one, other = left.owner, right.owner
     if isinstance(one, SplatOp) and isinstance(other, SplatOp):
         return one.value == other.value
@@ -168,13 +168,13 @@ def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
     if not size_of(left) or not size_of(right):
         return False
     pairs = list(zip(one.ranges(), other.ranges(), strict=True))
-    same = all(before == after for place, (before, after) in enumerate(pairs) if place != axis)
+    same = all(before == after for position, (before, after) in enumerate(pairs) if position != axis)
     before, after = pairs[axis]
     return same and before.step == after.step == 1 and before.stop == after.start
 
 
 def _joined(run: Sequence[SSAValue], axis: int) -> Operation:
-    """What gives one value in place of a run of operands."""
+    """The operation whose result replaces a run of operands."""
     first, last = run[0].owner, run[-1].owner
     if isinstance(first, SliceOp) and isinstance(last, SliceOp):
         ranges = list(first.ranges())
@@ -187,7 +187,7 @@ def _joined(run: Sequence[SSAValue], axis: int) -> Operation:
 
 
 class PadOfPad(RewritePattern):
-    """Two borders of the same number, or of the nearest element, make one."""
+    """Merge two pads with the same number, or with the nearest element."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
@@ -210,10 +210,10 @@ class GatherOfOne(RewritePattern):
             return
         shape = shape_of(op.input)
         axis = normalize_axis(integer(op.axis), len(shape))
-        place = int(index) + (shape[axis] if index < 0 else 0)
-        if not 0 <= place < shape[axis]:  # It fails when it is executed.
+        start = int(index) + (shape[axis] if index < 0 else 0)
+        if not 0 <= start < shape[axis]:  # It fails when it is executed.
             return
-        ranges = [range(place, place + 1) if position == axis else range(size) for position, size in enumerate(shape)]
+        ranges = [range(start, start + 1) if position == axis else range(size) for position, size in enumerate(shape)]
         part = SliceOp.make(op.input, **bounds(ranges), location=op.location)
         rewriter.replace(op, [part, ReshapeOp.make(part, shape=shape_of(op.result), location=op.location)])
 

@@ -37,7 +37,7 @@ def _loop_around(op: Instruction, value: SSAValue) -> LoopOp | None:
     """The outermost loop of more than one trip around an instruction in which an operand does not change."""
     found, around = None, op.parent_op()
     while isinstance(around, RegionOp) and _is_same_in(around, value):
-        if isinstance(around, LoopOp) and around.most_trips not in (0, 1):
+        if isinstance(around, LoopOp) and around.max_trips not in (0, 1):
             found = around
         around = around.parent_op()
     return None if found is None or function_of(op).target.limits.ram_bytes else found

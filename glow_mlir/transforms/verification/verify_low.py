@@ -236,7 +236,7 @@ def _check_trips(op: LoopOp) -> None:
     """
     named = [inner for inner in operations(op.block) if isinstance(inner, WindowOp) and op.index in inner.indices]
     windows = [inner for inner in named if not is_empty(inner.result)]
-    moves = op.most_trips in (0, 1) or not windows or any(motion_of(window.result).get(op.index) for window in windows)
+    moves = op.max_trips in (0, 1) or not windows or any(motion_of(window.result).get(op.index) for window in windows)
     require_at(op, moves, f"the {op.size_of_trips} trips of the loop are all the same: its windows do not move")
 
 
