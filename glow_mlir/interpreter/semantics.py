@@ -32,9 +32,7 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     any other without.
     """
     if is_elementwise(op):
-        flat = [operand for operand in operands if operand is not None]
-        value = _program_of(op).run([signless_array(array) for array in flat])
-        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*[np.shape(array) for array in flat])),)
+        return (elementwise_function(op)([operand for operand in operands if operand is not None]),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
     if function is None and issubclass(operator, Expressed):
@@ -44,6 +42,21 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     with np.errstate(all="ignore"):
         results = function(op, *operands)
     return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
+
+
+def elementwise_function(op: Operation) -> Callable[[Sequence[np.ndarray]], np.ndarray]:
+    """
+    The function that an elementwise operator computes, of operands of any shapes that broadcast.
+
+    The operator may change or be erased afterwards.
+    """
+    program, dtype = _program_of(op), _result_dtype(op)
+
+    def function(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        value = program.run([signless_array(array) for array in arrays])
+        return as_stored(value, dtype, np.broadcast_shapes(*[np.shape(array) for array in arrays]))
+
+    return function
 
 
 def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:

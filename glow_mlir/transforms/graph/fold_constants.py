@@ -28,6 +28,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.ir.traversal import operations
+from glow_mlir.rewriting.elementwise_constants import widened_constant
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.xdsl_patches.operations import operands_of
 
@@ -115,7 +116,9 @@ class FoldConstantOperands(Pattern):
     """Evaluate an operator whose operands are all constant."""
 
     limit: int
-    """Maximum bytes of a result that is larger than its operands together."""
+    """Maximum bytes of a result that is larger than its operands together, times `expansion`."""
+    expansion: int
+    """How many times as large as its operands together a result of any size may be."""
     total: int
     """Bytes of results that are always allowed in total."""
     quantized: bool = False
@@ -139,20 +142,30 @@ class FoldConstantOperands(Pattern):
         # Count an operand once even if it is read twice.
         available = sum(map(bytes_of, set(op.operands)))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
-        if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
+        if splats > LARGEST_SPLATS or any(
+            bytes_of(result) > max(self.limit, self.expansion * available) for result in op.results
+        ):
             return
-        operands = group_like(op, [rewriter.storage.value_of(value) for value in sources])
         counted = sum(size for size in map(bytes_of, op.results) if size > min(self.limit, UNCOUNTED))
         module = rewriter.storage.module
         growth = Growth.of(module)
         if counted and not growth.allows(counted, self.total, module):
             return
-        try:
-            results = apply_semantics(op, operands)
-        except ExecutionError:  # Execution reports the error, if it gets there.
-            return
-        growth.add(counted)
-        replace_by_constants(op, [np.asarray(array) for array in results], rewriter)
+        results = _results(op, sources, rewriter.storage)
+        if results is not None:
+            growth.add(counted)
+            replace_by_constants(op, results, rewriter)
+
+
+def _results(op: HighOp, sources: Sequence[SSAValue], storage: Storage) -> Sequence[np.ndarray | Deferred] | None:
+    """The results of an operator on constants; `None` where it fails, which execution reports if it gets there."""
+    if (widened := widened_constant(op, sources, storage)) is not None:
+        return [widened]
+    try:
+        results = apply_semantics(op, group_like(op, [storage.value_of(value) for value in sources]))
+    except ExecutionError:
+        return None
+    return [np.asarray(array) for array in results]
 
 
 @dataclass(frozen=True)
@@ -160,10 +173,11 @@ class FoldConstantsPass(PatternPass):
     """
     Replace operators whose operands are all constants by a constant (Glow's ConstantFold).
 
-    A result larger than `limit` bytes is folded only if it is no larger than its operands together, so that expansions
-    do not bloat the weights. Quantized constants stay quantized unless they are as wide as the dequantized numbers, or
-    `quantized` is set. Constants that are read, tiny ones excepted, grow by at most `total` bytes or eight times the
-    original constants over all runs on a module; the rest is computed at run time.
+    A result larger than `limit` bytes is folded only if it is at most `expansion` times as large as its operands
+    together, so that expansions do not bloat the weights. Large constants are widened when they are written. Quantized
+    constants stay quantized unless they are as wide as the dequantized numbers, or `quantized` is set. Constants that
+    are read, tiny ones excepted, grow by at most `total` bytes or eight times the original constants over all runs on a
+    module; the rest is computed at run time.
     """
 
     name = "fold-constants"
@@ -171,9 +185,12 @@ class FoldConstantsPass(PatternPass):
     limit: int = 1 << 20
     quantized: bool = False
     total: int = 1 << 28
+    expansion: int = 8
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.total, self.quantized))),)
+        return (
+            Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.expansion, self.total, self.quantized))),
+        )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         Growth.of(op)

@@ -25,6 +25,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.blockwise_products import MultiplyDequantized
 from glow_mlir.rewriting.quantized_values import stored_integers
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.lowerings.blockwise import product_of_numbers
@@ -121,8 +122,11 @@ def _weights(op: BlockwiseMatMulOp) -> Sequence[SSAValue]:
 class LowerQuantizationPass(PatternPass):
     """
     Lower quantized products to products of stored integers, which kernels execute, plus corrections that are constant
-    if the right operand is (paper §4.5); lower products with non-constant blocks to float products.
+    if the right operand is (paper §4.5).
+
+    Products with non-constant blocks become float products, and products of few rows with dequantized constants
+    blockwise products.
     """
 
     name = "lower-quantization"
-    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), StoreSplats())),)
+    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), MultiplyDequantized(), StoreSplats())),)

@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s -p canonicalize,cse | filecheck %s
 // RUN: glow-opt %s --pass-pipeline='builtin.module(canonicalize,cse)' | filecheck %s
-// RUN: glow-opt %s -p 'fold-constants{limit=16},cse' | filecheck %s
+// RUN: glow-opt %s -p 'fold-constants{expansion=1 limit=16},cse' | filecheck %s
 // RUN: glow-opt < %s -p cse -o - | filecheck %s
 // RUN: glow-opt %s --list-passes | filecheck %s --check-prefix=LIST
 // RUN: not glow-opt %s -p fold-everything 2>&1 | filecheck %s --check-prefix=UNKNOWN
@@ -26,13 +26,13 @@ glow_high.func @main(@x, @y) {
   glow_high.save %2, @y
 }
 
-// LIST: fold-constants{limit=1048576 quantized=false total=268435456}
+// LIST: fold-constants{limit=1048576 quantized=false total=268435456 expansion=8}
 // LIST-NEXT: {{ }}Replace operators whose operands are all constants
 // LIST: passes of xDSL:
 // LIST: canonicalize
 
 // UNKNOWN: glow-opt: error: pass pipeline 'fold-everything': {{.*}}fold-everything
-// OPTION: glow-opt: error: pass pipeline 'fold-constants{level=9}': fold-constants: no option 'level' (hint: limit, quantized, total)
+// OPTION: glow-opt: error: pass pipeline 'fold-constants{level=9}': fold-constants: no option 'level' (hint: limit, quantized, total, expansion)
 // SYNTAX: glow-opt: error: pass pipeline 'fold-constants{limit=': Unknown argument value, {{.*}} (column 22)
 // REFUSED: glow-opt: error: unrecognized arguments: --no-such-option (hint: glow-opt --help lists the options)
 // FORMAT: glow-opt: error: argument -t/--emit: invalid choice: 'no-such-format' (choose from {{.*}}mlir

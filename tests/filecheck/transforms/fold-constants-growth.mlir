@@ -1,8 +1,8 @@
 // Constants that double each time end at `total` bytes, or at eight times what constants had before; over all runs.
 
-// RUN: glow-opt %s -p 'fold-constants{limit=64 total=512}' | filecheck %s
-// RUN: glow-opt %s -p 'fold-constants{limit=64 total=512},fold-constants{limit=64 total=512}' | filecheck %s
-// RUN: glow-opt %s -p 'fold-constants{limit=64 total=2048}' | filecheck %s --check-prefix=MORE
+// RUN: glow-opt %s -p 'fold-constants{expansion=1 limit=64 total=512}' | filecheck %s
+// RUN: glow-opt %s -p 'fold-constants{expansion=1 limit=64 total=512},fold-constants{expansion=1 limit=64 total=512}' | filecheck %s
+// RUN: glow-opt %s -p 'fold-constants{expansion=1 limit=64 total=2048}' | filecheck %s --check-prefix=MORE
 
 glow_high.constant @a : tensor<16xf32> {value = dense<1.0> : tensor<16xf32>}
 

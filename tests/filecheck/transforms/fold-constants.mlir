@@ -1,7 +1,7 @@
 // Operators on constants become constants, with the interpreter's result; small ones become splats.
 
 // RUN: glow-opt %s -p fold-constants --split-input-file | filecheck %s
-// RUN: glow-opt %s -p 'fold-constants{limit=64}' --split-input-file | filecheck %s --check-prefix=LIMIT
+// RUN: glow-opt %s -p 'fold-constants{expansion=1 limit=64}' --split-input-file | filecheck %s --check-prefix=LIMIT
 // RUN: glow-opt %s -p 'fold-constants{quantized=true}' --split-input-file | filecheck %s --check-prefix=NUMBERS
 // RUN: not glow-opt %s -p 'fold-constants{limit=much}' 2>&1 | filecheck %s --check-prefix=OPTION
 

@@ -1,0 +1,81 @@
+"""Elementwise operators on large constants, computed when the constants are written: what is narrow stays narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.weights import is_large
+from glow_mlir.dialects.element_types import numpy_dtype, storage_of
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.scalar_body import is_elementwise
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.interpreter.semantics import elementwise_function
+
+
+class Computed(Deferred):
+    """
+    An elementwise function of another array and of `others`, which broadcast to it.
+
+    `function` takes all operands in order; the array is number `position` of them. `name` identifies the function.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Sequence[np.ndarray]], np.ndarray],
+        source: Deferred,
+        position: int,
+        others: Sequence[np.ndarray],
+        dtype: np.dtype,
+    ) -> None:
+        self.name, self.function, self.source, self.position = name, function, source, position
+        self.others = tuple(
+            np.reshape(array, (1,) * (len(source.shape) - array.ndim) + array.shape) for array in others
+        )
+        self.shape, self.dtype = source.shape, dtype
+
+    @property
+    def recipe(self) -> str:
+        return " ".join((self.name, self.source.digest, *(Stored(array).digest for array in self.others)))
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        picked = (slice(None),) * axis + (slice(begin, end),)
+        operands = [array[picked] if array.shape[axis] > 1 else array for array in self.others]
+        operands.insert(self.position, self.source.part(axis, begin, end))
+        return self.function(operands)
+
+    def separable(self, axis: int) -> bool:
+        return self.source.separable(axis)
+
+
+def widened_constant(op: HighOp, operands: Sequence[SSAValue], storage: Storage) -> Computed | None:
+    """
+    The result of an elementwise operator that widens one large constant, or computes on a widened one.
+
+    `operands` are constants, all of the operator's. The other ones are small and broadcast to the large one. `None` for
+    other operators: their results take no more memory than their operands.
+    """
+    if not is_elementwise(op):
+        return None
+    shape, arrays = shape_of(op.results[0]), [storage.deferred(value) for value in operands]
+    large = [number for number, array in enumerate(arrays) if array is not None and is_large(array)]
+    if len(large) != 1 or None in arrays or not shape:
+        return None
+    known = [array for array in arrays if array is not None]
+    source = known.pop(large[0])
+    element = element_of(op.results[0])
+    dtype = numpy_dtype(storage_of(element))
+    is_wider = dtype.itemsize > source.dtype.itemsize or isinstance(source, Computed)
+    if source.shape != shape or not is_wider:
+        return None
+    name = f"{op.name} {sorted(map(str, op.properties.items()))} {element} {[str(value.type) for value in op.operands]}"
+    return Computed(name, elementwise_function(op), source, large[0], [array.array() for array in known], dtype)
