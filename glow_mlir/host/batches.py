@@ -27,7 +27,7 @@ def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
     if len(found) == 1 and isinstance(label := found.pop(), str):
         return label
     listed = ", ".join(f"{argument.name}: {argument}" for argument in inputs)
-    reason = f"'{name}' cannot batch requests: its inputs are  {listed}"
+    reason = f"'{name}' cannot batch requests: its inputs are {listed}"
     raise UnsupportedError(reason, hint="give the first axis of all inputs one free dimension, or batch=1")
 
 

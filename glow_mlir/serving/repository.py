@@ -204,7 +204,7 @@ class ModelRepository:
             if (network := self._host.loaded(key)) is not None:
                 return network
             self._load_again(key)
-            raise NotReadyError(f"the model '{name}' is loaded", hint="later")
+            raise NotReadyError(f"the model '{name}' is loading", hint="later")
         for state in list(self._states.values()):
             if state.name == name and version in ("", state.version):
                 raise NotReadyError(f"the model '{name}' is {state.state}: {state.reason or 'unloaded'}")

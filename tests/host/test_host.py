@@ -124,7 +124,7 @@ def test_a_model_that_cannot_be_served_changes_nothing(host: Host) -> None:
     fixed = GraphBuilder(0)
     result = linear(fixed, "x", 2, 3)
     model = fixed.model({"x": (TensorProto.FLOAT, (1, 2))}, {result: (1, 3)})
-    with pytest.raises(UnsupportedError, match=r"'net' cannot batch requests: its inputs are  x: float32\[1, 2\]"):
+    with pytest.raises(UnsupportedError, match=r"'net' cannot batch requests: its inputs are x: float32\[1, 2\]"):
         host.add("net", model, batch=4)
     with pytest.raises(OptionError, match="a network has no replicas"):
         host.add("net", layer(3), devices=[])

@@ -42,7 +42,7 @@ def cast_map(attributes: Attributes, given: object) -> np.ndarray:
     if form == "SPARSE":
         width = attributes.int("max_map", 1)
         if any(not 0 <= key < width for key, _ in items):
-            raise attributes.failed(f"a key is not below max_map, {width}")
+            raise attributes.failed(f"a key is not in [0, {width}), given by max_map")
         row = [dict(items).get(position, missing) for position in range(width)]
     if to == "TO_STRING":
         return strings_of(row, (1, len(row)))

@@ -48,8 +48,9 @@ def qmoe(node: Node) -> SSAValue:
         raise node.unsupported("weights packed for an onnxruntime kernel are not supported")
     positions = [position for position in (FIRST, SECOND, THIRD) if node.optional(position) is not None]
     products = {position: _Product.of(node, position) for position in positions}
-    if THIRD not in products and len(positions) < 2:
-        raise ModelError(f"{node.kind} has no operand {SECOND}", node=node.name)
+    for position in (FIRST, SECOND):
+        if position not in products:
+            raise ModelError(f"{node.kind} has no operand {position}", node=node.name)
 
     def expert(number: int, rows: SSAValue) -> SSAValue:
         rows = node.cast(rows, f32)
