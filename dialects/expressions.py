@@ -262,7 +262,12 @@ def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     element, names = _element("size", (x,)), _names(x, along)
     if not (sources := windowed_operands(x)):
         return Tensor(element, frozenset(), "size", counted=names)
-    return fold("add", Tensor(element, x.dimensions, "one", sources), sorted(names))
+    return fold("add", ones_of(sources, element, x.dimensions), sorted(names))
+
+
+def ones_of(windows: Sequence[Tensor], element: Attribute, dimensions: Iterable[str] = ()) -> Tensor:
+    """1 where operands have all elements of their windows, which folds take in, over dimensions at least."""
+    return Tensor(element, _joined(windows).union(dimensions), "one", tuple(windows))
 
 
 def windowed_operands(x: Tensor) -> tuple[Tensor, ...]:

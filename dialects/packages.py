@@ -85,7 +85,7 @@ BUILTIN = OperatorPackage(
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
+        "storage convolution linear attention linear_attention pooling data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
@@ -112,7 +112,7 @@ BUILTIN = OperatorPackage(
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "normalization attention resize sampling regions embedding einsum fourier recurrent predicate "
+        "attention resize sampling regions embedding einsum fourier recurrent predicate "
         "control_flow quantization saved variables",
     ),
     kernels={

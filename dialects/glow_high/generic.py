@@ -118,6 +118,14 @@ class GenericOp(HighOp):
             properties["failure"] = to_attribute(failure)
         return cls.inferred(sources, properties, location, [Region(form.block)])
 
+    def read_operands(self) -> Sequence[int]:
+        """Which operand each map is of."""
+        return range(len(self.inputs()))
+
+    def read_values(self) -> Sequence[SSAValue]:
+        """The operand that each map is of."""
+        return self.inputs()
+
     def views(self) -> Sequence[Sizes]:
         """The sizes of the operands, as the maps see them."""
         return [sizes_of(value) for value in self.inputs()]

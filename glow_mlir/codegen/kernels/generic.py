@@ -154,8 +154,9 @@ class Place:
 
 
 def operands_read(call: KernelCall, program: Program) -> list[Operand]:
-    """The operands that a program reads, in order."""
-    return [operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names]
+    """The operands that a program reads, as often as it does, in order."""
+    own = [operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names]
+    return [own[number] for number in program.op.read_operands()]
 
 
 @dataclass

@@ -187,7 +187,7 @@ class Program:
     def operand_strides(self) -> list[Shape]:
         """By how many elements each dimension moves the result, and then each operand."""
         *maps, last = self.form.maps
-        values = [*self.op.outputs(), *self.op.inputs()]
+        values = [*self.op.outputs(), *self.op.read_values()]
         views = [self.result_view, *self.op.views()]
         return [
             strides_over(affine, split_strides(sizes_of(value), strides_of(value), view))
@@ -196,7 +196,7 @@ class Program:
 
     def axis_strides(self, number: int) -> Shape:
         """By how many elements each axis moves an operand, as its map sees it."""
-        value, view = self.op.inputs()[number], self.op.views()[number]
+        value, view = self.op.read_values()[number], self.op.views()[number]
         return split_strides(sizes_of(value), strides_of(value), view)
 
     @property
@@ -230,7 +230,8 @@ class Program:
     @property
     def reads_first_once(self) -> bool:
         """Whether one stage alone reads the first operand, each element once: by index, it may read some often."""
-        return len(list(self.block.args[0].uses)) == 1 and not self.form.reads
+        is_read_once = list(self.op.read_operands()).count(0) == 1
+        return is_read_once and len(list(self.block.args[0].uses)) == 1 and not self.form.reads
 
     def kept_strides(self, value: SSAValue) -> Shape:
         """By how many elements each dimension moves a row that is kept: it lies densely, for the largest sizes."""

@@ -18,7 +18,7 @@ from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear,
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels import windows
+from glow_mlir.codegen.kernels import taps as windows
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.dialects.glow_high.pooling import Images

@@ -7,10 +7,9 @@ Steps of windows whose elements lie outside of an operand are skipped: loops ove
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -20,14 +19,15 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, vector_loop
+from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, product, vector_loop
 from glow_mlir.codegen.builder.partition import ALL
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import Combined
 from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place, captured, factors, parted
-from glow_mlir.codegen.kernels.generic_program import Program, folds_of, initial_of
+from glow_mlir.codegen.kernels.generic_program import Program, folds_of, initial_of, plane_strides_of
+from glow_mlir.codegen.kernels.taps import Taps, every_second, few, scalar_rest, whole_windows
 from glow_mlir.codegen.lines import Line, Lines, moved_by
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body
@@ -37,79 +37,13 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.affine_maps import Terms, sums_in, terms_of
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.dialects.stages import StageOp, element_at
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Quotient, Size
-
-
-@dataclass(frozen=True)
-class Taps:
-    """The steps along a folded dimension that count: from `first` up to `last`, without it."""
-
-    first: Index
-    last: Index
-
-    @staticmethod
-    def within(b: Builder, origin: Index, step: int, size: Index, low: Index, high: Index) -> Taps:
-        """The steps of a window at an origin that lie in an axis from `low` up to `high`."""
-        origin = b.index(origin)
-        first = b.max(rounded_up(b, low - origin, step), 0)
-        return Taps(first, b.min(rounded_up(b, high - origin, step), size))
-
-    def count(self, b: Builder) -> Index:
-        """How many there are."""
-        if self.known is not None:
-            return len(self.known)
-        return b.max(b.index(self.last) - self.first, 0)
-
-    @property
-    def known(self) -> range | None:
-        """The steps, where machine code knows them before it runs."""
-        return range(self.first, self.last) if isinstance(self.first, int) and isinstance(self.last, int) else None
-
-
-def few(taps: Iterable[Taps], most: int) -> list[tuple[int, ...]] | None:
-    """The steps along several axes, where there are more than one, up to `most`; `None` for others."""
-    ranges: list[range] = []
-    for own in taps:
-        if (known := own.known) is None:
-            return None
-        ranges.append(known)
-    return list(itertools.product(*ranges)) if 1 < math.prod(map(len, ranges)) <= most else None
-
-
-def whole_windows(b: Builder, size: Index, count: Index, stride: int, before: int, extent: int) -> tuple[Index, Index]:
-    """
-    The first window of a row that lies in it as a whole, and the one behind the last.
-
-    There are `count` windows, each `stride` elements further and `extent` long, the first of which begins `before`
-    elements in front of the row of that `size`.
-    """
-    first, last = max(0, -(-before // stride)), size + (before + stride - extent)
-    if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
-        first = min(first, count)
-        return first, max(first, min(count, last // stride))
-    start = b.min(b.index(count), first) if first else 0
-    return start, b.max(b.min(b.max(b.index(last), 0) // stride, count), start)
-
-
-def every_second(b: Builder, lanes: int, read: Callable[[int], Value]) -> Value:
-    """Every second element, where `read` gives a vector from one on: none behind the last of them is read."""
-    low, high = read(0), read(lanes - 1)
-    return b.shuffle(low, high, [lane + (lane >= lanes) for lane in range(0, 2 * lanes, 2)])
-
-
-def scalar_rest(target: Target) -> int | None:
-    """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no vectors."""
-    return None if target.vector_bits else 1
-
-
-def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
-    """`x` / `divisor` rounded up; a negative quotient may come out larger, but not above 0."""
-    return x if divisor == 1 else b.sdiv(x + (divisor - 1), divisor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +111,24 @@ class Frame:
         return others[-1] if others else None
 
     @cached_property
+    def merged(self) -> list[int]:
+        """`channels`, and the dimensions in front of it that go on where it ends, as one with it."""
+        if self.channels is None:
+            return []
+        found, space = [self.channels], self.program.space
+        free = [dimension for dimension in self.program.parallel if dimension not in self.moved]
+        for dimension in reversed(free[:-1]):
+            length = math.prod(size if isinstance(size := space[own], int) else 0 for own in found)
+            goes_on = (strides[dimension] == strides[self.channels] * length for strides in self.strides)
+            if {*self.steps(self.channels)} - {0, 1} or not length or not all(goes_on):
+                break
+            found.insert(0, dimension)
+        return found
+
+    @cached_property
     def others(self) -> list[int]:
-        """The parallel dimensions but `channels` that windows do not move along."""
-        known = (*self.moved, self.channels)
+        """The parallel dimensions that windows do not move along, but for `merged` ones."""
+        known = (*self.moved, *self.merged)
         return [dimension for dimension in self.program.parallel if dimension not in known]
 
     def steps(self, dimension: int | None) -> Shape:
@@ -200,7 +149,7 @@ class Frame:
             return None
         (axis,), steps = along, list(self.steps(self.moved[-1]))
         is_row = steps.pop(0) == 1 and steps.pop(axis.number) in (1, 2) and {*steps} <= {0, 1}
-        are_alone = self.channels is None or self.program.space[self.channels] == 1
+        are_alone = all(self.program.space[dimension] == 1 for dimension in self.merged)
         is_channel = self.steps(self.channels)[0] == 1 and {*self.steps(self.channels)} <= {0, 1}
         return axis if is_row and len(axis.terms.steps) == 2 and (are_alone or not is_channel) else None
 
@@ -216,7 +165,7 @@ class Frame:
         """Into how many parts the loops can be cut."""
         space = static(self.program.space)
         pixels = math.prod(space[dimension] for dimension in (*self.others, *self.moved))
-        channels = 1 if self.channels is None else space[self.channels]
+        channels = math.prod(space[dimension] for dimension in self.merged)
         if self.row is not None:
             return pixels * channels // max(1, space[self.moved[-1]])
         return nest_steps((pixels, channels), self.width(target, self.steps(self.channels)))
@@ -280,7 +229,8 @@ class WindowsKernel(GenericKernel):
 
     def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
         program = Program.of(op)
-        return {"lines": Frame(program, program.operand_strides()).cuts(target)}
+        planes = program.plane_strides(plane_strides_of(op.epilogue)) if isinstance(op, DerivedInstruction) else []
+        return {"lines": Frame(program, [*program.operand_strides(), *planes]).cuts(target)}
 
     def emit(self, call: KernelCall) -> None:
         InWindows.of(call, Program.of(call.op)).emit()
@@ -317,7 +267,7 @@ class InWindows(Emission):
     def pixels(self) -> None:
         """One place at a time, vectors over its channels."""
         frame, dimensions = self.frame, [*self.frame.others, *self.frame.moved]
-        size = 1 if frame.channels is None else self.space[frame.channels]
+        size = self.channel_count
         outer = tuple(self.space[dimension] for dimension in dimensions)
         share = self.call.share("lines")
         is_known = all(isinstance(extent, int) for extent in outer)
@@ -363,7 +313,13 @@ class InWindows(Emission):
             if not isinstance(last, int) or not isinstance(count, int) or last < count:
                 clipped(last, count)
 
-        nest(b, tuple(self.space[dimension] for dimension in dimensions), row, self.call.share("lines"))
+        extents = (self.channel_count if d == frame.channels else self.space[d] for d in dimensions)
+        nest(b, tuple(extents), row, self.call.share("lines"))
+
+    @cached_property
+    def channel_count(self) -> Index:
+        """How many channels there are, with those of merged dimensions."""
+        return product(self.space[dimension] for dimension in self.frame.merged)
 
     def size(self, axis: Axis) -> Index:
         """How long an axis is."""
