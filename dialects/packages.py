@@ -119,10 +119,10 @@ BUILTIN = OperatorPackage(
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
-            "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling "
+            "max_pool_with_indices data_movement indexing top_k resize sampling "
             "roi_align roi_pool col2im ngrams "
             "embedding selection non_max_suppression recurrent blockwise_matmul sizes reshape generic windows "
-            "trees binned_trees",
+            "windows_of_codes trees binned_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

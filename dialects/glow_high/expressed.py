@@ -55,6 +55,10 @@ class Expressed(HighOp):
         inputs = self.inputs()
         return [inputs[number] for number in self.read_operands()]
 
+    def read_elements(self) -> Sequence[Attribute]:
+        """The element type as which the expression sees what each access reads."""
+        return [element_of(value) for value in self.read_values()]
+
     def access_map(self) -> AccessMap:
         if list(self.views()) != [sizes_of(value) for value in self.inputs()]:
             return self.whole_map()  # The form has other axes than the operands.
@@ -71,8 +75,7 @@ class Expressed(HighOp):
 
     def generic_form(self, is_exact: bool = False) -> GenericForm:
         """Maps, kinds of dimensions and stages; `is_exact` where floats that are computed with are all f64."""
-        values, signature = self.read_values(), self.notation()
-        elements = [element_of(value) for value in values]
+        signature, elements = self.notation(), self.read_elements()
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         if is_exact and root.operand is None:
             elements = [f64 if is_float(element) else element for element in elements]

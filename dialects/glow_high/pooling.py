@@ -14,8 +14,8 @@ from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.expressions import Tensor, converted, reduce_max, reduce_mean, reduce_sum, sqrt
+from glow_mlir.dialects.element_types import is_float, storage_of
+from glow_mlir.dialects.expressions import Tensor, converted, reduce_max, reduce_mean, reduce_sum, size_along, sqrt
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
@@ -35,7 +35,7 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
-from glow_mlir.dialects.quant import is_per_axis
+from glow_mlir.dialects.quant import is_per_axis, zero_point_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
@@ -243,7 +243,7 @@ class AvgPoolOp(Pool):
 
 
 @op_definition
-class SumPoolOp(Images):
+class SumPoolOp(Pool):
     """
     The sum of each window of codes of 8 or 16 bits, that is of integers less a zero point, in i32, where it may wrap.
 
@@ -265,6 +265,14 @@ class SumPoolOp(Images):
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return ANY
+
+    def read_elements(self) -> Sequence[Attribute]:
+        return [storage_of(element_of(self.input))]
+
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        wide, zero_point = converted(x, i32), zero_point_of(element_of(self.input))
+        total = reduce_sum(wide, along)
+        return total - size_along(wide, along, zero_point) if zero_point else total
 
 
 @op_definition

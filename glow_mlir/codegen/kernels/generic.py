@@ -77,7 +77,7 @@ class Stored(Sink):
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
     ) -> None:
         """Store neighbouring elements, see `Sink.store`."""
-        if self.epilogue is None:
+        if self.epilogue is None and mask is None:
             self.operand.pointer.at(offsets[0], in_memory(self.operand.element)).store(value)
         else:
             super().store(b, offsets, steps, value, mask)

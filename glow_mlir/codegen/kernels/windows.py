@@ -7,233 +7,69 @@ Steps of windows whose elements lie outside of an operand are skipped: loops ove
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
-from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, product, vector_loop
-from glow_mlir.codegen.builder.partition import ALL
+from glow_mlir.codegen.access import load_as
+from glow_mlir.codegen.bodies import Sink
+from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, product, vector_loop
+from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import Combined
 from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, Place, captured, factors, parted
 from glow_mlir.codegen.kernels.generic_program import Program, folds_of, initial_of, plane_strides_of
+from glow_mlir.codegen.kernels.sums_of_codes import sum_of_codes
 from glow_mlir.codegen.kernels.taps import Taps, every_second, few, scalar_rest, whole_windows
+from glow_mlir.codegen.kernels.window_frames import Axis, Frame, Spot
 from glow_mlir.codegen.lines import Line, Lines, moved_by
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, KernelCall, Tiles
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.affine_maps import Terms, sums_in, terms_of
+from glow_mlir.dialects.affine_maps import Terms, terms_of
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.dialects.stages import StageOp, element_at
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Quotient, Size
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """An axis of an operand whose index is a sum."""
-
-    number: int
-    """Which operand it is, counted from 0."""
-    place: int
-    """Which axis it is."""
-    terms: Terms
-    size: Size
-    border: tuple[int, int]
-
-    def step(self, dimension: int) -> int:
-        """By how much a dimension moves the index."""
-        return self.terms.steps[dimension]
-
-    def holds(self, space: Sequence[Size], is_bordered: bool) -> bool:
-        """Whether each index lies in the operand, or in its border as well."""
-        before, after = self.border if is_bordered else (0, 0)
-        steps = self.terms.steps.items()
-        last = sum((_reach(space[d], times) for d, times in steps), start=self.size * 0 + self.terms.offset)
-        return -before <= self.terms.offset and smallest(self.size + (after - 1) - last) >= 0
-
-
-def _reach(size: Size, times: int) -> Size:
-    """By how much the last of so many indices is moved, or a little more."""
-    if not isinstance(size, int) and len(size.terms) == 1:
-        ((product, count),) = size.terms
-        if count == 1 and len(product) == 1 and isinstance(product[0], Quotient) and product[0].divisor == times:
-            return product[0].dividend + (size.offset - 1) * times
-    return (size - 1) * times
 
 
 @dataclass(frozen=True)
-class Frame:
-    """How windows lie: along which dimensions they move, and how operands lie along these and others."""
+class WindowLine(Line):
+    """Windows side by side, of which there are those in `mask`."""
 
-    program: Program
-    strides: Sequence[Shape]
-    """By how many elements each dimension moves the result, the operands, and planes."""
+    mask: Value | None = None
 
-    @cached_property
-    def axes(self) -> list[Axis]:
-        """The axes whose index is a sum."""
-        *maps, _ = self.program.form.maps
-        borders = self.program.form.borders or ((),) * len(maps)
-        return [
-            Axis(number, axis, terms, view[axis], border[axis] if border else (0, 0))
-            for number, (affine, view, border) in enumerate(zip(maps, self.program.op.views(), borders, strict=True))
-            for axis, terms in sums_in(affine).items()
-        ]
-
-    @cached_property
-    def moved(self) -> list[int]:
-        """The parallel dimensions that windows move along."""
-        found = {dimension for axis in self.axes for dimension in axis.terms.steps}
-        return [dimension for dimension in self.program.parallel if dimension in found]
-
-    @cached_property
-    def channels(self) -> int | None:
-        """The last of the other parallel dimensions, if there are any."""
-        others = [dimension for dimension in self.program.parallel if dimension not in self.moved]
-        return others[-1] if others else None
-
-    @cached_property
-    def merged(self) -> list[int]:
-        """`channels`, and the dimensions in front of it that go on where it ends, as one with it."""
-        if self.channels is None:
-            return []
-        found, space = [self.channels], self.program.space
-        free = [dimension for dimension in self.program.parallel if dimension not in self.moved]
-        for dimension in reversed(free[:-1]):
-            length = math.prod(size if isinstance(size := space[own], int) else 0 for own in found)
-            goes_on = (strides[dimension] == strides[self.channels] * length for strides in self.strides)
-            if {*self.steps(self.channels)} - {0, 1} or not length or not all(goes_on):
-                break
-            found.insert(0, dimension)
-        return found
-
-    @cached_property
-    def others(self) -> list[int]:
-        """The parallel dimensions that windows do not move along, but for `merged` ones."""
-        known = (*self.moved, *self.merged)
-        return [dimension for dimension in self.program.parallel if dimension not in known]
-
-    def steps(self, dimension: int | None) -> Shape:
-        """By how many elements a dimension moves the result, operands and planes."""
-        return tuple(0 if dimension is None else strides[dimension] for strides in self.strides)
-
-    @cached_property
-    def row(self) -> Axis | None:
-        """
-        The axis along which the windows of a row move, where vectors run over these; else `None`.
-
-        Neighbours in memory are windows of a row there, and those of other dimensions are not.
-        """
-        along = [axis for axis in self.axes if self.moved and self.moved[-1] in axis.terms.steps]
-        if len(along) != 1 or not isinstance(self.program.space[self.folded(along[0])], int):
-            return None
-        if any(self.folded(along[0]) in axis.terms.steps for axis in self.axes if axis is not along[0]):
-            return None
-        (axis,), steps = along, list(self.steps(self.moved[-1]))
-        is_row = steps.pop(0) == 1 and steps.pop(axis.number) in (1, 2) and {*steps} <= {0, 1}
-        are_alone = all(self.program.space[dimension] == 1 for dimension in self.merged)
-        is_channel = self.steps(self.channels)[0] == 1 and {*self.steps(self.channels)} <= {0, 1}
-        return axis if is_row and len(axis.terms.steps) == 2 and (are_alone or not is_channel) else None
-
-    def folded(self, axis: Axis) -> int:
-        """The dimension that is folded of an axis."""
-        return next(dimension for dimension in axis.terms.steps if dimension in self.program.rows)
-
-    def width(self, target: Target, steps: Sequence[int]) -> int:
-        """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
-        return lanes_for(target, self.program.element, steps, kernel_costs(target).independent_vectors)
-
-    def cuts(self, target: Target) -> int:
-        """Into how many parts the loops can be cut."""
-        space = static(self.program.space)
-        pixels = math.prod(space[dimension] for dimension in (*self.others, *self.moved))
-        channels = math.prod(space[dimension] for dimension in self.merged)
-        if self.row is not None:
-            return pixels * channels // max(1, space[self.moved[-1]])
-        return nest_steps((pixels, channels), self.width(target, self.steps(self.channels)))
+    def store(self, numbers: Sequence[int], sink: Sink, offsets: Sequence[Index], value: Value) -> None:
+        places, steps = zip(*((offsets[number], self.lines.innermost(number)) for number in numbers), strict=True)
+        sink.store(self.b, places, steps, value, self.mask)
 
 
-@dataclass(frozen=True)
-class Spot:
-    """Where windows are: the index along each parallel dimension but channels, and origins that are computed."""
+Reduce = Callable[..., None]
+"""Computes some results of a place: from which channel on, how many lanes there are, and the mask of those."""
 
-    indices: Mapping[int, Index]
-    origins: dict[Axis, Index] = field(default_factory=dict[Axis, Index])
-
-    def moved(self, dimension: int, index: Index) -> Spot:
-        """The spot with an index along one more dimension."""
-        kept = {axis: origin for axis, origin in self.origins.items() if dimension not in axis.terms.steps}
-        return Spot({**self.indices, dimension: index}, kept)
-
-    def origin(self, b: Builder, axis: Axis) -> Index:
-        """Where the first step of windows lies in an axis, maybe outside."""
-        if axis not in self.origins:
-            moves = axis.terms.steps.items()
-            moved = [self.indices[dimension] * times for dimension, times in moves if dimension in self.indices]
-            total: Index = moved.pop(0) if moved else b.index(0)
-            for move in moved:
-                total = move + total
-            offset = axis.terms.offset
-            self.origins[axis] = total - -offset if offset < 0 else total + offset
-        return self.origins[axis]
-
-
-Reduce = Callable[[Index, int], None]
-"""Computes some results of a place: from which channel on, and how many lanes there are."""
+LineAt = Callable[[Index, int], WindowLine]
+"""The windows of so many lanes from a channel on."""
 
 Steps = Mapping[StageOp, Mapping[int, Taps]]
 """For each stage the steps that count along folded dimensions."""
 
+Counts = Mapping[StageOp, Value | None]
+"""For each stage how many steps it takes, if it counts them."""
+
 Places = Sequence[Index]
 """Where operands are read."""
-
-
-@kernel("windows")
-class WindowsKernel(GenericKernel):
-    """The stages of `generic`, and of all operators that an expression defines, over windows."""
-
-    name = "windows"
-    PROLOGUE = False
-    SUMMING = ()
-    WINDOWED = True
-
-    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
-        return ({},)
-
-    def choices(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, Choice]:
-        return {}
-
-    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
-        return ()
-
-    def private(self, op: GenericOp | Expressed) -> Sequence[int]:
-        return ()
-
-    def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
-        program = Program.of(op)
-        planes = program.plane_strides(plane_strides_of(op.epilogue)) if isinstance(op, DerivedInstruction) else []
-        return {"lines": Frame(program, [*program.operand_strides(), *planes]).cuts(target)}
-
-    def emit(self, call: KernelCall) -> None:
-        InWindows.of(call, Program.of(call.op)).emit()
 
 
 class InWindows(Emission):
@@ -245,13 +81,15 @@ class InWindows(Emission):
     def jump(self, line: Line, place: Place) -> int:
         return 0
 
+    FRAME: ClassVar[type[Frame]] = Frame
+
     channel: Index = 0
     """From which channel on results are being computed."""
 
     @cached_property
     def frame(self) -> Frame:
         """How windows lie."""
-        return Frame(self.program, self.strides)
+        return self.FRAME(self.program, self.strides)
 
     @cached_property
     def space(self) -> Extents:
@@ -277,9 +115,13 @@ class InWindows(Emission):
             at = Spot(dict(zip(dimensions, indices, strict=True)))
             reduce = self.reduction(at, self.steps_within(at, self.program.rows), frame.channels)
             width = frame.width(self.call.target, frame.steps(frame.channels))
-            vector_loop(self.b, size, width, reduce, ALL if by_pixels else share, scalar_rest(self.call.target))
+            self.over_channels(size, width, reduce, ALL if by_pixels else share)
 
         nest(self.b, outer, pixel, share if by_pixels else ALL)
+
+    def over_channels(self, size: Index, width: int, reduce: Reduce, share: Partition) -> None:
+        """Vectors over the channels of a place, of which the share has some."""
+        vector_loop(self.b, size, width, reduce, share, scalar_rest(self.call.target))
 
     def rows(self, axis: Axis) -> None:
         """One row of windows at a time, vectors over those of its windows that do not reach beyond the axis."""
@@ -385,14 +227,21 @@ class InWindows(Emission):
         steps, channels = self.frame.steps(lanes_along), self.frame.steps(self.frame.channels)
         nowhere = Lines((), [()] * len(steps), (1,), [(step,) for step in steps], across=False)
 
-        def reduce(channel: Index, lanes: int) -> None:
+        def line_at(channel: Index, lanes: int, mask: Value | None) -> WindowLine:
             self.channel = channel
             moves = [0 if number in written else channels[number] for number in range(len(steps))]
             places = [moved_by(starts[number], channel, step) for number, step in enumerate(moves)]
-            line = Line(self.b, nowhere, places, lanes, lanes)
-            self.run(line, lambda stage, scalars: self.window(line, stage, scalars, steps_of[stage], counts[stage]))
+            return WindowLine(self.b, nowhere, places, lanes, lanes, mask=mask)
+
+        def reduce(channel: Index, lanes: int, mask: Value | None = None) -> None:
+            self.take(partial(line_at, mask=mask), channel, lanes, steps_of, counts)
 
         return reduce
+
+    def take(self, line_at: LineAt, channel: Index, lanes: int, steps_of: Steps, counts: Counts) -> None:
+        """Compute the results of some lanes from a channel on."""
+        line = line_at(channel, lanes)
+        self.run(line, lambda stage, scalars: self.window(line, stage, scalars, steps_of[stage], counts[stage]))
 
     def ends(self, line: Line) -> Sequence[Index]:
         found, channels = list(line.starts), self.frame.steps(self.frame.channels)
@@ -414,7 +263,7 @@ class InWindows(Emission):
 
     def window(
         self,
-        line: Line,
+        line: WindowLine,
         stage: StageOp,
         scalars: dict[SSAValue, Value],
         taps: Mapping[int, Taps],
@@ -432,7 +281,7 @@ class InWindows(Emission):
 
     def fold(
         self,
-        line: Line,
+        line: WindowLine,
         stage: StageOp,
         scalars: dict[SSAValue, Value],
         taps: Mapping[int, Taps],
@@ -469,12 +318,12 @@ class InWindows(Emission):
         for place, fold, own in zip(places, folds, parted(totals, sizes), strict=True):
             scalars[stage.results[place]] = fold.result(b, own, True)
 
-    def element(self, line: Line, value: SSAValue, offset: Index) -> Value:
+    def element(self, line: WindowLine, value: SSAValue, offset: Index) -> Value:
         """The elements of a row at a step, as memory has them, those of all lanes."""
         b, place, element = self.b, self.places[value], in_memory(element_at(value.type))
         step = line.lines.innermost(place.number)
         if line.lanes == 1 or step <= 1:
-            return load_as(b, place.operand, element, offset, step, line.lanes)
+            return load_as(b, place.operand, element, offset, step, line.lanes, line.mask)
         return every_second(
             b,
             line.lanes,
@@ -496,24 +345,47 @@ class Walk:
         steps = [emission.strides[emission.places[value].number][dimension] for value in self.stage.inputs]
         return [moved_by(offset, index, step) for offset, step in zip(offsets, steps, strict=True)]
 
+    def moved_by(self, offsets: Places, dimensions: Sequence[int], place: Sequence[int]) -> list[Index]:
+        """Where the rows of the stage are read so many steps further along some dimensions."""
+        emission = self.emission
+        found: list[Index] = []
+        for value, offset in zip(self.stage.inputs, offsets, strict=True):
+            strides = emission.strides[emission.places[value].number]
+            found.append(moved_by(offset, sum(strides[d] * step for d, step in zip(dimensions, place)), 1))
+        return found
+
     def all(
         self,
         visit: Callable[[Places, Sequence[Value]], Sequence[Value]],
         totals: Sequence[Value],
         dimensions: Sequence[int],
         offsets: Places,
+        unrolled: int = 0,
     ) -> Sequence[Value]:
-        """What accumulators are behind all steps along some dimensions, of which the first is outermost."""
+        """
+        What accumulators are behind all steps along some dimensions, of which the first is outermost.
+
+        Up to `unrolled` steps, there is code for each.
+        """
         if not dimensions:
             return visit(offsets, totals)
+        if (places := few((self.taps[dimension] for dimension in dimensions), unrolled)) is not None:
+            for place in places:
+                totals = visit(self.moved_by(offsets, dimensions, place), totals)
+            return totals
         taps = self.taps[dimensions[0]]
         with self.emission.b.loop(taps.first, taps.last, 1, carried=totals) as loop:
             inner = self.moved(offsets, dimensions[0], loop.index)
-            loop.set(*self.all(visit, loop.values, dimensions[1:], inner))
+            loop.set(*self.all(visit, loop.values, dimensions[1:], inner, unrolled))
         return loop.results
 
     def largest(
-        self, line: Line, folds: Sequence[object], values: Sequence[SSAValue], start: Sequence[Value], offsets: Places
+        self,
+        line: WindowLine,
+        folds: Sequence[object],
+        values: Sequence[SSAValue],
+        start: Sequence[Value],
+        offsets: Places,
     ) -> Value | None:
         """
         The largest of a few floats, where a stage folds these alone and lanes do not hide latencies; else `None`.
@@ -536,8 +408,44 @@ class Walk:
         moves = [sum(map(operator.mul, place, steps)) for place in places]
         elements = [self.emission.element(line, value, moved_by(offsets[0], move, 1)) for move in moves]
         largest, total = functools.reduce(b.largest_number, elements), functools.reduce(b.add, elements)
-        with_nan = functools.partial(functools.reduce, b.maximum, elements)
+        with_nan = partial(functools.reduce, b.maximum, elements)
         return b.either(b.compare("uno", total, total), lambda: [with_nan()], lambda: [largest])[0]
+
+
+@kernel("windows")
+class WindowsKernel(GenericKernel):
+    """The stages of `generic`, and of all operators that an expression defines, over windows."""
+
+    name = "windows"
+    PROLOGUE = False
+    SUMMING = ()
+    WINDOWED = True
+    EMISSION: ClassVar[type[InWindows]] = InWindows
+    OF_CODES: ClassVar[bool] = False
+    """Whether it sums integers that are narrower than their sum."""
+
+    def accepts(self, op: GenericOp | Expressed) -> bool:
+        return super().accepts(op) and (sum_of_codes(Program.of(op)) is not None) == self.OF_CODES
+
+    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
+        return ({},)
+
+    def choices(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, Choice]:
+        return {}
+
+    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
+        return ()
+
+    def private(self, op: GenericOp | Expressed) -> Sequence[int]:
+        return ()
+
+    def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
+        program = Program.of(op)
+        planes = program.plane_strides(plane_strides_of(op.epilogue)) if isinstance(op, DerivedInstruction) else []
+        return {"lines": self.EMISSION.FRAME(program, [*program.operand_strides(), *planes]).cuts(target)}
+
+    def emit(self, call: KernelCall) -> None:
+        self.EMISSION.of(call, Program.of(call.op)).emit()
 
 
 def is_constant(value: SSAValue, word: str) -> bool:
