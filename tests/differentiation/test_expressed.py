@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,14 +16,17 @@ from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.generic_form import generic_form, operand_tensors
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.normalization import (
     LayerNormalizationOp,
     LogSoftmaxOp,
+    LrnOp,
     RmsNormalizationOp,
     SoftmaxOp,
 )
 from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.errors import GlowError
 from glow_mlir.frontends.builder.module_builder import named_location
 
 RNG = np.random.default_rng(29)
@@ -162,6 +166,32 @@ CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "beside windows": ("x[n, h + k - 1], b[n] -> z[n, h]; k < 3", (LINE, W[:2]), above),
     "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), product),
 }
+
+
+@pytest.mark.parametrize(
+    ("signature", "operands", "root", "message"),
+    [
+        ("x[n, 2*h + w + k] -> z[n, h, w]; h < 2, w < 2, k < 2", (LINE,), summed, "an axis '2*d1 + d2 + d3'"),
+        ("x[n, h + k], b[n, 2*h + k] -> z[n, h]; h < 2, k < 2", (LINE, LINE), above, "x1[d0, 2*d1 + d2], beside"),
+    ],
+)
+def test_windows_that_are_not_transposed(
+    signature: str, operands: tuple[np.ndarray, ...], root: Callable[..., Tensor], message: str
+) -> None:
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        return emit.insert(generic(signature, *values.values(), root=root)).results[0]
+
+    with pytest.raises(GlowError, match=re.escape(message)):
+        check_gradients(graph, {f"x{place}": value for place, value in enumerate(operands)})
+
+
+def test_second_derivative_of_windows() -> None:
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        y = emit(LrnOp, values["x"], size=3, axis=1, alpha=0.5)
+        slope = emit(GradientOp, emit(MulOp, y, y), None, [values["x"]])
+        return emit(MulOp, slope, slope)
+
+    check_gradients(graph, {"x": LINE}, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
