@@ -150,7 +150,7 @@ def number_width(element: Attribute) -> int:
     return bit_width(element) if integer is None else integer.width.data
 
 
-CODES_OF_A_BYTE = 256
+VALUES_OF_A_BYTE = 256
 """The number of different 8-bit quantized values."""
 
 

@@ -253,16 +253,24 @@ def running(name: str, x: Tensor, along: str, exclusive: bool = False, reverse: 
     return Tensor(x.element, x.dimensions, word, (x,), along=_names(x, along))
 
 
-def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
+def size_along(x: Tensor, along: str | Sequence[str], each: Number = 1) -> Tensor:
     """
     The number of elements of `x` along dimensions, in its element type; in windows, only elements inside the operand.
 
-    Raises `OptionError` for a dimension that it does not have.
+    Each of them counts as the number `each`.
+
+    Raises `OptionError` for one that it does not have.
     """
     element, names = _element("size", (x,)), _names(x, along)
     if not (sources := windowed_operands(x)):
-        return Tensor(element, frozenset(), "size", counted=names)
-    return fold("add", Tensor(element, x.dimensions, "one", sources), sorted(names))
+        size = Tensor(element, frozenset(), "size", counted=names)
+        return size if each == 1 else size * each
+    return fold("add", ones_of(sources, element, x.dimensions, each), sorted(names))
+
+
+def ones_of(windows: Sequence[Tensor], element: Attribute, dimensions: Iterable[str] = (), each: Number = 1) -> Tensor:
+    """1, or another number, where operands have all elements of their windows, over dimensions at least."""
+    return Tensor(element, _joined(windows).union(dimensions), "one", (*windows, each))
 
 
 def windowed_operands(x: Tensor) -> tuple[Tensor, ...]:

@@ -85,7 +85,7 @@ BUILTIN = OperatorPackage(
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
+        "storage convolution linear attention linear_attention pooling data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
@@ -112,17 +112,17 @@ BUILTIN = OperatorPackage(
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "normalization attention resize sampling regions embedding einsum fourier recurrent predicate "
+        "attention resize sampling regions embedding einsum fourier recurrent predicate "
         "control_flow quantization saved variables",
     ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
-            "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling "
+            "max_pool_with_indices data_movement indexing top_k resize sampling "
             "roi_align roi_pool col2im ngrams "
             "embedding selection non_max_suppression recurrent blockwise_matmul sizes reshape generic windows "
-            "trees binned_trees",
+            "windows_of_integers trees binned_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

@@ -257,7 +257,7 @@ def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, 
         assert isinstance(condition, Scalar)
         return builder.select(condition, yes, no)
     if word == "one":
-        return builder.constant(1, element)
+        return builder.constant(next(item for item in arguments if not isinstance(item, Scalar)), element)
     like = next(argument for argument in arguments if isinstance(argument, Scalar))
     scalars = [builder.lift(argument, like) for argument in arguments]
     if word == "convert":

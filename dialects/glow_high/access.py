@@ -79,8 +79,8 @@ def _independent(operands: tuple[Axes, ...], results: tuple[Axes, ...]) -> tuple
     for name in results[0] if results else ():
         is_mixed = is_starred(name) or any(STAR + name in axes or axes.count(name) > 1 for axes in tensors)
         if not is_mixed and all(name in axes for axes in results):
-            places = tuple(axes.index(name) if name in axes else None for axes in operands)
-            found.append(IndependentAxis(places, tuple(axes.index(name) for axes in results)))
+            indices = tuple(axes.index(name) if name in axes else None for axes in operands)
+            found.append(IndependentAxis(indices, tuple(axes.index(name) for axes in results)))
     return tuple(found)
 
 

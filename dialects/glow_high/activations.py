@@ -13,7 +13,7 @@ from xdsl.irdl import operand_def
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high import activation_functions as functions
 from glow_mlir.dialects.glow_high.elementwise import Binary, Unary
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.ranges import POSITIVE, SIGNED_UNIT, UNIT, Range, above_zero
 from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
@@ -25,7 +25,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 class Activation(Unary):
     """An activation function: one float operand."""
 
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     input = operand_def(FLOATS)
 
@@ -35,7 +35,7 @@ class ReluOp(Unary):
     """max(x, 0) (ONNX Relu)."""
 
     name = "glow_high.relu"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     def scales_channels(self) -> bool:
         return True
@@ -254,7 +254,7 @@ class PReluOp(Binary):
     """x, below zero `slope`·x (ONNX PRelu)."""
 
     name = "glow_high.prelu"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar, slope: Scalar) -> Scalar:
         return b.select(x < 0, x * slope, x)

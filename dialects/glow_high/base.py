@@ -36,7 +36,7 @@ from glow_mlir.dialects.attribute_syntax import (
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.independence import Runs
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
-from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
+from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnQuantized, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.rows import over_rows
 from glow_mlir.dialects.glow_high.samples import Samples, mapped_samples
@@ -105,7 +105,7 @@ class HighOp(LeanOperation, Workload):
     COMBINES_ROWS: ClassVar[bool] = False
     """Whether algorithms for it may combine rows of its result, which are indices of all axes but the last."""
 
-    ON_CODES: ClassVar[OnCodes | None] = None
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = None
     """How it computes on quantized values; `None` for an operator that stays in floats."""
 
     HAS_INSTRUCTION: ClassVar[bool] = True

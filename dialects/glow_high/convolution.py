@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnQuantized
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
@@ -70,7 +70,7 @@ class ConvOp(Windowed):
 
     name = "glow_high.conv"
     COMBINES_ROWS: ClassVar[bool] = True
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.PRODUCT
 
     input = operand_def(FACTORS.from_rank(3))
     filter = operand_def(FACTORS.from_rank(3))

@@ -16,7 +16,7 @@ from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.independence import Runs, reshaped_runs
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
     Samples,
@@ -64,7 +64,7 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
     """An operator that moves elements; if it moves none, it is folded to its first operand."""
 
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.MOVEMENT
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.MOVEMENT
 
     def is_identity(self) -> bool:
         """Whether the result always equals the first operand."""

@@ -12,7 +12,7 @@ from xdsl.traits import Commutative
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Binary, Elementwise
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.ranges import ANY, NEGATIVE, POSITIVE, Range, joined
 from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
@@ -26,7 +26,7 @@ class AddOp(Binary):
     """Sum (ONNX Add); wraps for integers."""
 
     name = "glow_high.add"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -42,7 +42,7 @@ class SubOp(Binary):
     """Difference (ONNX Sub); wraps for integers."""
 
     name = "glow_high.sub"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x - y
@@ -53,7 +53,7 @@ class MulOp(Binary):
     """Product (ONNX Mul); wraps for integers."""
 
     name = "glow_high.mul"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -125,7 +125,7 @@ class MaxOp(Binary):
     """The larger of two (ONNX Max); NaN if either is."""
 
     name = "glow_high.max"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -141,7 +141,7 @@ class MinOp(Binary):
     """The smaller of two (ONNX Min); NaN if either is."""
 
     name = "glow_high.min"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -352,7 +352,7 @@ class ClipOp(Elementwise):
     """x limited to [`low`, `high`]; either limit may be absent (ONNX Clip)."""
 
     name = "glow_high.clip"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     input = operand_def(NUMBERS)
     low = opt_operand_def(NUMBERS)

@@ -45,6 +45,19 @@ class Expressed(HighOp):
         space = form.space(self.views())
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
+    def read_operands(self) -> Sequence[int]:
+        """Which operand each access of the notation reads: one may be read in several ways."""
+        return range(len(self.inputs()))
+
+    def read_values(self) -> Sequence[SSAValue]:
+        """The operand that each access of the notation reads."""
+        inputs = self.inputs()
+        return [inputs[number] for number in self.read_operands()]
+
+    def read_elements(self) -> Sequence[Attribute]:
+        """The element type as which the expression sees what each access reads."""
+        return [element_of(value) for value in self.read_values()]
+
     def access_map(self) -> AccessMap:
         if list(self.views()) != [sizes_of(value) for value in self.inputs()]:
             return self.whole_map()  # The form has other axes than the operands.
@@ -52,19 +65,16 @@ class Expressed(HighOp):
         return form_map(form.maps, form.kinds)
 
     def views(self) -> Sequence[Sizes]:
-        """
-        The sizes of each operand as the notation sees it: some axes may be split, and the result's axes like them.
-        """
-        return [sizes_of(value) for value in self.inputs()]
+        """The sizes in which the notation sees what it reads; some axes may be split, and those of the result."""
+        return [sizes_of(value) for value in self.read_values()]
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
         """The result as an expression of the operands."""
 
     def generic_form(self, is_exact: bool = False) -> GenericForm:
-        """Maps, kinds of dimensions and stages; with `is_exact`, all floats are computed in f64."""
-        values, signature = self.inputs(), self.notation()
-        elements = [element_of(value) for value in values]
+        """Maps, kinds of dimensions and stages; `is_exact` where floats that are computed with are all f64."""
+        signature, elements = self.notation(), self.read_elements()
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         if is_exact and root.operand is None:
             elements = [f64 if is_float(element) else element for element in elements]

@@ -118,6 +118,14 @@ class GenericOp(HighOp):
             properties["failure"] = to_attribute(failure)
         return cls.inferred(sources, properties, location, [Region(form.block)])
 
+    def read_operands(self) -> Sequence[int]:
+        """Which operand each map is of."""
+        return range(len(self.inputs()))
+
+    def read_values(self) -> Sequence[SSAValue]:
+        """The operand that each map is of."""
+        return self.inputs()
+
     def views(self) -> Sequence[Sizes]:
         """The sizes of the operands, as the maps see them."""
         return [sizes_of(value) for value in self.inputs()]
@@ -227,8 +235,8 @@ def verify_reads(op: GenericOp) -> None:
     """Check the indexed reads: the elements of operands that are indices into other operands."""
     indices, affine = ints(op.indices), affine_maps(op.index_maps)
     require(len(indices) == len(affine), f"{len(indices)} indices have as many maps, not {len(affine)}")
-    is_told = op.failure is not None and bool(text(op.failure))
-    require(is_told == bool(indices), "a failure is told in words where axes are read by index, and nowhere else")
+    has_failure = op.failure is not None and bool(text(op.failure))
+    require(has_failure == bool(indices), "a failure is told in words where axes are read by index, and nowhere else")
     inputs = op.inputs()
     for read in op.reads():
         require(0 <= read.operand < len(inputs), f"operand {read.operand} of indices is none of {len(inputs)}")

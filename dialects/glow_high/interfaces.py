@@ -17,7 +17,7 @@ from glow_mlir.dialects.shapes import MAX_AXES, Shape, element_of, rank_of, requ
 from glow_mlir.support.dataclass import dataclass
 
 
-class OnCodes(Enum):
+class OnQuantized(Enum):
     """How an operator computes on quantized values: the relation between the scales of operands and results."""
 
     PRODUCT = "product"

@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.indexing import OUT_OF_RANGE
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnQuantized
 from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
@@ -107,7 +107,7 @@ class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
 
     name = "glow_high.matmul"
     COMBINES_ROWS: ClassVar[bool] = True
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.PRODUCT
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         is_left_alone = is_row[0] and not any(is_row[1:])
@@ -218,7 +218,7 @@ class FullyConnectedOp(HighOp):
 
     name = "glow_high.fully_connected"
     NOTATION: ClassVar[str] = "input[i, *k], weights[*k, j], bias[j] -> result[i; j]"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.PRODUCT
 
     input = operand_def(FACTORS.of_rank(2))
     weights = operand_def(FACTORS.of_rank(2))

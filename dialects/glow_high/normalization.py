@@ -18,6 +18,7 @@ from glow_mlir.dialects.expressions import (
     indices,
     log,
     position,
+    power,
     reduce_fmax,
     reduce_sum,
     sqrt,
@@ -386,7 +387,7 @@ class RmsNormalizationOp(Expressed):
 
 
 @op_definition
-class LrnOp(HighOp):
+class LrnOp(AlongAxis, Expressed):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 
@@ -398,25 +399,32 @@ class LrnOp(HighOp):
     """
 
     name = "glow_high.lrn"
-    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
-    input = operand_def(FLOATS)
     size = int_prop()
     alpha = float_prop(1e-4)
     beta = float_prop(0.75)
     bias = float_prop(1.0)
-    axis = int_prop(-1)
-    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        require(integer(self.size) > 0, "size must be positive")
+        require(rank_of(self.input) > 0, "channels lie along an axis, which a scalar has not")
+        return AlongAxis.infer_types(self)
 
     def reach(self) -> tuple[int, int]:
         """How many channels before and after its own each sum takes in."""
         return (integer(self.size) - 1) // 2, integer(self.size) // 2
 
-    def access_map(self) -> AccessMap:
-        rank = rank_of(self.input)
-        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
+    def read_operands(self) -> Sequence[int]:
+        return (0, 0)  # As it is, and in windows.
 
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        require(integer(self.size) > 0, "size must be positive")
-        normalize_axis(integer(self.axis), rank_of(self.input))
-        return same_as_input(self, self.input, "lrn")
+    def notation(self) -> Signature:
+        names, (channel,), (before, _) = axis_names(rank_of(self.input)), self.folded(), self.reach()
+        near = tuple(f"{name} + k - {before}" if name == channel else name for name in names)
+        accesses = Access("input", names), Access("input", near)
+        return Signature(accesses, Access("result", names), {"k": integer(self.size)})
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, near = operands
+        squares = reduce_sum(near * near, "k")
+        base = squares * (number(self.alpha) / integer(self.size)) + number(self.bias)
+        return x * power(base, -number(self.beta))

@@ -14,17 +14,17 @@ from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.expressions import Tensor, converted, reduce_max, reduce_mean, reduce_sum, sqrt
+from glow_mlir.dialects.element_types import is_float, storage_of
+from glow_mlir.dialects.expressions import Tensor, converted, reduce_max, reduce_mean, reduce_sum, size_along, sqrt
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.expressed import Expressed
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.reductions import real
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import FLOATS, NARROW_QUANTIZED, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -35,7 +35,7 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
-from glow_mlir.dialects.quant import is_per_axis
+from glow_mlir.dialects.quant import is_per_axis, zero_point_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
@@ -157,7 +157,7 @@ class MaxPoolOp(Pool):
     """
 
     name = "glow_high.max_pool"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.MOVEMENT
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.MOVEMENT
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if meets_input(self.window()) else ANY
@@ -222,7 +222,7 @@ class AvgPoolOp(Pool):
     """
 
     name = "glow_high.avg_pool"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     input = operand_def(FLOATS.from_rank(3))
     count_include_pad = flag_prop()
@@ -243,7 +243,7 @@ class AvgPoolOp(Pool):
 
 
 @op_definition
-class SumPoolOp(Images):
+class SumPoolOp(Pool):
     """
     The sum of each window of 8-bit or 16-bit quantized values, less their zero point, in i32; it wraps.
     Padding adds nothing.
@@ -255,7 +255,7 @@ class SumPoolOp(Images):
 
     name = "glow_high.sum_pool"
 
-    input = operand_def(NARROW_CODES.from_rank(3))
+    input = operand_def(NARROW_QUANTIZED.from_rank(3))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (summed,) = Images.infer_types(self)
@@ -264,6 +264,14 @@ class SumPoolOp(Images):
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return ANY
+
+    def read_elements(self) -> Sequence[Attribute]:
+        return [storage_of(element_of(self.input))]
+
+    def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        wide, zero_point = converted(x, i32), zero_point_of(element_of(self.input))
+        total = reduce_sum(wide, along)
+        return total - size_along(wide, along, zero_point) if zero_point else total
 
 
 @op_definition

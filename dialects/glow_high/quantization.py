@@ -15,13 +15,13 @@ from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
-from glow_mlir.dialects.element_types import CODES_OF_A_BYTE, byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.element_types import VALUES_OF_A_BYTE, byte_width, expressed_of, is_integer, storage_of
 from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.expressed import Expressed
-from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
+from glow_mlir.dialects.operand_types import FLOATS, I32, QUANTIZED, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
     integer_bounds,
@@ -74,7 +74,7 @@ class QuantizeOp(Elementwise):
 
     input = operand_def(FLOATS)
     scale = opt_operand_def(FLOATS)
-    zero_point = opt_operand_def(CODES)
+    zero_point = opt_operand_def(QUANTIZED)
     to = prop_def(TypeAttribute)
 
     irdl_options = SEGMENTS
@@ -126,9 +126,9 @@ class DequantizeOp(Elementwise):
     name = "glow_high.dequantize"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
-    input = operand_def(CODES)
+    input = operand_def(QUANTIZED)
     scale = opt_operand_def(FLOATS)
-    zero_point = opt_operand_def(CODES)
+    zero_point = opt_operand_def(QUANTIZED)
 
     irdl_options = SEGMENTS
 
@@ -167,7 +167,7 @@ class StorageCastOp(Elementwise):
     name = "glow_high.storage_cast"
     IS_VIEW: ClassVar[bool] = True
 
-    input = operand_def(CODES)
+    input = operand_def(QUANTIZED)
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
@@ -198,7 +198,7 @@ class RescaleOp(Elementwise):
     name = "glow_high.rescale"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
-    input = operand_def(CODES)
+    input = operand_def(QUANTIZED)
     multiplier = operand_def(FLOATS)
     offset = opt_operand_def(FLOATS)
     to = prop_def(TypeAttribute)
@@ -235,7 +235,7 @@ class IntegerRescaleOp(Elementwise):
     name = "glow_high.integer_rescale"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
-    input = operand_def(CODES)
+    input = operand_def(QUANTIZED)
     multiplier = operand_def(I32)
     shift = operand_def(I32)
     offset = opt_operand_def(I32)
@@ -277,8 +277,8 @@ class LookupOp(Expressed):
     NOTATION: ClassVar[str] = "input[...], table[input[...]] -> result[...]"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
 
-    input = operand_def(CODES)
-    table = operand_def(CODES.of_rank(1))
+    input = operand_def(QUANTIZED)
+    table = operand_def(QUANTIZED.of_rank(1))
     result = result_def(TENSOR)
 
     def expression(self, *operands: Tensor) -> Tensor:
@@ -293,5 +293,5 @@ class LookupOp(Expressed):
             element = element_of(value)
             require(byte_width(element) == 1, "a table is of codes of 8 bits, not {}", element)
         entries = shape_of(self.table)[0]
-        require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
+        require(entries == VALUES_OF_A_BYTE, f"a table has {VALUES_OF_A_BYTE} entries, not {entries}")
         return (tensor(sizes_of(self.input), element_of(self.table)),)

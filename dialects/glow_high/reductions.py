@@ -34,7 +34,7 @@ from glow_mlir.dialects.folds import KINDS
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
@@ -150,7 +150,7 @@ class ReduceMeanOp(Reduction):
     """The mean (ONNX ReduceMean, GlobalAveragePool); for integers, their wrapped sum over the count, truncated."""
 
     name = "glow_high.reduce_mean"
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+    ON_QUANTIZED: ClassVar[OnQuantized | None] = OnQuantized.ARITHMETIC
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY

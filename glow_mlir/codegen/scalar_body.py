@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import cast
@@ -24,6 +25,7 @@ from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating
 from glow_mlir.codegen.quantized_rounding import RoundedValue
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
+from glow_mlir.dialects.powers import expanded_power, is_small
 from glow_mlir.dialects.scalar_builder import FALLING
 from glow_mlir.dialects.scalar_parameters import parameter_number
 from glow_mlir.dialects.target import Target
@@ -177,6 +179,16 @@ def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
     return b.select(y < 0, unit, loop.results[0])
 
 
+def _power(b: Builder, op: Operation, v: list[Value]) -> Value:
+    """x to the power y: by products and square roots, where y is a number that these make up."""
+    (x, y), exponent = v, op.operands[1]
+    number = _number(exponent) if _is_number(exponent) and parameter_number(exponent) is None else 0
+    if not is_small(number):
+        return MATH["powf"](b, x, y)
+    value = expanded_power(x, number, b.mul, partial(MATH["sqrt"], b))
+    return 1.0 / value if number < 0 else value
+
+
 def _exponential(b: Builder, op: Operation, v: list[Value]) -> Value:
     return exp_falling(b, v[0]) if FALLING in op.attributes else MATH["exp"](b, v[0])
 
@@ -224,6 +236,7 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.BitcastOp: _bitcast,
     math.ExpOp: _exponential,
     math.IPowIOp: _integer_power,
+    math.PowFOp: _power,
 }
 """Op → its emitter. Other ops of `math` on floats are in `scalar_math.MATH`."""
 

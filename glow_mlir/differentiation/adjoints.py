@@ -95,8 +95,8 @@ def _shares(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> tuple
         condition = part.arguments[0]
         assert isinstance(condition, Tensor)
         return 0, choice(condition, total, 0), choice(condition, 0, total)
-    if part.word == "size":
-        return ()
+    if part.word in ("size", "one"):
+        return (0,) * len(part.arguments)
     return tuple(times(total, partial) for partial in partials(part, names))
 
 
@@ -115,7 +115,10 @@ def _gathered(share: Value, part: Tensor, argument: Tensor) -> Value:
     if not extra or _is_zero(share):
         return share
     value = tensor_of(share, argument)
+    windows = ex.windowed_operands(part)
+    if isinstance(value, Tensor) and {*windows} - {*ex.windowed_operands(value)}:
+        value = value * ex.ones_of(windows, value.element)  # Where a window has no element, there is nothing to sum.
     present = extra & value.dimensions if isinstance(value, Tensor) else frozenset[str]()
     summed = ex.reduce_sum(value, sorted(present)) if isinstance(value, Tensor) else value
     missing = extra - present
-    return times(Tensor(argument.element, frozenset(), "size", counted=missing), summed) if missing else summed
+    return times(ex.size_along(part, sorted(missing)), summed) if missing else summed

@@ -11,11 +11,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSymExpr
 
+from glow_mlir.dialects.affine_maps import terms_of
 from glow_mlir.dialects.element_types import is_float, is_integer, number_width
-from glow_mlir.dialects.expressions import Number, Tensor, converted
+from glow_mlir.dialects.expressions import Number, Tensor, converted, ones_of, windowed_operands
 from glow_mlir.dialects.folds import FOLDS
 from glow_mlir.dialects.generic_form import GenericForm
-from glow_mlir.dialects.index_notation import Access
+from glow_mlir.dialects.index_notation import Access, Sum
 from glow_mlir.dialects.scalar_builder import BINARY, FUNCTIONS
 from glow_mlir.dialects.stages import RUNNING_FOLDS, IndicesOp, StageOp, YieldOp, element_at
 from glow_mlir.dialects.staging import COMPARISONS, postorder
@@ -107,12 +108,16 @@ def accesses_of(form: GenericForm) -> list[Access]:
     An operand used only as index has dimensions of its own in place of numbers.
     """
     indices = [str(Access(operand_name(read.operand), _index_axes(read.affine))) for read in form.reads]
-    found = [Access(operand_name(number), _axes(affine, indices)) for number, affine in enumerate(form.maps)]
+    borders = form.borders or ((),) * len(form.maps)
+    found = [
+        Access(operand_name(number), _axes(affine, indices), borders[number] if number < len(borders) else ())
+        for number, affine in enumerate(form.maps)
+    ]
     for number in {read.operand for read in form.reads}:
         if form.block.args[number].first_use is None:
             name, axes = found[number].name, found[number].axes
             own = (f"{name}_{place}" if axis.isdigit() else axis for place, axis in enumerate(axes))
-            found[number] = Access(name, tuple(own))
+            found[number] = Access(name, tuple(own), found[number].borders)
     return found
 
 
@@ -129,6 +134,9 @@ def _axes(affine: AffineMap, indices: Sequence[str]) -> tuple[str, ...]:
 def _axis(expression: AffineExpr, indices: Sequence[str]) -> str:
     if isinstance(expression, AffineDimExpr):
         return dimension_name(expression.position)
+    terms = terms_of(expression)
+    if terms is not None and terms.is_sum and terms.steps:
+        return str(Sum({dimension_name(d): times for d, times in terms.steps.items()}, terms.offset))
     return indices[expression.position] if isinstance(expression, AffineSymExpr) else "1"
 
 
@@ -156,7 +164,9 @@ def expression_of_form(form: GenericForm, operands: Sequence[Tensor]) -> Tensor:
 def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
     """The expressions of the results of a stage: folds and stored rows."""
     block = stage.body.block
-    inside = expressions_of_block(block, {**known, **dict(zip(block.args, map(known.__getitem__, stage.inputs)))})
+    inputs = [known[value] for value in stage.inputs]
+    inside = expressions_of_block(block, {**known, **dict(zip(block.args, inputs, strict=True))})
+    windows = tuple(part for part in inputs if isinstance(part, Tensor) and part.is_windowed)
     along = frozenset(map(dimension_name, stage.folded))
     found: dict[SSAValue, Part] = {}
     for index, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
@@ -164,8 +174,17 @@ def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dic
         if index >= len(stage.words):
             found[result] = part
             continue
-        found[result] = _folded(part, stage.words[index], along, element_at(result.type))
+        bounded = _bounded(part, windows, value.type)
+        found[result] = _folded(bounded, stage.words[index], along, element_at(result.type))
     return found
+
+
+def _bounded(part: Part, windows: Sequence[Tensor], element: Attribute) -> Part:
+    """What is folded over windows of some operands, so that it is there where all of these are."""
+    if not windows or (isinstance(part, Tensor) and {*windows} == {*windowed_operands(part)}):
+        return part
+    ones = ones_of(windows, element)
+    return ones if not isinstance(part, Tensor) and part == 1 else ones * part
 
 
 def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) -> Part:

@@ -55,6 +55,7 @@ from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.symbols import Sizes, Symbol
+from glow_mlir.xdsl_patches.operations import cloned_region
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -288,6 +289,7 @@ def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -
         result_types=[_type_at(result, symbols) for result in op.results],
         properties=properties_at(op.properties, symbols),
         attributes=op.attributes,
+        regions=[cloned_region(region) for region in op.regions],
         location=op.location,
     )
     yield copy

@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.pooling import Images, MaxPoolWithIndicesOp, SumPoolOp
+from glow_mlir.dialects.glow_high.pooling import Images, MaxPoolWithIndicesOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.quant import zero_point_of
-from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.interpreter.convolution import channels_last, windows_of
 from glow_mlir.ir.registry import semantics
@@ -46,11 +44,3 @@ def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.n
     chosen = candidates.reshape(flat).argmax(-1)[..., None]
     index = np.take_along_axis(indices.reshape(flat), chosen, -1)[..., 0]
     return _restored(op, largest.reshape(flat)[..., 0]), _restored(op, index)
-
-
-@semantics(SumPoolOp)
-def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
-    """The i32 sum of each window, minus zero points; it wraps."""
-    quantized = x.astype(np.int64) - zero_point_of(element_of(op.input))
-    patches, axes = _patches(op, quantized, 0)
-    return _restored(op, patches.sum(axis=axes)).astype(np.int32)

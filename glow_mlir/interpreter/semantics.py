@@ -65,7 +65,8 @@ def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
     form = op.generic_form(is_exact=True)
     is_wide = not form.moves
     wide = [array.astype(np.float64) if is_wide and is_float_dtype(array.dtype) else array for array in arrays]
-    seen = [_viewed(array, sizes_of(value), view) for array, value, view in zip(wide, op.inputs(), views, strict=True)]
+    read = [(wide[number], sizes_of(value)) for number, value in zip(op.read_operands(), op.read_values(), strict=True)]
+    seen = [_viewed(array, sizes, view) for (array, sizes), view in zip(read, views, strict=True)]
     result = _merged(run_form(form, seen, op), sizes_of(_result_type(op)), form.result_sizes(views))
     return round_float(result, _result_dtype(op)) if result.dtype == np.float64 else result
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of
 from glow_mlir.ir.locations import location_name
@@ -33,7 +33,7 @@ def observed_values(module: ModuleOp) -> dict[str, SSAValue]:
         concerned = {
             value
             for op in own_operations(function)
-            if isinstance(op, HighOp) and op.ON_CODES is not None
+            if isinstance(op, HighOp) and op.ON_QUANTIZED is not None
             for value in (*op.operands, *op.results)
         }
         for op in own_operations(function):
@@ -75,7 +75,7 @@ def weights_digest(module: ModuleOp) -> str:
     state, storage = hashlib.sha256(), Storage(module)
     for function in high_functions(module):
         for op in own_operations(function):
-            is_product = isinstance(op, HighOp) and op.ON_CODES is OnCodes.PRODUCT
+            is_product = isinstance(op, HighOp) and op.ON_QUANTIZED is OnQuantized.PRODUCT
             known = storage.deferred(op.operands[1]) if is_product else None
             if known is not None and known.shape and known.separable(0):
                 state.update(known.part(0, 0, 1).tobytes())

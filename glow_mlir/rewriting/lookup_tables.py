@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp
 from glow_mlir.dialects.glow_high.quantization import (
-    CODES_OF_A_BYTE,
+    VALUES_OF_A_BYTE,
     DequantizeOp,
     LookupOp,
     QuantizeOp,
@@ -119,7 +119,7 @@ class OriginSearch:
 def tabulated(value: SSAValue, code: SSAValue, storage: Storage) -> np.ndarray:
     """Evaluate a value for all 256 values of its origin, in the order of their bits."""
     known: dict[SSAValue, np.ndarray] = {
-        code: np.arange(CODES_OF_A_BYTE).astype(np.uint8).view(numpy_dtype(element_of(code)))
+        code: np.arange(VALUES_OF_A_BYTE).astype(np.uint8).view(numpy_dtype(element_of(code)))
     }
 
     def of(operand: SSAValue) -> np.ndarray:

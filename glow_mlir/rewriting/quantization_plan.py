@@ -13,26 +13,26 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.storage import FuncOp, SaveOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.histogram import Histogram
 
 
-def form_of(op: Operation) -> OnCodes | None:
+def form_of(op: Operation) -> OnQuantized | None:
     """The class of an operator under quantization."""
     if not isinstance(op, HighOp) or (isinstance(op, DataMovement) and not op.moves_only()):
         return None
-    return op.ON_CODES
+    return op.ON_QUANTIZED
 
 
 def data_operands(op: Operation) -> Sequence[SSAValue]:
     """The leading operands that an operator with a quantized form multiplies, moves or computes with."""
     form = form_of(op)
-    if form is OnCodes.MOVEMENT:
+    if form is OnQuantized.MOVEMENT:
         return op.operands if isinstance(op, ConcatOp) else op.operands[:1]
-    return op.operands[:2] if form is OnCodes.PRODUCT else op.operands
+    return op.operands[:2] if form is OnQuantized.PRODUCT else op.operands
 
 
 class Plan:
@@ -61,7 +61,7 @@ class Plan:
         chosen: set[Operation] = set()
         for op in reversed(self._program):
             form = form_of(op) if self._is_known(op) else None
-            if form is OnCodes.PRODUCT or (form and self._leads_on(op, chosen)):
+            if form is OnQuantized.PRODUCT or (form and self._leads_on(op, chosen)):
                 chosen.add(op)
         return {op: position for position, op in enumerate(self._program) if op in chosen}
 
@@ -113,10 +113,10 @@ class Plan:
             return False
         variables = self._variables(op)
         constants = len(data_operands(op)) - len(variables)
-        if form is OnCodes.PRODUCT:
+        if form is OnQuantized.PRODUCT:
             takes = constants == 0 or (constants == 1 and variables[0] is op.operands[0])
         else:
-            takes = bool(variables) and (constants == 0 or form is OnCodes.ARITHMETIC)
+            takes = bool(variables) and (constants == 0 or form is OnQuantized.ARITHMETIC)
         return takes and all(value in self._known for value in (*variables, op.results[0]))
 
     def _leads_on(self, op: Operation, chosen: AbstractSet[Operation]) -> bool:
@@ -135,7 +135,7 @@ class Plan:
     def _is_moved(self, value: SSAValue) -> bool:
         """Whether a quantized data movement produces the value."""
         owner = value.owner
-        return isinstance(owner, Operation) and owner in self.operators and form_of(owner) is OnCodes.MOVEMENT
+        return isinstance(owner, Operation) and owner in self.operators and form_of(owner) is OnQuantized.MOVEMENT
 
     @cached_property
     def _positions(self) -> dict[object, int]:
@@ -146,7 +146,7 @@ class Plan:
         """Value → the values of its scale, in one shared list."""
         found: dict[SSAValue, list[SSAValue]] = {}
         for op in self.operators:
-            if form_of(op) is OnCodes.MOVEMENT:
+            if form_of(op) is OnQuantized.MOVEMENT:
                 for value in data_operands(op):
                     groups = [found.setdefault(member, [member]) for member in (value, op.results[0])]
                     smaller, larger = sorted(groups, key=len)

@@ -8,12 +8,12 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.text import parse_module
 
-CODES = "!quant.uniform<u8:f32, 0.02:128>"
+QUANTIZED = "!quant.uniform<u8:f32, 0.02:128>"
 
 TEXT = f"""
 glow_high.func @main(%x: tensor<64x64xui8>) -> tensor<64x64xui8> {{
   %t = glow_high.transpose %x {{permutation = [1, 0]}} : tensor<64x64xui8>
-  %c = glow_high.storage_cast %t {{to = {CODES}}} : tensor<64x64x{CODES}>
+  %c = glow_high.storage_cast %t {{to = {QUANTIZED}}} : tensor<64x64x{QUANTIZED}>
   %n = glow_high.storage_cast %c {{to = ui8}} : tensor<64x64xui8>
   %s = glow_high.max %t, %n : tensor<64x64xui8>
   %y = glow_high.transpose %s {{permutation = [1, 0]}} : tensor<64x64xui8>

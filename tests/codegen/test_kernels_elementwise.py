@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 OPERATORS = {op.name.split(".")[1]: op for op in GLOW_HIGH.operations if issubclass(op, Elementwise)}
 COMPUTED = [element for element in ELEMENT_TYPES.values() if is_scalar(element)]
 """Types that operators compute with; tests/codegen/test_narrow_types.py has the others."""
-OF_CODES = frozenset(["quantize", "dequantize", "rescale", "integer_rescale"])
+OF_INTEGERS = frozenset(["quantize", "dequantize", "rescale", "integer_rescale"])
 """Operators with quantized operands or results; tests/codegen/test_quantization.py has them."""
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "bit_cast": [{"to": element} for element in COMPUTED],
@@ -66,7 +66,7 @@ def cases_of(name: str, dtypes: Sequence[str]) -> list[Case]:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators(name: str):
     cases = cases_of(name, TYPES)
-    assert bool(cases) != (name in OF_CODES)
+    assert bool(cases) != (name in OF_INTEGERS)
     check_all(share(cases, name) if cases else [])
 
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.dialects.llvm import FuncOp
 
 from glow_mlir import InferenceSession
-from glow_mlir.codegen.kernels.sum_pool import SumPoolKernel
 from glow_mlir.codegen.kernels.tiled import tiled
+from glow_mlir.codegen.kernels.windows_of_integers import WindowsOfIntegersKernel
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -83,8 +83,8 @@ def test_parts() -> None:
 
 def test_pools_of_codes_do_not_share_zero_points() -> None:
     """By itself and by tiles, a sum of codes depends on their zero point."""
-    assert SumPoolKernel().READS_ZERO_POINTS
-    assert tiled(SumPoolKernel()).READS_ZERO_POINTS
+    assert WindowsOfIntegersKernel().READS_ZERO_POINTS
+    assert tiled(WindowsOfIntegersKernel()).READS_ZERO_POINTS
 
 
 @pytest.mark.parametrize("added", [(40000.0,), (-40000.0, 7.0), (32768.0, -32769.0, 200.0)])

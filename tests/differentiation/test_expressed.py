@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,20 +16,24 @@ from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.generic_form import generic_form, operand_tensors
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.normalization import (
     LayerNormalizationOp,
     LogSoftmaxOp,
+    LrnOp,
     RmsNormalizationOp,
     SoftmaxOp,
 )
 from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.errors import GlowError
 from glow_mlir.frontends.builder.module_builder import named_location
 
 RNG = np.random.default_rng(29)
 X = RNG.standard_normal((3, 4))
 W = RNG.standard_normal(4)
 V = RNG.standard_normal((2, 3, 4))
+TAPS = RNG.standard_normal((2, 3))
 CUBE = RNG.standard_normal((3, 4, 4))
 
 
@@ -102,6 +107,39 @@ def weighed(x: Tensor, at: Tensor, w: Tensor) -> Tensor:
 AT = np.array([[0, 2, 0, -1], [1, -2, 1, 1], [2, 2, 2, 0]])
 """Indices of which some are equal, from the front and from the back."""
 
+
+def summed(x: Tensor) -> Tensor:
+    return ex.reduce_sum(x, "k")
+
+
+def mean_of_squares(x: Tensor) -> Tensor:
+    return ex.sqrt(ex.reduce_mean(x * x, "k") + 0.5)
+
+
+def largest_of_window(x: Tensor) -> Tensor:
+    return ex.reduce_max(x, "k")
+
+
+def response(x: Tensor, near: Tensor) -> Tensor:
+    return x / (ex.reduce_sum(near * near, "k") + 1.5) ** 0.75
+
+
+def filtered(x: Tensor, w: Tensor) -> Tensor:
+    return ex.reduce_sum(x * w, ["k", "c"])
+
+
+def taps(x: Tensor, t: Tensor) -> Tensor:
+    return ex.reduce_sum(ex.exp(x) * t, ["k", "q"])
+
+
+def above(x: Tensor, b: Tensor) -> Tensor:
+    return ex.reduce_sum(ex.maximum(x, b), "k") * ex.reduce_max(x, "k")
+
+
+LINE = RNG.standard_normal((2, 7))
+PLANE = RNG.standard_normal((2, 5, 6))
+"""Signals and images, of which windows are read."""
+
 CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "largest": ("x[i, j] -> z[i]", (X,), largest),
     "normalized": ("x[i, j], y[j] -> z[i, j]", (X, W), normalized),
@@ -117,8 +155,43 @@ CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "tuples": ("x[at[i, 0], at[i, 3], k], at[i, c], w[i, k] -> z[i]", (CUBE, AT, X), weighed),
     "batches of tuples": ("x[i, at[i, 1], k], at[i, c], w[i, k] -> z[i]", (CUBE, AT, X), weighed),
     "several indices": ("x[at[i, k], j, at[i, 2]], at[i, k], w[i, k] -> z[j, i]", (CUBE, AT, X), weighed),
+    "windows": ("x[n, h + k - 1] -> z[n, h]; k < 3", (LINE,), summed),
+    "windows that are few": ("x[n, 2*h + 2*k - 1] -> z[n, h]; h < 2, k < 3", (LINE,), summed),
+    "means of windows": ("x[n, h + 2*k - 2] -> z[h, n]; k < 3", (LINE,), mean_of_squares),
+    "means of windows apart": ("x[n, 3*h + k - 1] -> z[n, h]; k < 2", (LINE,), mean_of_squares),
+    "extremes of windows": ("x[n, 2*h + k - 1] -> z[n, h]; k < 3", (LINE,), largest_of_window),
+    "one operand read twice": ("x[n, h], near[n, h + k - 1] -> z[n, h]; k < 4", (LINE, LINE), response),
+    "a convolution": ("x[n, h + k, c], w[k, c] -> z[n, h]", (PLANE, RNG.standard_normal((3, 6))), filtered),
+    "windows of images": ("x[n, h + k - 1, 2*w + q], t[k, q] -> z[n, h, w]", (PLANE, TAPS), taps),
+    "beside windows": ("x[n, h + k - 1], b[n] -> z[n, h]; k < 3", (LINE, W[:2]), above),
     "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), product),
 }
+
+
+@pytest.mark.parametrize(
+    ("signature", "operands", "root", "message"),
+    [
+        ("x[n, 2*h + w + k] -> z[n, h, w]; h < 2, w < 2, k < 2", (LINE,), summed, "an axis '2*d1 + d2 + d3'"),
+        ("x[n, h + k], b[n, 2*h + k] -> z[n, h]; h < 2, k < 2", (LINE, LINE), above, "x1[d0, 2*d1 + d2], beside"),
+    ],
+)
+def test_windows_that_are_not_transposed(
+    signature: str, operands: tuple[np.ndarray, ...], root: Callable[..., Tensor], message: str
+) -> None:
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        return emit.insert(generic(signature, *values.values(), root=root)).results[0]
+
+    with pytest.raises(GlowError, match=re.escape(message)):
+        check_gradients(graph, {f"x{place}": value for place, value in enumerate(operands)})
+
+
+def test_second_derivative_of_windows() -> None:
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        y = emit(LrnOp, values["x"], size=3, axis=1, alpha=0.5)
+        slope = emit(GradientOp, emit(MulOp, y, y), None, [values["x"]])
+        return emit(MulOp, slope, slope)
+
+    check_gradients(graph, {"x": LINE}, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,6 +10,7 @@ import pytest
 from gradients import Emit, check_gradients
 from xdsl.ir import SSAValue
 
+from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
@@ -20,6 +21,8 @@ from glow_mlir.dialects.glow_high.normalization import (
     InstanceNormalizationOp,
     LrnOp,
 )
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 SHAPE, CHANNELS = (2, 3, 2, 4), 4
 
@@ -67,6 +70,26 @@ def test_group_normalization(axis: int, groups: int) -> None:
 @pytest.mark.parametrize(("size", "axis"), [(2, -1), (3, 1)])
 def test_lrn(size: int, axis: int) -> None:
     check(LrnOp, {"x": drawn(2, 4, 2, 5)}, size=size, axis=axis, alpha=0.5, bias=1.5)
+
+
+@pytest.mark.parametrize("shape", ["?x6x7", "4x?x7", "4x6x?"])
+def test_lrn_of_sizes_known_at_run_time_only(shape: str) -> None:
+    type_ = f"tensor<{shape}xf32, #glow.sizes<[s], s = 1 to 9>>"
+    text = f"""
+    glow_high.func @main(%x: {type_}, %g: {type_}) -> {type_} {{
+      %y = glow_high.lrn %x {{size = 3, axis = 1, alpha = 0.5}} : {type_}
+      %d = glow_high.gradient %y, %g, %x : {type_}
+      glow_high.return %d
+    }}
+    """
+    cpu, meaning = (
+        InferenceSession(parse_module(text, new_context()), backend=backend, cache=False)
+        for backend in ("cpu", "interpreter")
+    )
+    for size in (1, 2, 9):
+        sizes = [size if part == "?" else int(part) for part in shape.split("x")]
+        feeds = {"x": drawn(*sizes).astype(np.float32), "g": drawn(*sizes)[::-1].astype(np.float32)}
+        np.testing.assert_allclose(cpu.run(None, feeds)[0], meaning.run(None, feeds)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_hardmax_has_no_slope() -> None:

@@ -15,9 +15,9 @@ from glow_mlir.errors import ExecutionError
 
 GENERATOR = np.random.default_rng(0)
 TABLE = GENERATOR.normal(size=(6, 4)).astype(np.float32)
-CODES = GENERATOR.integers(0, 256, (6, 4)).astype(np.uint8)
+QUANTIZED = GENERATOR.integers(0, 256, (6, 4)).astype(np.uint8)
 SCALES, OFFSETS = (GENERATOR.normal(size=6).astype(np.float32) for _ in range(2))
-FUSED = np.concatenate([CODES, np.stack([SCALES, OFFSETS], 1).view(np.uint8)], 1)
+FUSED = np.concatenate([QUANTIZED, np.stack([SCALES, OFFSETS], 1).view(np.uint8)], 1)
 WEIGHTS = GENERATOR.normal(size=5).astype(np.float32)
 INDICES = np.array([5, 0, 3, 3, 1])
 LENGTHS = np.array([2, 0, 3], np.int32)
@@ -48,7 +48,7 @@ def feeds(operands: Sequence[np.ndarray | None]) -> Mapping[str, np.ndarray]:
     return {f"x{position}": operand for position, operand in enumerate(operands) if operand is not None}
 
 
-NUMBERS = (CODES * SCALES[:, None] + OFFSETS[:, None]).astype(np.float32)
+NUMBERS = (QUANTIZED * SCALES[:, None] + OFFSETS[:, None]).astype(np.float32)
 CUBES = GENERATOR.normal(size=(6, 2, 3)).astype(np.float32)
 CASES: dict[str, tuple[str, list[np.ndarray | None], np.ndarray, dict[str, Any]]] = {
     "sum": ("SparseLengthsSum", [TABLE, INDICES, LENGTHS], sums(TABLE, ONES), {}),
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, list[np.ndarray | None], np.ndarray, dict[str, Any]]
     "weighted": ("SparseLengthsWeightedSum", [TABLE, WEIGHTS, INDICES, LENGTHS], sums(TABLE, WEIGHTS), {}),
     "quantized": (
         "RowwiseQuantizedSparseLengthsWeightedSum",
-        [CODES, SCALES, OFFSETS, WEIGHTS, INDICES, LENGTHS],
+        [QUANTIZED, SCALES, OFFSETS, WEIGHTS, INDICES, LENGTHS],
         sums(NUMBERS, WEIGHTS),
         {},
     ),

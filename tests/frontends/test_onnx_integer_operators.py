@@ -119,15 +119,19 @@ def test_operator_agrees_with_onnxruntime(name: str) -> None:
     assert np.mean(difference == 0) > 0.9
 
 
-CODES = np.random.default_rng(20).integers(0, 256, (2, 1000)).astype(np.uint8)
+QUANTIZED = np.random.default_rng(20).integers(0, 256, (2, 1000)).astype(np.uint8)
 
 HALVES: Mapping[str, tuple[str, list[np.ndarray], Mapping[str, Any]]] = {
-    "sum": ("QLinearAdd", [CODES[0], f(0.5), u(11), CODES[1], f(0.25), u(7), f(1.0)], {}),
-    "product": ("QLinearMul", [CODES[0], f(0.5), u(11), CODES[1], f(0.25), u(7), f(16.0)], {}),
-    "mean": ("QLinearAveragePool", [CODES.reshape(1, 2, 25, 40), f(0.5), u(11), f(1.0)], {"kernel_shape": [2, 2]}),
-    "itself": ("QLinearAveragePool", [CODES.reshape(1, 2, 25, 40), f(0.5), u(11), f(1.0)], {"kernel_shape": [1, 1]}),
-    "mean-of-all": ("QLinearGlobalAveragePool", [CODES.reshape(5, 100, 2, 2), f(0.5), u(11), f(1.0)], {}),
-    "leaky": ("QLinearLeakyRelu", [CODES[0], f(0.5), u(99), f(1.0)], {"alpha": 0.5}),
+    "sum": ("QLinearAdd", [QUANTIZED[0], f(0.5), u(11), QUANTIZED[1], f(0.25), u(7), f(1.0)], {}),
+    "product": ("QLinearMul", [QUANTIZED[0], f(0.5), u(11), QUANTIZED[1], f(0.25), u(7), f(16.0)], {}),
+    "mean": ("QLinearAveragePool", [QUANTIZED.reshape(1, 2, 25, 40), f(0.5), u(11), f(1.0)], {"kernel_shape": [2, 2]}),
+    "itself": (
+        "QLinearAveragePool",
+        [QUANTIZED.reshape(1, 2, 25, 40), f(0.5), u(11), f(1.0)],
+        {"kernel_shape": [1, 1]},
+    ),
+    "mean-of-all": ("QLinearGlobalAveragePool", [QUANTIZED.reshape(5, 100, 2, 2), f(0.5), u(11), f(1.0)], {}),
+    "leaky": ("QLinearLeakyRelu", [QUANTIZED[0], f(0.5), u(99), f(1.0)], {"alpha": 0.5}),
 }
 """Operators whose results lie in the middle between two codes: operands before the zero point of the result."""
 

@@ -450,3 +450,15 @@ def test_sizes_of_parallel_dimensions_that_are_known_at_run_time_only() -> None:
         session = glow_mlir.InferenceSession(share.module(tensor((rows, 8), f32)), backend=backend)
         (found,) = session.run(None, {"x": np.ones((12, 8), np.float32)})
         np.testing.assert_allclose(found, np.full((12, 8), 1 / 96), rtol=1e-6)
+
+
+def test_small_powers_are_products_and_roots() -> None:
+    x = np.array([0.0, 1e-4, 0.3, 1.0, 7.5, 1e4, np.inf, np.nan], np.float32)
+    for exponent in (0.25, 0.5, 0.75, 1.5, 3.0, 4.0, -0.75, -1.5, -2.0, 5.0, 0.3):
+
+        @glow_mlir.kernel("x[i] -> y[i]")
+        def power(x: k.Tensor, exponent: float = exponent) -> k.Tensor:
+            return x**exponent
+
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(power(x), x**exponent, rtol=2e-6)

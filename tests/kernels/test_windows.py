@@ -50,6 +50,16 @@ def of_two(x: k.Tensor, mask: k.Tensor) -> k.Tensor:
     return k.reduce_sum(x * mask, "j") + k.reduce_max(x, "j")
 
 
+@glow_mlir.kernel("x[n, 2*h + p - 1, w + q - 1, c] -> y[n, h, w, c]; p < 3, q < 3")
+def sum_of_integers(x: k.Tensor) -> k.Tensor:
+    return k.reduce_sum(k.cast(x, "int32"), ["p", "q"]) - k.size_along(k.cast(x, "int32"), ["p", "q"], 7)
+
+
+@glow_mlir.kernel("x[n, c, h, w], around[n, c + j - 1, h, w] -> y[n, c, h, w]; j < 3")
+def response_of_planes(x: k.Tensor, around: k.Tensor) -> k.Tensor:
+    return x * (1.0 + 0.1 * k.reduce_sum(around * around, "j")) ** -0.5
+
+
 def _windows(x: Array, axis: int, count: int, step: int, taps: int, apart: int, start: int) -> Array:
     """Windows along an axis, with the steps of each behind all axes; NaN outside."""
     wide = np.pad(x, [(20, 20) if a == axis else (0, 0) for a in range(x.ndim)], constant_values=np.nan)
@@ -78,6 +88,11 @@ def _response(x: Array, around: Array) -> Array:
     return x / (1 + 0.1 * np.nansum(_windows(around, last, x.shape[last], 1, 5, 1, -2) ** 2, -1)) ** 0.75
 
 
+def _response_of_planes(x: Array, around: Array) -> Array:
+    seen = _windows(around, 1, x.shape[1], 1, 3, 1, -1)
+    return x / np.sqrt(1 + 0.1 * np.nansum(seen * seen, -1))
+
+
 def _norm_of_gaps(x: Array) -> Array:
     seen = _windows(x, 0, 4, 3, 2, 1, 1)
     return np.sqrt(np.nansum(seen**2, -1)) + 0.5 * (~np.isnan(seen)).sum(-1)
@@ -97,6 +112,7 @@ CASES: list[Case] = [
     *((spread_of_rows, (shape,), _spread_of_rows) for shape in ((1, 3, 6, 70), (2, 2, 5, 9), (1, 1, 1, 2))),
     *((convolution, ((2, 9, 6), (3, 6, o)), _convolution) for o in (33, 1)),
     *((response, (shape, shape), _response) for shape in ((2, 3, 40), (3, 5), (4, 1))),
+    *((response_of_planes, (shape, shape), _response_of_planes) for shape in ((2, 5, 3, 7), (3, 4, 1, 1))),
     *((norm_of_gaps, ((size,),), _norm_of_gaps) for size in (20, 9, 2)),
     (of_two, ((9, 20), (9, 20)), _of_two),
     (of_two, ((4, 3), (5, 3)), _of_two),
@@ -126,6 +142,19 @@ def test_values(case: Case) -> None:
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("target", ["host", "scalar", "avx2"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_sums_of_integers(dtype: str, target: str) -> None:
+    """Those that fill vectors, and those of a rest, with windows that reach over the ends."""
+    info = np.iinfo(dtype)
+    for channels in (3, 45, 64):
+        x = np.random.default_rng(channels).integers(info.min, info.max + 1, (2, 7, 6, channels)).astype(dtype)
+        seen = _windows(_windows(x.astype(np.float64), 1, 4, 2, 3, 1, -1), 2, 6, 1, 3, 1, -1)
+        expected = (np.nansum(seen, (-1, -2)) - 7 * (seen == seen).sum((-1, -2))).astype(np.int32)
+        np.testing.assert_array_equal(_run(sum_of_integers, [x], target=target), expected)
+        np.testing.assert_array_equal(_run(sum_of_integers, [x], backend="interpreter"), expected)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float16", "float64"])
 def test_other_elements(dtype: str) -> None:
     x = (np.random.default_rng(0).integers(0, 200, (1, 3, 6, 40)) * 1).astype(dtype)
@@ -138,10 +167,13 @@ def test_other_elements(dtype: str) -> None:
 def test_sizes_that_are_known_at_run_time_only() -> None:
     rows, columns = (SymbolicSize.of(Symbol(name, 1, 30)) for name in ("rows", "columns"))
     for kernel, reference in ((mean_of_pixels, _mean_of_pixels), (spread_of_rows, _spread_of_rows)):
-        session = glow_mlir.InferenceSession(kernel.module(tensor((2, rows, columns, 16), f32)), threads=2, cache=False)
+        module = kernel.module(tensor((2, rows, columns, 16), f32))
+        session = glow_mlir.InferenceSession(module, threads=2, cache=False)
+        meaning = glow_mlir.InferenceSession(module, backend="interpreter")
         for shape in ((2, 1, 1, 16), (2, 30, 3, 16), (2, 7, 30, 16)):
             (x,) = _arrays((shape,))
-            np.testing.assert_allclose(session.run(None, {"x": x})[0], reference(x), rtol=2e-5, atol=2e-5)
+            for one in (session, meaning):
+                np.testing.assert_allclose(one.run(None, {"x": x})[0], reference(x), rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize(

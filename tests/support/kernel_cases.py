@@ -30,7 +30,7 @@ def product(rows: int, depth: int, columns: int, tolerance: float | None = None)
 
 
 SAME_NAMES = (
-    "sum-pool max-pool-with-indices top-k pad "
+    "max-pool-with-indices top-k pad "
     "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
     "predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
@@ -43,6 +43,7 @@ CASES: dict[str, OperatorCase] = {
     "determinant": BY_OPERATOR["det"],
     "generic": BY_OPERATOR["reduce_sum"],
     "windows": BY_OPERATOR["avg_pool"],
+    "windows-of-integers": BY_OPERATOR["sum_pool"],
     "trees": BY_OPERATOR["tree_ensemble"],
     "binned-trees": BY_OPERATOR["binned_tree_ensemble"],
     "ngrams": BY_OPERATOR["tf_idf_vectorizer"],

@@ -67,7 +67,7 @@ CUBE = sample((BATCH, 4, 9))
 IMAGE = sample((BATCH, 4, 5, 6))
 SQUARE, OFFSETS = sample((BATCH, 4, 4, 3)), sample((BATCH, 3, 3, 8))
 CHANNELS = [sample((6,), seed=seed) for seed in range(3)]
-CODES = whole(BATCH, 11, bound=120, dtype="i1")
+QUANTIZED = whole(BATCH, 11, bound=120, dtype="i1")
 TRUTHS, OTHER_TRUTHS = sample((BATCH, 11)) > 0, sample((BATCH, 11), seed=1) > 0
 WHOLE = sample((BATCH, 11), "i4"), sample((BATCH, 11), "i4", seed=1)
 BOTH = {0: 0, 1: 0}
@@ -155,7 +155,7 @@ ELEMENTWISE: list[OperatorCase] = [
     row("clip", LINE, np.array(-0.5, np.float32), np.array(0.75, np.float32)),
     row("where", TRUTHS, LINE, sample((11,), seed=1), batch=BOTH),
     row("quantize", LINE, np.array(0.05, np.float32), np.array(3, np.int8), constants=(1, 2), to=i8),
-    row("dequantize", CODES, np.array(0.05, np.float32), np.array(3, np.int8), constants=(1, 2)),
+    row("dequantize", QUANTIZED, np.array(0.05, np.float32), np.array(3, np.int8), constants=(1, 2)),
     row("rescale", WHOLE[0], within(1, 5, 11), within(-2, 2, 11), constants=(1, 2), to=i8),
     row("integer_rescale", WHOLE[0], whole(11, bound=9, dtype="i4"), np.full(11, 3, np.int32), to=i8),
     row("storage_cast", whole(BATCH, 11, bound=99, dtype="u1"), to=uniform(ui8, f32, 0.5, 8)),

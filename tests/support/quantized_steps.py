@@ -94,7 +94,7 @@ def step_moved_codes(g: GraphBuilder) -> SSAValue:
     return g(DequantizeOp, g(QuantizeOp, value, to=kind))
 
 
-def step_sum_of_codes(g: GraphBuilder) -> SSAValue:
+def step_sum_of_integers(g: GraphBuilder) -> SSAValue:
     """Sums and differences of what codes of several scales stand for, perhaps with a constant, quantized."""
     value = g.pick((1, 2, 3, 4))
     total = quantized(g, value)
@@ -178,7 +178,7 @@ QUANTIZED_STEPS: tuple[Step, ...] = (
     step_quantized_matmul,
     step_moved_codes,
     step_product_of_codes,
-    step_sum_of_codes,
+    step_sum_of_integers,
     step_mean_of_codes,
     step_function_of_codes,
     step_limited_codes,

@@ -394,10 +394,10 @@ def dynamic_quantized(c: Codes, x: Value) -> Value:
 QDQ: Sequence[Block] = (
     *(activation, activation, conv, conv, dense, binary, joined, pooled, padded, moved, resized, normalized),
 )
-ON_CODES: Sequence[Block] = (qlinear_conv, qlinear_matmul, qlinear_function, qlinear_function)
+ON_QUANTIZED: Sequence[Block] = (qlinear_conv, qlinear_matmul, qlinear_function, qlinear_function)
 BY_CALL: Sequence[Block] = (dynamic_matmul, dynamic_conv, dynamic_quantized)
 EXACT: Sequence[Block] = (exact_function,)
-SCHEMES: Sequence[Sequence[Block]] = (QDQ, QDQ, ON_CODES, BY_CALL, (*QDQ, *ON_CODES, *BY_CALL), EXACT)
+SCHEMES: Sequence[Sequence[Block]] = (QDQ, QDQ, ON_QUANTIZED, BY_CALL, (*QDQ, *ON_QUANTIZED, *BY_CALL), EXACT)
 """What networks are made of; some of one kind alone."""
 
 

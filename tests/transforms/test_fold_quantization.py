@@ -116,7 +116,7 @@ def test_folded_graph_means_the_same(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("zero_point", [0, 300, 32781, 65535])
-def test_sums_of_codes_of_16_bits_are_the_nearest_codes(zero_point: int) -> None:
+def test_sums_of_integers_of_16_bits_are_the_nearest_codes(zero_point: int) -> None:
     """But for those in the middle, whose floats are rounded themselves; a large zero point takes no digits away."""
     scale, other, to = (np.float32(number) for number in (0.015918799, 0.0293438, 0.025786187))
     types = f"!quant.uniform<u16:f32, {scale}:{zero_point}>", f"!quant.uniform<u8:f32, {other}:128>"

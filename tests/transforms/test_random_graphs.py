@@ -156,7 +156,7 @@ round and have their own test, or that concern branches and loops, which test_ra
 tests/partitioning/test_random_partitions.py has.
 """
 
-OF_CODES = ("fold-quantization", "lower-quantization")
+OF_INTEGERS = ("fold-quantization", "lower-quantization")
 """Passes on codes, which change no bit where the numbers that codes stand for are exact."""
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
@@ -212,7 +212,7 @@ def test_every_pass_is_validated() -> None:
 def test_pass_on_graphs_changes_no_bit(name: str, data: st.DataObject) -> None:
     favourites = FAVOURITES.get(name, ())
     # A change of scale rounds once where its parts round several times, unless scales are powers of two.
-    steps = QUANTIZED_STEPS if name in OF_CODES else STEPS
+    steps = QUANTIZED_STEPS if name in OF_INTEGERS else STEPS
     graph = data.draw(graphs(favourites, steps=steps))
     target = "{target=cortex-m4}" if name == "sink-clips" else ""
     validate(graph.module, f"assign-target{target},{name},{name}", graph.inputs, context=CONTEXT)

@@ -168,18 +168,18 @@ def test_what_makes_code_names_the_instruction_that_it_does_not_take() -> None:
     context = new_context()
     module = parse_module(WITHOUT_KERNEL, context, "given.mlir")
     run(module, "assign-target{target=avx2},glow-high-to-glow-low,allocate", context)
-    place = r"^given\.mlir:3:3: no kernel takes .* as glow_low\.lrn has"
+    place = r"^given\.mlir:3:3: no kernel takes .* as glow_low\.batch_normalization has"
     with pytest.raises(UnsupportedError, match=place):
         run(module, "select", context)
 
 
 WITHOUT_KERNEL = f"""
-glow_high.func @main(%x: {t("batch", 4)}) -> {t("batch", 4)} {{
-  %0 = glow_high.lrn %x {{size = 3, axis = 1}} : {t("batch", 4)}
+glow_high.func @main(%x: {t("batch", 4)}, %s: {t(4)}) -> {t("batch", 4)} {{
+  %0 = glow_high.batch_normalization %x, %s, %s, %s, %s : {t("batch", 4)}
   glow_high.return %0
 }}
 """
-"""An operator of which no kernel takes sizes that are known at run time only."""
+"""An operator that no kernel takes before it is lowered."""
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -100,10 +100,10 @@ class BlockRowsKernel(GenericKernel):
 class InBlocks(Emission):
     """Stages along rows, one row per block."""
 
-    def has_lanes(self, line: Line, operand: RowOperand) -> bool:
+    def has_lanes(self, line: Line, row: RowOperand) -> bool:
         return False
 
-    def jump(self, line: Line, operand: RowOperand) -> int:
+    def jump(self, line: Line, row: RowOperand) -> int:
         return 0
 
     def emit(self) -> None:

@@ -11,7 +11,7 @@ from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.windows import rounded_up
+from glow_mlir.codegen.kernels.taps import rounded_up
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp

@@ -77,7 +77,7 @@ class Stored(Sink):
         self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
     ) -> None:
         """Store neighbouring elements, see `Sink.store`."""
-        if self.epilogue is None:
+        if self.epilogue is None and mask is None:
             self.operand.pointer.at(offsets[0], in_memory(self.operand.element)).store(value)
         else:
             super().store(b, offsets, steps, value, mask)
@@ -154,8 +154,9 @@ class RowOperand:
 
 
 def operands_read(call: KernelCall, program: Program) -> list[Operand]:
-    """The operands that a program reads, in order."""
-    return [operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names]
+    """The operands that a program reads, as often as it does, in order."""
+    own = [operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names]
+    return [own[number] for number in program.op.read_operands()]
 
 
 @dataclass

@@ -25,7 +25,7 @@ from glow_mlir.codegen.selection.kernel import (
     tiles_of,
 )
 from glow_mlir.dialects.affine_maps import strides_over
-from glow_mlir.dialects.element_types import CODES_OF_A_BYTE, byte_width, is_float, is_narrow
+from glow_mlir.dialects.element_types import VALUES_OF_A_BYTE, byte_width, is_float, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -182,12 +182,13 @@ class Program:
         inputs = self.op.inputs()
         table, index = inputs[self.block.args.index(self.result)], inputs[self.form.reads[0].operand]
         are_bytes = all(byte_width(element_of(operand)) == 1 for operand in (table, index))
-        return are_bytes and sizes_of(table) == (CODES_OF_A_BYTE,) and sizes_of(index) == sizes_of(self.op.outputs()[0])
+        size = sizes_of(self.op.outputs()[0])
+        return are_bytes and sizes_of(table) == (VALUES_OF_A_BYTE,) and sizes_of(index) == size
 
     def operand_strides(self) -> list[Shape]:
         """Return the strides of each dimension for the result, then for each operand."""
         *maps, last = self.form.maps
-        values = [*self.op.outputs(), *self.op.inputs()]
+        values = [*self.op.outputs(), *self.op.read_values()]
         views = [self.result_view, *self.op.views()]
         return [
             strides_over(affine, split_strides(sizes_of(value), strides_of(value), view))
@@ -196,7 +197,7 @@ class Program:
 
     def axis_strides(self, number: int) -> Shape:
         """By how many elements each axis moves an operand, as its map sees it."""
-        value, view = self.op.inputs()[number], self.op.views()[number]
+        value, view = self.op.read_values()[number], self.op.views()[number]
         return split_strides(sizes_of(value), strides_of(value), view)
 
     @property
@@ -230,7 +231,8 @@ class Program:
     @property
     def reads_first_once(self) -> bool:
         """Whether one stage alone reads the first operand, each element once: by index, it may read some often."""
-        return len(list(self.block.args[0].uses)) == 1 and not self.form.reads
+        is_read_once = list(self.op.read_operands()).count(0) == 1
+        return is_read_once and len(list(self.block.args[0].uses)) == 1 and not self.form.reads
 
     def kept_strides(self, value: SSAValue) -> Shape:
         """Return the strides of each dimension for a kept row, which is dense for the largest sizes."""

@@ -1,32 +1,15 @@
-"""The loops of sums of windows: vectors over channels or over the pixels of a row, windows clipped at the border."""
+"""Images, and the steps of windows over them."""
 
 from __future__ import annotations
 
-import math
-import operator
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from xdsl.ir import SSAValue
 
-from typing_extensions import TypeVar
-from xdsl.ir import Attribute, SSAValue
-
-from glow_mlir.codegen.access import is_computed_as_stored, load
-from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, numbers, vector_loop
-from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels import windows
-from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
-from glow_mlir.dialects.glow_high.pooling import Images
-from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
-from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
-from glow_mlir.dialects.sizes import smallest
-from glow_mlir.dialects.target import Target
-from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.codegen.builder.nests import Extents, Index
+from glow_mlir.codegen.kernels import taps
+from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.shapes import Shape, largest_shape
+from glow_mlir.dialects.windows import Window
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -48,8 +31,8 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Taps(windows.Taps):
-    """The taps of a window along one axis that lie in the input."""
+class Taps(taps.Taps):
+    """The taps of a window along one axis that count."""
 
     output: Index
     """The position of the window among the windows of the axis."""
@@ -73,245 +56,5 @@ class Taps(windows.Taps):
         if before <= 0 and is_whole:
             return Taps(0, size, output, origin)
         origin = b.index(origin)
-        found = windows.Taps.within(b, origin, window.dilations[axis], size, 0, high)
+        found = taps.Taps.within(b, origin, window.dilations[axis], size, 0, high)
         return Taps(found.first, found.last, output, origin)
-
-
-def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
-    """Whether pixels of a row are contiguous in memory, and windows have stride 1 or 2 along it."""
-    steps = (before.strides[-2], after.strides[-2])
-    channels = (before.strides[-1], after.strides[-1])
-    return steps == (1, 1) and window.strides[-1] <= 2 and (after.sizes[-1] == 1 or channels != (1, 1))
-
-
-def runs_over_channels(op: Images) -> bool:
-    """
-    Whether vectors of a pool certainly run over channels, which are then the columns of an epilogue's extra operands.
-    """
-    return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
-
-
-PoolT = TypeVar("PoolT", bound=Images, default=Any)
-
-Counts = Sequence[tuple[Index, Index]]
-"""The numbers of windows and of input elements along each spatial axis."""
-
-Combine = Callable[[Value, Value], Value]
-
-Reduce = Callable[..., None]
-"""Computes a vector of channels of a pixel: first channel, number of lanes, and mask of existing lanes."""
-
-Visit = Callable[[Index, Sequence[Value]], Sequence[Value]]
-"""Offset in the input, accumulators → the accumulators after the element."""
-
-
-@dataclass(frozen=True)
-class Elements:
-    """The elements of a window, or of a vector of windows, whose first tap is at an offset of the input."""
-
-    call: KernelCall
-    taps: Sequence[Taps]
-    steps: Shape
-    """The steps between taps along each axis in elements of the input."""
-    offset: Index
-    lanes: int
-    mask: Value | None = None
-    """The existing lanes; `None` for all."""
-    stride: int = 1
-    """The step between lanes in elements of the input."""
-
-    def folded(self, take: Combine, total: Value) -> Value:
-        """Take all elements into an accumulator; the first axis is the outermost loop."""
-        axes = range(len(self.taps))
-        (result,) = self.walked(lambda offset, totals: [take(totals[0], self.load(offset))], [total], axes, self.offset)
-        return result
-
-    def walked(
-        self, visit: Visit, totals: Sequence[Value], axes: range, offset: Index, unrolled: int = 0
-    ) -> Sequence[Value]:
-        """
-        Apply `visit` to the offsets of all taps along `axes`, from an offset of the input on; return the accumulators.
-
-        Up to `unrolled` taps are unrolled.
-        """
-        if (indices := windows.few((self.taps[axis] for axis in axes), unrolled)) is not None:
-            steps = [self.steps[axis] for axis in axes]
-            for index in indices:
-                totals = visit(moved_by(offset, sum(map(operator.mul, index, steps)), 1), totals)
-            return totals
-        if not axes:
-            return visit(offset, totals)
-        taps = self.taps[axes[0]]
-        with self.call.b.loop(taps.first, taps.last, 1, carried=totals) as loop:
-            inner = moved_by(offset, loop.index, self.steps[axes[0]])
-            loop.set(*self.walked(visit, loop.values, axes[1:], inner, unrolled))
-        return loop.results
-
-    def load(self, offset: Index) -> Value:
-        """Load the element at an offset, or the vector of elements of all windows."""
-        b, source = self.call.b, self.call.one("input")
-        if self.lanes == 1 or self.stride == 1:
-            return load(b, source, offset, 1, self.lanes, self.mask)
-        return windows.every_second(
-            b, self.lanes, lambda start: load(b, source, moved_by(offset, start, 1), 1, self.lanes)
-        )
-
-
-class PoolKernel(Kernel[PoolT]):
-    """The loops over windows; channels that do not fill a vector are the first lanes of one."""
-
-    AXES = ("lines",)
-    EPILOGUE = True
-    RUN_TIME_SIZES = True
-
-    def accepts(self, op: PoolT) -> bool:
-        return not op.regions or (runs_over_channels(op) and is_computed_as_stored(op))
-
-    @abstractmethod
-    def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
-        """Return the lanes of an innermost loop with strides `steps`: enough to hide the latency of an addition."""
-
-    @abstractmethod
-    def totals(self, call: KernelCall[PoolT], elements: Elements) -> Sequence[Value]:
-        """Return the accumulators after a window: one for all lanes, or one for each lane."""
-
-    @abstractmethod
-    def finish(self, call: KernelCall[PoolT], total: Value, count: Value | None) -> Value:
-        """Return the result from the accumulator and the number of elements."""
-
-    @abstractmethod
-    def count(self, call: KernelCall[PoolT], window: Window, taps: Sequence[Taps]) -> Value | None:
-        """Return the number of elements, if the result depends on it."""
-
-    def emit(self, call: KernelCall[PoolT]) -> None:
-        op = call.op
-        last = is_channels_last(op.layout)
-        before, after = (Image.of(x.value, last, x.extents) for x in (call.one("input"), call.result))
-        emission = PoolEmission(self, call, op.window(), before, after)
-        if runs_along_rows(before, after, op.window()):
-            emission.rows()
-        else:
-            emission.pixels()
-
-    def cuts(self, op: PoolT, target: Target) -> Mapping[str, int]:
-        before, after = (Image.of(value, is_channels_last(op.layout)) for value in (op.input, op.result))
-        if runs_along_rows(before, after, op.window()):
-            return {"lines": math.prod(numbers(after.sizes)) // max(1, numbers(after.sizes)[-2])}
-        width = self.width(target, element_of(op.input), (before.strides[-1], after.strides[-1]))
-        *pixels, channels = numbers(after.sizes)
-        return {"lines": nest_steps((math.prod(pixels), channels), width)}
-
-
-@dataclass(frozen=True)
-class PoolEmission:
-    """The loops of one pooling instruction."""
-
-    kernel: PoolKernel
-    call: KernelCall
-    window: Window
-    before: Image
-    after: Image
-
-    def width(self, steps: tuple[int, int]) -> int:
-        """Return the lanes of the innermost loop with strides `steps`."""
-        return self.kernel.width(self.call.target, self.call.one("input").element, steps)
-
-    def pixels(self) -> None:
-        """Go by pixels, with vectors over the channels of a pixel."""
-        steps = (self.before.strides[-1], self.after.strides[-1])
-
-        def pixel(indices: list[Index]) -> None:
-            batch, *outputs = indices
-            taps = [self.taps(axis, output) for axis, output in enumerate(outputs)]
-            reduce = self.reduction(batch, taps)
-            self.channels(self.width(steps), reduce, channels)
-
-        share = self.call.share("lines")
-        outer = self.after.sizes[:-1]
-        is_known = all(isinstance(size, int) for size in outer)
-        by_pixels = share.is_all or not is_known or known_steps(outer) >= share.parts
-        channels = ALL if by_pixels else share
-        nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
-
-    def channels(self, width: int, reduce: Reduce, share: Partition) -> None:
-        """Emit the loop over vectors of channels of a pixel, or of a share of them."""
-        b, size = self.call.b, self.after.sizes[-1]
-        one = max(1, width // kernel_costs(self.call.target).independent_vectors)
-        rest = size % one if isinstance(size, int) and self.call.target.vector_bits else 0
-        if rest.bit_count() < 2:
-            vector_loop(b, size, width, reduce, share, windows.scalar_rest(self.call.target))
-            return
-        assert isinstance(size, int), "what remains is counted by Python"
-        vectors = -(-size // width)
-        vector_loop(b, size - rest, width, reduce, share)
-        with b.loop(*share.within(vectors, vectors - 1, 1)):
-            reduce(size - rest, 1 << rest.bit_length(), b.mask(rest, 1 << rest.bit_length()))
-
-    def rows(self) -> None:
-        """Go by channels of a row, with vectors over the pixels whose windows do not reach beyond the row."""
-        b, axis = self.call.b, len(self.window.kernel) - 1
-        size, count = self.before.sizes[-2], self.after.sizes[-2]
-        stride, before = self.window.strides[axis], self.window.pads[axis]
-        first, last = windows.whole_windows(b, size, count, stride, before, self.window.extent(axis))
-
-        def row(indices: list[Index]) -> None:
-            batch, channel, *outputs = indices
-            outer = [self.taps(axis, output) for axis, output in enumerate(outputs)]
-
-            def clipped(start: Index, stop: Index) -> None:
-                with b.loop(start, stop, 1) as x:
-                    self.reduction(batch, [*outer, self.taps(axis, x)])(channel, 1)
-
-            def whole(x: Index, lanes: int) -> None:
-                output = x + first
-                taps = Taps(0, self.window.kernel[axis], output, output * stride - before)
-                self.reduction(batch, [*outer, taps], stride)(channel, lanes)
-
-            if not isinstance(first, int) or first > 0:
-                clipped(0, first)
-            width = self.width((1, 1)) if stride == 1 or self.call.target.vector_bits else 1
-            vector_loop(b, last - first, width, whole, rest=windows.scalar_rest(self.call.target))
-            if not isinstance(last, int) or not isinstance(count, int) or last < count:
-                clipped(last, count)
-
-        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
-
-    def taps(self, axis: int, output: Index) -> Taps:
-        """Return the taps along an axis that lie in the input."""
-        return Taps.of(self.call.b, self.window, axis, output, self.counts[axis])
-
-    @property
-    def counts(self) -> Counts:
-        """The numbers of windows and of input elements along each spatial axis."""
-        return list(zip(self.after.sizes[1:-1], self.before.sizes[1:-1], strict=True))
-
-    def reduction(self, batch: Index, taps: Sequence[Taps], stride: int = 1) -> Reduce:
-        """
-        Return the function of first channel, number of lanes and mask that reduces the windows with `taps`.
-
-        Lanes are `stride` elements of the input apart.
-        """
-        count = self.kernel.count(self.call, self.window, taps)
-        base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
-        between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
-        pixel = [batch, *(t.output for t in taps)]
-        into = linear(pixel, self.after.strides[:-1])
-
-        def reduce(channel: Index, lanes: int, mask: Value | None = None) -> None:
-            first = moved_by(base, channel, self.before.strides[-1])
-            totals = self.kernel.totals(
-                self.call, Elements(self.call, taps, tuple(between), first, lanes, mask, stride)
-            )
-            for lane, total in enumerate(totals):
-                own = channel if lane == 0 else channel + lane
-                value = self.kernel.finish(self.call, total, count)
-                self.store(value, moved_by(into, own, self.after.strides[-1]), pixel, own, mask)
-
-        return reduce
-
-    def store(self, value: Value, offset: Index, pixel: Sequence[Index], channel: Index, mask: Value | None) -> None:
-        """Store a vector of results of a pixel, from a channel on, or pass it through the epilogue."""
-        sink = Sink.of(self.call)
-        offsets = [moved_by(linear(pixel, e.strides[:-1]), channel, e.strides[-1]) for e in sink.extras]
-        steps = [1, *(extra.strides[-1] for extra in sink.extras)]
-        sink.store(self.call.b, [offset, *offsets], steps, value, mask)

@@ -7,283 +7,69 @@ Steps of windows outside of an operand are skipped: loops over windows only have
 from __future__ import annotations
 
 import functools
-import itertools
-import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
-from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, vector_loop
-from glow_mlir.codegen.builder.partition import ALL
+from glow_mlir.codegen.access import load_as
+from glow_mlir.codegen.bodies import Sink
+from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, product, vector_loop
+from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.folds import Combined
 from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, RowOperand, captured, factors, parted
-from glow_mlir.codegen.kernels.generic_program import Program, folds_of, initial_of
+from glow_mlir.codegen.kernels.generic_program import Program, extra_strides_of, folds_of, initial_of
+from glow_mlir.codegen.kernels.sums_of_integers import sum_of_integers
+from glow_mlir.codegen.kernels.taps import Taps, every_second, few, scalar_rest, whole_windows
+from glow_mlir.codegen.kernels.window_frames import Axis, Frame, Spot
 from glow_mlir.codegen.lines import Line, Lines, moved_by
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, KernelCall, Tiles
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.affine_maps import Terms, sums_in, terms_of
+from glow_mlir.dialects.affine_maps import Terms, terms_of
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.dialects.stages import StageOp, element_at
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Quotient, Size
 
 
 @dataclass(frozen=True)
-class Taps:
-    """The steps along a folded dimension that count: from `first` up to `last`, without it."""
+class WindowLine(Line):
+    """Windows side by side, of which there are those in `mask`."""
 
-    first: Index
-    last: Index
+    mask: Value | None = None
 
-    @staticmethod
-    def within(b: Builder, origin: Index, step: int, size: Index, low: Index, high: Index) -> Taps:
-        """The steps of a window at an origin that lie in an axis from `low` up to `high`."""
-        origin = b.index(origin)
-        first = b.max(rounded_up(b, low - origin, step), 0)
-        return Taps(first, b.min(rounded_up(b, high - origin, step), size))
-
-    def count(self, b: Builder) -> Index:
-        """How many there are."""
-        if self.known is not None:
-            return len(self.known)
-        return b.max(b.index(self.last) - self.first, 0)
-
-    @property
-    def known(self) -> range | None:
-        """The steps, where machine code knows them before it runs."""
-        return range(self.first, self.last) if isinstance(self.first, int) and isinstance(self.last, int) else None
+    def store(self, numbers: Sequence[int], sink: Sink, offsets: Sequence[Index], value: Value) -> None:
+        starts, steps = zip(*((offsets[number], self.lines.innermost(number)) for number in numbers), strict=True)
+        sink.store(self.b, starts, steps, value, self.mask)
 
 
-def few(taps: Iterable[Taps], most: int) -> list[tuple[int, ...]] | None:
-    """The steps along several axes, where there are more than one, up to `most`; `None` for others."""
-    ranges: list[range] = []
-    for own in taps:
-        if (known := own.known) is None:
-            return None
-        ranges.append(known)
-    return list(itertools.product(*ranges)) if 1 < math.prod(map(len, ranges)) <= most else None
+Reduce = Callable[..., None]
+"""Compute results at a position: the first channel, the number of lanes, and their mask."""
 
-
-def whole_windows(b: Builder, size: Index, count: Index, stride: int, before: int, extent: int) -> tuple[Index, Index]:
-    """
-    The first window of a row that lies in it as a whole, and the one behind the last.
-
-    There are `count` windows, each `stride` elements further and `extent` long, the first of which begins `before`
-    elements in front of the row of that `size`.
-    """
-    first, last = max(0, -(-before // stride)), size + (before + stride - extent)
-    if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
-        first = min(first, count)
-        return first, max(first, min(count, last // stride))
-    start = b.min(b.index(count), first) if first else 0
-    return start, b.max(b.min(b.max(b.index(last), 0) // stride, count), start)
-
-
-def every_second(b: Builder, lanes: int, read: Callable[[int], Value]) -> Value:
-    """Every second element, where `read` gives a vector from one on: none behind the last of them is read."""
-    low, high = read(0), read(lanes - 1)
-    return b.shuffle(low, high, [lane + (lane >= lanes) for lane in range(0, 2 * lanes, 2)])
-
-
-def scalar_rest(target: Target) -> int | None:
-    """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no vectors."""
-    return None if target.vector_bits else 1
-
-
-def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
-    """`x` / `divisor` rounded up; a negative quotient may come out larger, but not above 0."""
-    return x if divisor == 1 else b.sdiv(x + (divisor - 1), divisor)
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """An axis of an operand whose index is a sum of terms."""
-
-    number: int
-    """The number of the operand, from 0."""
-    position: int
-    """The position of the axis in the operand."""
-    terms: Terms
-    size: Size
-    border: tuple[int, int]
-
-    def step(self, dimension: int) -> int:
-        """Return the step of the index along a dimension."""
-        return self.terms.steps[dimension]
-
-    def holds(self, space: Sequence[Size], is_bordered: bool) -> bool:
-        """Whether all indices lie in the operand, or, if `is_bordered`, in the operand with its border."""
-        before, after = self.border if is_bordered else (0, 0)
-        steps = self.terms.steps.items()
-        last = sum((_reach(space[d], times) for d, times in steps), start=self.size * 0 + self.terms.offset)
-        return -before <= self.terms.offset and smallest(self.size + (after - 1) - last) >= 0
-
-
-def _reach(size: Size, times: int) -> Size:
-    """Return an upper bound of the distance between the first and the last of `size` indices, `times` apart."""
-    if not isinstance(size, int) and len(size.terms) == 1:
-        ((product, count),) = size.terms
-        if count == 1 and len(product) == 1 and isinstance(product[0], Quotient) and product[0].divisor == times:
-            return product[0].dividend + (size.offset - 1) * times
-    return (size - 1) * times
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The geometry of windows: the dimensions along which they move, and the strides of operands."""
-
-    program: Program
-    strides: Sequence[Shape]
-    """The strides of each dimension for the result, the operands, and extra operands."""
-
-    @cached_property
-    def axes(self) -> list[Axis]:
-        """The axes whose index is a sum of terms."""
-        *maps, _ = self.program.form.maps
-        borders = self.program.form.borders or ((),) * len(maps)
-        return [
-            Axis(number, axis, terms, view[axis], border[axis] if border else (0, 0))
-            for number, (affine, view, border) in enumerate(zip(maps, self.program.op.views(), borders, strict=True))
-            for axis, terms in sums_in(affine).items()
-        ]
-
-    @cached_property
-    def moved(self) -> list[int]:
-        """The parallel dimensions that windows move along."""
-        found = {dimension for axis in self.axes for dimension in axis.terms.steps}
-        return [dimension for dimension in self.program.parallel if dimension in found]
-
-    @cached_property
-    def channels(self) -> int | None:
-        """The last of the other parallel dimensions, if any."""
-        others = [dimension for dimension in self.program.parallel if dimension not in self.moved]
-        return others[-1] if others else None
-
-    @cached_property
-    def others(self) -> list[int]:
-        """The parallel dimensions but `channels` that windows do not move along."""
-        known = (*self.moved, self.channels)
-        return [dimension for dimension in self.program.parallel if dimension not in known]
-
-    def steps(self, dimension: int | None) -> Shape:
-        """Return the strides of a dimension for the result, operands and extra operands."""
-        return tuple(0 if dimension is None else strides[dimension] for strides in self.strides)
-
-    @cached_property
-    def row(self) -> Axis | None:
-        """
-        The axis along which the windows of a row move, if vectors run over these windows; else `None`.
-
-        Then windows of a row are contiguous in memory, and neighbours along other dimensions are not.
-        """
-        along = [axis for axis in self.axes if self.moved and self.moved[-1] in axis.terms.steps]
-        if len(along) != 1 or not isinstance(self.program.space[self.folded(along[0])], int):
-            return None
-        if any(self.folded(along[0]) in axis.terms.steps for axis in self.axes if axis is not along[0]):
-            return None
-        (axis,), steps = along, list(self.steps(self.moved[-1]))
-        is_row = steps.pop(0) == 1 and steps.pop(axis.number) in (1, 2) and {*steps} <= {0, 1}
-        are_alone = self.channels is None or self.program.space[self.channels] == 1
-        is_channel = self.steps(self.channels)[0] == 1 and {*self.steps(self.channels)} <= {0, 1}
-        return axis if is_row and len(axis.terms.steps) == 2 and (are_alone or not is_channel) else None
-
-    def folded(self, axis: Axis) -> int:
-        """Return the dimension of an axis that is folded."""
-        return next(dimension for dimension in axis.terms.steps if dimension in self.program.rows)
-
-    def width(self, target: Target, steps: Sequence[int]) -> int:
-        """Return the lanes of an innermost loop with strides `steps`: enough to hide the latency of an addition."""
-        return lanes_for(target, self.program.element, steps, kernel_costs(target).independent_vectors)
-
-    def cuts(self, target: Target) -> int:
-        """Return into how many tasks the loops can be divided."""
-        space = static(self.program.space)
-        pixels = math.prod(space[dimension] for dimension in (*self.others, *self.moved))
-        channels = 1 if self.channels is None else space[self.channels]
-        if self.row is not None:
-            return pixels * channels // max(1, space[self.moved[-1]])
-        return nest_steps((pixels, channels), self.width(target, self.steps(self.channels)))
-
-
-@dataclass(frozen=True)
-class Spot:
-    """The position of windows: the index along each parallel dimension but channels, and the computed origins."""
-
-    indices: Mapping[int, Index]
-    origins: dict[Axis, Index] = field(default_factory=dict[Axis, Index])
-
-    def moved(self, dimension: int, index: Index) -> Spot:
-        """Return the position with an index along one more dimension."""
-        kept = {axis: origin for axis, origin in self.origins.items() if dimension not in axis.terms.steps}
-        return Spot({**self.indices, dimension: index}, kept)
-
-    def origin(self, b: Builder, axis: Axis) -> Index:
-        """Return the index of the first step of windows along an axis; it may be outside."""
-        if axis not in self.origins:
-            moves = axis.terms.steps.items()
-            moved = [self.indices[dimension] * times for dimension, times in moves if dimension in self.indices]
-            total: Index = moved.pop(0) if moved else b.index(0)
-            for move in moved:
-                total = move + total
-            offset = axis.terms.offset
-            self.origins[axis] = total - -offset if offset < 0 else total + offset
-        return self.origins[axis]
-
-
-Reduce = Callable[[Index, int], None]
-"""Computes results at a position: first channel, number of lanes."""
+LineAt = Callable[[Index, int], WindowLine]
+"""The windows of so many lanes from a channel on."""
 
 Steps = Mapping[StageOp, Mapping[int, Taps]]
 """Stage → folded dimension → the steps inside."""
 
+Counts = Mapping[StageOp, Value | None]
+"""For each stage how many steps it takes, if it counts them."""
+
 Offsets = Sequence[Index]
-"""The offsets at which operands are read."""
-
-
-@kernel("windows")
-class WindowsKernel(GenericKernel):
-    """The stages of `generic`, and of all operators that an expression defines, over windows."""
-
-    name = "windows"
-    PROLOGUE = False
-    SUMMING = ()
-    WINDOWED = True
-
-    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
-        return ({},)
-
-    def choices(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, Choice]:
-        return {}
-
-    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
-        return ()
-
-    def private(self, op: GenericOp | Expressed) -> Sequence[int]:
-        return ()
-
-    def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
-        program = Program.of(op)
-        return {"lines": Frame(program, program.operand_strides()).cuts(target)}
-
-    def emit(self, call: KernelCall) -> None:
-        InWindows.of(call, Program.of(call.op)).emit()
+"""Offsets of operands, in elements."""
 
 
 class InWindows(Emission):
@@ -295,13 +81,15 @@ class InWindows(Emission):
     def jump(self, line: Line, row: RowOperand) -> int:
         return 0
 
+    FRAME: ClassVar[type[Frame]] = Frame
+
     channel: Index = 0
     """The first channel of the results that are being computed."""
 
     @cached_property
     def frame(self) -> Frame:
-        """The geometry of the windows."""
-        return Frame(self.program, self.strides)
+        """How windows lie."""
+        return self.FRAME(self.program, self.strides)
 
     @cached_property
     def space(self) -> Extents:
@@ -317,7 +105,7 @@ class InWindows(Emission):
     def pixels(self) -> None:
         """Go by pixels, with vectors over the channels of a pixel."""
         frame, dimensions = self.frame, [*self.frame.others, *self.frame.moved]
-        size = 1 if frame.channels is None else self.space[frame.channels]
+        size = self.channel_count
         outer = tuple(self.space[dimension] for dimension in dimensions)
         share = self.call.share("lines")
         is_known = all(isinstance(extent, int) for extent in outer)
@@ -327,9 +115,13 @@ class InWindows(Emission):
             at = Spot(dict(zip(dimensions, indices, strict=True)))
             reduce = self.reduction(at, self.steps_within(at, self.program.rows), frame.channels)
             width = frame.width(self.call.target, frame.steps(frame.channels))
-            vector_loop(self.b, size, width, reduce, ALL if by_pixels else share, scalar_rest(self.call.target))
+            self.over_channels(size, width, reduce, ALL if by_pixels else share)
 
         nest(self.b, outer, pixel, share if by_pixels else ALL)
+
+    def over_channels(self, size: Index, width: int, reduce: Reduce, share: Partition) -> None:
+        """Loop over the channels of a position within `share`, in vectors."""
+        vector_loop(self.b, size, width, reduce, share, scalar_rest(self.call.target))
 
     def rows(self, axis: Axis) -> None:
         """Go by rows of windows, with vectors over the windows that do not reach beyond the axis."""
@@ -363,7 +155,13 @@ class InWindows(Emission):
             if not isinstance(last, int) or not isinstance(count, int) or last < count:
                 clipped(last, count)
 
-        nest(b, tuple(self.space[dimension] for dimension in dimensions), row, self.call.share("lines"))
+        extents = (self.channel_count if d == frame.channels else self.space[d] for d in dimensions)
+        nest(b, tuple(extents), row, self.call.share("lines"))
+
+    @cached_property
+    def channel_count(self) -> Index:
+        """How many channels there are, with those of merged dimensions."""
+        return product(self.space[dimension] for dimension in self.frame.merged)
 
     def size(self, axis: Axis) -> Index:
         """Return the size of an axis."""
@@ -429,14 +227,21 @@ class InWindows(Emission):
         steps, channels = self.frame.steps(lanes_along), self.frame.steps(self.frame.channels)
         nowhere = Lines((), [()] * len(steps), (1,), [(step,) for step in steps], across=False)
 
-        def reduce(channel: Index, lanes: int) -> None:
+        def line_at(channel: Index, lanes: int, mask: Value | None) -> WindowLine:
             self.channel = channel
             moves = [0 if number in written else channels[number] for number in range(len(steps))]
             offsets = [moved_by(starts[number], channel, step) for number, step in enumerate(moves)]
-            line = Line(self.b, nowhere, offsets, lanes, lanes)
-            self.run(line, lambda stage, scalars: self.window(line, stage, scalars, steps_of[stage], counts[stage]))
+            return WindowLine(self.b, nowhere, offsets, lanes, lanes, mask=mask)
+
+        def reduce(channel: Index, lanes: int, mask: Value | None = None) -> None:
+            self.take(partial(line_at, mask=mask), channel, lanes, steps_of, counts)
 
         return reduce
+
+    def take(self, line_at: LineAt, channel: Index, lanes: int, steps_of: Steps, counts: Counts) -> None:
+        """Compute the results of some lanes from a channel on."""
+        line = line_at(channel, lanes)
+        self.run(line, lambda stage, scalars: self.window(line, stage, scalars, steps_of[stage], counts[stage]))
 
     def ends(self, line: Line) -> Sequence[Index]:
         found, channels = list(line.starts), self.frame.steps(self.frame.channels)
@@ -458,7 +263,7 @@ class InWindows(Emission):
 
     def window(
         self,
-        line: Line,
+        line: WindowLine,
         stage: StageOp,
         scalars: dict[SSAValue, Value],
         taps: Mapping[int, Taps],
@@ -476,7 +281,7 @@ class InWindows(Emission):
 
     def fold(
         self,
-        line: Line,
+        line: WindowLine,
         stage: StageOp,
         scalars: dict[SSAValue, Value],
         taps: Mapping[int, Taps],
@@ -509,12 +314,12 @@ class InWindows(Emission):
         for index, fold, own in zip(indices, folds, parted(totals, sizes), strict=True):
             scalars[stage.results[index]] = fold.result(b, own, True)
 
-    def element(self, line: Line, value: SSAValue, offset: Index) -> Value:
-        """Load the elements of a row at a step for all lanes, in their form in memory."""
+    def element(self, line: WindowLine, value: SSAValue, offset: Index) -> Value:
+        """The elements of a row at a step, as memory has them, those of all lanes."""
         b, row, element = self.b, self.row_operands[value], in_memory(element_at(value.type))
         step = line.lines.innermost(row.number)
         if line.lanes == 1 or step <= 1:
-            return load_as(b, row.operand, element, offset, step, line.lanes)
+            return load_as(b, row.operand, element, offset, step, line.lanes, line.mask)
         return every_second(
             b,
             line.lanes,
@@ -536,24 +341,47 @@ class Walk:
         steps = [emission.strides[emission.row_operands[value].number][dimension] for value in self.stage.inputs]
         return [moved_by(offset, index, step) for offset, step in zip(offsets, steps, strict=True)]
 
+    def moved_by(self, offsets: Offsets, dimensions: Sequence[int], steps: Sequence[int]) -> list[Index]:
+        """Move the offsets of the rows of the stage by `steps` along some dimensions."""
+        emission = self.emission
+        found: list[Index] = []
+        for value, offset in zip(self.stage.inputs, offsets, strict=True):
+            strides = emission.strides[emission.row_operands[value].number]
+            found.append(moved_by(offset, sum(strides[d] * step for d, step in zip(dimensions, steps)), 1))
+        return found
+
     def all(
         self,
         visit: Callable[[Offsets, Sequence[Value]], Sequence[Value]],
         totals: Sequence[Value],
         dimensions: Sequence[int],
         offsets: Offsets,
+        unrolled: int = 0,
     ) -> Sequence[Value]:
-        """Return the accumulators after all steps along `dimensions`, the first of which is outermost."""
+        """
+        What accumulators are behind all steps along some dimensions, of which the first is outermost.
+
+        Up to `unrolled` steps, there is code for each.
+        """
         if not dimensions:
             return visit(offsets, totals)
+        if (known := few((self.taps[dimension] for dimension in dimensions), unrolled)) is not None:
+            for steps in known:
+                totals = visit(self.moved_by(offsets, dimensions, steps), totals)
+            return totals
         taps = self.taps[dimensions[0]]
         with self.emission.b.loop(taps.first, taps.last, 1, carried=totals) as loop:
             inner = self.moved(offsets, dimensions[0], loop.index)
-            loop.set(*self.all(visit, loop.values, dimensions[1:], inner))
+            loop.set(*self.all(visit, loop.values, dimensions[1:], inner, unrolled))
         return loop.results
 
     def largest(
-        self, line: Line, folds: Sequence[object], values: Sequence[SSAValue], start: Sequence[Value], offsets: Offsets
+        self,
+        line: WindowLine,
+        folds: Sequence[object],
+        values: Sequence[SSAValue],
+        start: Sequence[Value],
+        offsets: Offsets,
     ) -> Value | None:
         """
         Return the largest of a few floats, if a stage only folds these and lanes do not hide latencies; else `None`.
@@ -576,8 +404,44 @@ class Walk:
         moves = [sum(map(operator.mul, indices, steps)) for indices in steps_inside]
         elements = [self.emission.element(line, value, moved_by(offsets[0], move, 1)) for move in moves]
         largest, total = functools.reduce(b.largest_number, elements), functools.reduce(b.add, elements)
-        with_nan = functools.partial(functools.reduce, b.maximum, elements)
+        with_nan = partial(functools.reduce, b.maximum, elements)
         return b.either(b.compare("uno", total, total), lambda: [with_nan()], lambda: [largest])[0]
+
+
+@kernel("windows")
+class WindowsKernel(GenericKernel):
+    """The stages of `generic`, and of all operators that an expression defines, over windows."""
+
+    name = "windows"
+    PROLOGUE = False
+    SUMMING = ()
+    WINDOWED = True
+    EMISSION: ClassVar[type[InWindows]] = InWindows
+    OF_INTEGERS: ClassVar[bool] = False
+    """Whether it sums integers that are narrower than their sum."""
+
+    def accepts(self, op: GenericOp | Expressed) -> bool:
+        return super().accepts(op) and (sum_of_integers(Program.of(op)) is not None) == self.OF_INTEGERS
+
+    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
+        return ({},)
+
+    def choices(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, Choice]:
+        return {}
+
+    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
+        return ()
+
+    def private(self, op: GenericOp | Expressed) -> Sequence[int]:
+        return ()
+
+    def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
+        program = Program.of(op)
+        extras = program.extra_strides(extra_strides_of(op.epilogue)) if isinstance(op, DerivedInstruction) else []
+        return {"lines": self.EMISSION.FRAME(program, [*program.operand_strides(), *extras]).cuts(target)}
+
+    def emit(self, call: KernelCall) -> None:
+        self.EMISSION.of(call, Program.of(call.op)).emit()
 
 
 def is_constant(value: SSAValue, word: str) -> bool:

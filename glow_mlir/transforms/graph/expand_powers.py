@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from functools import partial
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, PowOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
+from glow_mlir.dialects.powers import expanded_power, is_small
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.rewriting.matching import Matcher
 from glow_mlir.support.dataclass import dataclass
-
-LARGEST = 4
-"""The largest exponent: beyond it, rounding errors accumulate."""
 
 
 class ExpandPower(Pattern):
@@ -26,14 +23,10 @@ class ExpandPower(Pattern):
         exponent = Matcher(rewriter.storage).number_of(op.right)
         if exponent is None or op.left.type != op.result.type or not is_float(element_of(op.left)):
             return
-        if not 0 < abs(exponent) <= LARGEST or (4 * exponent) % 1:
+        if not is_small(exponent):
             return
-        whole, quarters = divmod(int(abs(exponent) * 4), 4)
         emit = rewriter.emit
-        factors = [*_whole_power(op.left, whole, emit), *_root(op.left, quarters, emit)]
-        value = factors[0]
-        for factor in factors[1:]:
-            value = emit(MulOp, value, factor)
+        value = expanded_power(op.left, exponent, partial(emit, MulOp), partial(emit, SqrtOp))
         rewriter.replace(op, (), [emit(ReciprocalOp, value) if exponent < 0 else value])
 
 
@@ -49,25 +42,3 @@ class ExpandPowersPass(PatternPass):
 
     name = "expand-powers"
     WALKS = (Walk((ExpandPower(),)),)
-
-
-def _whole_power(x: SSAValue, exponent: int, emit: Emitter) -> list[SSAValue]:
-    """The factors of an integer power of x, by repeated squaring."""
-    factors: list[SSAValue] = []
-    while exponent:
-        if exponent % 2:
-            factors.append(x)
-        exponent //= 2
-        x = emit(MulOp, x, x) if exponent else x
-    return factors
-
-
-def _root(x: SSAValue, quarters: int, emit: Emitter) -> list[SSAValue]:
-    """The factors of x to the power `quarters` / 4, less than 1."""
-    factors: list[SSAValue] = []
-    root = emit(SqrtOp, x) if quarters else x
-    if quarters >= 2:
-        factors.append(root)
-    if quarters % 2:
-        factors.append(emit(SqrtOp, root))
-    return factors

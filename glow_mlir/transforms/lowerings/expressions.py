@@ -26,7 +26,7 @@ from glow_mlir.dialects.glow_high.reductions import (
 )
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.index_notation import Access
-from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import POSITION_FOLDS, RUNNING_FOLDS
 from glow_mlir.dialects.staging import postorder
@@ -48,12 +48,12 @@ FOLDS: Mapping[str, type[Reduction]] = {
 def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
     """Lower an operator's expression to simpler operators; `None` if a part has no operator."""
     signature = op.notation()
-    operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
-    root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
+    elements = op.read_elements()
+    root = rounded(op.expression(*operand_tensors(signature, elements)), elements[0])
     is_plain = not any(access.is_windowed or access.indices for access in signature.operands)
     if not is_plain or not all(map(_is_known, postorder(root))):
         return None
-    values = [_shaped(value, view, emit) for value, view in zip(op.inputs(), op.views(), strict=True)]
+    values = [_shaped(value, view, emit) for value, view in zip(op.read_values(), op.views(), strict=True)]
     sizes = dimension_sizes(signature, op.views())
     order = [name for name in sizes if name != "1"]
     lowering = Lowering(order, sizes, emit)

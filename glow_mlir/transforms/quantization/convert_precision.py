@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnQuantized
 from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import OptionError
@@ -59,10 +59,10 @@ class Narrowing:
         chosen: set[Operation] = set()
         for op in reversed(program):
             form, data = form_of(op), data_operands(op)
-            if form not in (OnCodes.PRODUCT, OnCodes.MOVEMENT) or not all(element_of(v) == f32 for v in data):
+            if form not in (OnQuantized.PRODUCT, OnQuantized.MOVEMENT) or not all(element_of(v) == f32 for v in data):
                 continue
-            is_moved = form is OnCodes.MOVEMENT and op.results[0] in stored
-            if is_moved or (form is OnCodes.PRODUCT and _has_narrow_form(op, to, backend)):
+            is_moved = form is OnQuantized.MOVEMENT and op.results[0] in stored
+            if is_moved or (form is OnQuantized.PRODUCT and _has_narrow_form(op, to, backend)):
                 chosen.add(op)
                 stored |= dict.fromkeys(data)
         readers: dict[Operation, set[int]] = {}
@@ -100,7 +100,7 @@ class NarrowOperator(Pattern):
         elif op in plan.operators:
             count = len(data_operands(op))
             operands = [*(self._narrowed(v, emit) for v in op.operands[:count]), *op.operands[count:]]
-            if form_of(op) is OnCodes.PRODUCT:
+            if form_of(op) is OnQuantized.PRODUCT:
                 rewriter.replace(op, _product(op, operands))
             else:
                 moved = emit.insert(type(op).inferred(operands, op.properties, op.location)).results[0]

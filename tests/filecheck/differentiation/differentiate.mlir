@@ -99,3 +99,21 @@ glow_high.func @written(%x: tensor<4xf32>) -> tensor<4xf32> {
   %dx = glow_high.gradient %z, none, %x : tensor<4xf32>
   glow_high.return %dx
 }
+
+// -----
+
+// The windows that have an element are windows with their taps in the opposite order. The sum that both reads need is
+// computed once, and the rest are elementwise operators, which fuse.
+
+// CHECK-LABEL: glow_high.func @response(
+// CHECK-NEXT:    %[[SUM:.*]] = glow_high.generic %x {maps = [{{.*}}((d1 + d2) + -1))>{{.*}}extents = [8, 4]}
+// CHECK-NOT:     glow_high.generic
+// CHECK:         glow_high.pow
+// CHECK:         glow_high.generic %{{.*}}, %x {maps = [{{.*}}((d1 + d2) + -2))>{{.*}}extents = [4]}
+// CHECK-NOT:     glow_high.generic
+// CHECK:         glow_high.return
+glow_high.func @response(%x: tensor<3x8xf32>, %g: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %y = glow_high.lrn %x {size = 4, axis = 1} : tensor<3x8xf32>
+  %d = glow_high.gradient %y, %g, %x : tensor<3x8xf32>
+  glow_high.return %d
+}

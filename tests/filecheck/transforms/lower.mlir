@@ -7,20 +7,17 @@
 // RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},lower' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // CHECK-LABEL: glow_high.func @main(
-// CHECK-NOT:     glow_high.{{batch_normalization|lrn}}
+// CHECK-NOT:     glow_high.batch_normalization
 // CHECK:         glow_high.sqrt
-// CHECK-NOT:     glow_high.{{batch_normalization|lrn}}
+// CHECK-NOT:     glow_high.batch_normalization
 // CHECK:         %[[Y:.*]] = glow_high.add %{{.*}}, %{{.*}} : tensor<1x3x2xf32>
-// CHECK:         glow_high.avg_pool
-// CHECK:         glow_high.pow
-// CHECK:         %[[Z:.*]] = glow_high.div
+// CHECK-NEXT:    %[[Z:.*]] = glow_high.lrn %[[Y]]
 // CHECK-NEXT:    %[[R:.*]] = glow_high.relu %[[Z]]
 // CHECK-NEXT:    glow_high.return %[[Y]], %[[R]]
 
 // LOCATIONS: glow_high.sqrt {{.*}} loc("norm")
 // LOCATIONS: glow_high.add {{.*}} : tensor<1x3x2xf32> loc("norm")
-// LOCATIONS: glow_high.avg_pool {{.*}} loc("response")
-// LOCATIONS: glow_high.div {{.*}} loc("response")
+// LOCATIONS: glow_high.lrn {{.*}} loc("response")
 // LOCATIONS: glow_high.relu {{.*}} loc("relu")
 
 // INTERPRETER: glow_high.batch_normalization

@@ -63,7 +63,7 @@ glow_low.func @convolutions(@in %image: memref<1x12x12x32xf32>, @in %thin: memre
 // CHECK:         glow_low.matmul @out %product, @in %rows, @in %{{.*}}kernel = "matmul"{{.*}}[4, 4]
 // CHECK:         glow_low.dealloc
 // CHECK-NOT:     kernel
-// CHECK:         glow_low.lrn
+// CHECK:         glow_low.batch_normalization
 // CHECK-NOT:     kernel
 
 // INTERPRETER-NOT: kernel
@@ -79,7 +79,7 @@ glow_low.func @main(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @in %rows: me
   glow_low.copy @out %y, @in %1
   glow_low.matmul @out %product, @in %rows, @in %matrix
   glow_low.dealloc @out %0
-  glow_low.lrn @out %y, @in %1 {size = 3}
+  glow_low.batch_normalization @out %y, @in %1, @in %x, @in %x, @in %x, @in %x
   glow_low.dealloc @out %1
 }
 

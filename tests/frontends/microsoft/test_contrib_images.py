@@ -79,7 +79,7 @@ def test_means_of_codes(attributes: F, dtype: str) -> None:
         assert np.abs(found - wanted).max() <= 1
 
 
-def test_means_of_windows_of_codes_with_channels_last() -> None:
+def test_means_of_windows_of_integers_with_channels_last() -> None:
     operands = [IMAGE, scalar(0.02), scalar(3, "uint8"), scalar(0.015), scalar(9, "uint8")]
     window = {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1], "channels_last": 1}
     case = Contrib("QLinearAveragePool", operands, window, constant=range(1, 5))

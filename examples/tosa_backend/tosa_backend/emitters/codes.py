@@ -14,7 +14,7 @@ from glow_mlir.dialects.element_types import is_integer, storage_of
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import (
-    CODES_OF_A_BYTE,
+    VALUES_OF_A_BYTE,
     IntegerRescaleOp,
     LookupOp,
     StorageCastOp,
@@ -182,5 +182,5 @@ def lookup(op: LookupOp, b: TosaBuilder) -> SSAValue:
     """TABLE, whose first entry is of the least integer; that of `lookup` is of the bits 0."""
     table = b.known(op.table)
     assert table is not None
-    entries = to_held(table) if offset_of(element_of(op.input)) else np.roll(to_held(table), CODES_OF_A_BYTE // 2)
+    entries = to_held(table) if offset_of(element_of(op.input)) else np.roll(to_held(table), VALUES_OF_A_BYTE // 2)
     return b("table", b.value(op.input), b.constant(np.ascontiguousarray(entries)))
