@@ -61,6 +61,8 @@ class Costs:
     """Pixels in a row of a pool above which vectors of pixels are faster than transposes and vectors of channels."""
     clipped_pooled_pixels: int
     """The same where windows at the ends of rows reach beyond them and are computed one by one."""
+    dequantizing_rows: int
+    """Rows of a product up to which reading narrow weights is faster than reading weights that were dequantized once."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

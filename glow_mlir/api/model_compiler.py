@@ -232,9 +232,7 @@ class ModelCompiler:
 
     @property
     def _opens_sizes(self) -> bool:
-        """
-        Whether code for size ranges may be compiled in the background: machine code without observers or profiling.
-        """
+        """Whether the background may compile for size ranges: machine code without observers or profiling."""
         options = self._options
         is_watched = options.observers or options.pass_observers or options.profile or options.tune
         return not is_watched and options.backend != SEVERAL_BACKENDS and loader_of(options.backend) is not None
@@ -304,8 +302,7 @@ class ModelCompiler:
         `None` if another process is not allowed, or cannot compile. `source` is the present snapshot, if known.
         """
         model: Any = self._model
-        # A `Model` may hold reported faults; these are not sent to other processes, which do not report in the
-        # background.
+        # A `Model` may hold reported faults, which processes in the background do not repeat.
         if source is not None and isinstance(source.identity, bytes) and (is_background or not is_opened(model)):
             model = source.identity
         if not self._is_elsewhere(model, is_background):

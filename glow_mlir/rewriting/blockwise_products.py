@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
 
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes
 from glow_mlir.dialects.element_types import is_integer, is_narrow_integer, is_unsigned, number_width, storage_of
@@ -51,10 +52,6 @@ def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
     return found if isinstance(found, BlockwiseDequantizeOp) and rank_of(value) == 2 else None
 
 
-MAX_ROWS = 16
-"""Products of more rows are faster with weights that were widened when they were written."""
-
-
 class MultiplyDequantized(Pattern):
     """
     Replace a product of few rows with a dequantized constant matrix by a blockwise product, one block a column.
@@ -69,7 +66,7 @@ class MultiplyDequantized(Pattern):
         if element_of(left) != f32 or rank_of(right) != 2 or (isinstance(op, MatMulOp) and flag(op.transpose_left)):
             return
         rows = [size for size in sizes_of(left)[:-1] if isinstance(size, int)]
-        if rank_of(left) < 2 or math.prod(rows) > MAX_ROWS:
+        if rank_of(left) < 2 or math.prod(rows) > costs_of(rewriter.function.target).dequantizing_rows:
             return
         is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
         weights = _columns(right.owner, is_turned, rewriter.storage)

@@ -11,6 +11,8 @@ import glow_mlir
 ROOMS = ("analysis", "conversion", "driver", "ir", "rewriting", "transforms")
 
 EFFORT = {
+    "ATTEMPTS",
+    "EXACT_WORK",
     "FAR",
     "FEW",
     "LARGEST_BOUNDED",
@@ -30,14 +32,13 @@ EFFORT = {
     "MAX_REPRODUCERS",
     "MAX_SWEEPS",
     "MAX_TERMS",
+    "RECOUNTS",
+    "STAGES",
     "UNCOUNTED",
+    "UNITS",
     "WIDTHS",
     "WINDOW",
     "WORK",
-    "EXACT_WORK",
-    "ATTEMPTS",
-    "STAGES",
-    "UNITS",
 }
 """Bounds of how long a compilation takes, and how large it gets."""
 
