@@ -89,16 +89,24 @@ BUILTIN = OperatorPackage(
         "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
-    importers=_modules(
-        "glow_mlir.frontends.onnx",
-        "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
-        "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
-        "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
-        "random_numbers training sequences optionals trees features encoders early_operators linear_models "
-        "support_vectors flex_attention microsoft.activations microsoft.normalization microsoft.products "
-        "microsoft.convolution microsoft.blocked_images microsoft.rotary microsoft.attention "
-        "microsoft.group_query_attention microsoft.experts microsoft.quantized_experts microsoft.sparse_attention "
-        "microsoft.gates microsoft.states microsoft.decoder_attention microsoft.standard_forms",
+    importers=(
+        *_modules(
+            "glow_mlir.frontends.onnx.operators",
+            "plain_operators elementwise convolution linear attention pooling normalization "
+            "data_movement constants control_flow loops indexing selection resize sampling fourier "
+            "ngrams embedding reductions recurrent quantization integer_operators blockwise "
+            "random_numbers training sequences optionals early_operators flex_attention",
+        ),
+        *_modules(
+            "glow_mlir.frontends.onnx.machine_learning",
+            "trees features encoders linear_models support_vectors",
+        ),
+        *_modules(
+            "glow_mlir.frontends.onnx.microsoft",
+            "quantized_attention quantized_lstm quantized_embedding activations normalization "
+            "products convolution blocked_images rotary attention group_query_attention experts "
+            "quantized_experts sparse_attention gates states decoder_attention standard_forms",
+        ),
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
@@ -116,13 +124,35 @@ BUILTIN = OperatorPackage(
         "control_flow quantization saved variables",
     ),
     kernels={
-        "cpu": _modules(
-            "glow_mlir.codegen.kernels",
-            "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
-            "max_pool_with_indices data_movement indexing top_k resize sampling "
-            "roi_align roi_pool col2im ngrams "
-            "embedding selection non_max_suppression recurrent blockwise_matmul sizes reshape generic windows "
-            "windows_of_integers trees binned_trees",
+        "cpu": (
+            *_modules(
+                "glow_mlir.codegen.kernels.elements",
+                "elementwise determinant data_movement indexing top_k ngrams embedding selection sizes reshape",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.products",
+                "pack conv matmul predicated_matmul grouped_matmul blockwise_matmul",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.attention",
+                "attention linear_attention",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.recurrences",
+                "recurrent",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.images",
+                "resize sampling roi_align roi_pool col2im non_max_suppression",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.trees",
+                "trees binned_trees",
+            ),
+            *_modules(
+                "glow_mlir.codegen.kernels.expressions",
+                "max_pool_with_indices generic windows windows_of_integers",
+            ),
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

@@ -36,9 +36,9 @@ from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.onnx.functions import find_importer, standard_function
 from glow_mlir.frontends.onnx.host_operators.registry import HOST_OPERATORS
-from glow_mlir.frontends.onnx.refusals import REASONS
+from glow_mlir.frontends.onnx.models.functions import find_importer, standard_function
+from glow_mlir.frontends.onnx.models.refusals import REASONS
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.registry import EXPORTERS, IMPORTERS, LOWERINGS
 from glow_mlir.ir.text import parse_module

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from glow_mlir.backends.cpu.targets import MACHINES, Machine
 from glow_mlir.codegen.builder.types import f32
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.products.tiles import tile_for
 
 sys.path.append(str(Path(__file__).parent))
 

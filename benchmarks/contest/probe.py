@@ -18,7 +18,7 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product
+from glow_mlir.codegen.kernels.products.dot_products import DotProduct, dot_product
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened

@@ -22,10 +22,10 @@ from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
 from glow_mlir.api.training_team import accumulate as accumulate_parts
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.frontends.onnx.fans import fans_of
 from glow_mlir.frontends.onnx.importer import ModelSource
+from glow_mlir.frontends.onnx.models.fans import fans_of
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
-from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.training_form import statistics_of
 from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.profile import read_profile

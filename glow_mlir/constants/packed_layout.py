@@ -2,7 +2,7 @@
 Packed layouts: memory layouts of kernel operands.
 
 A layout is one value that determines everything about packing: the packed shape, packing and unpacking by numpy,
-packing in parts, and, by `codegen/kernels/pack.py`, packing in machine code.
+packing in parts, and, by `codegen/kernels/products/pack.py`, packing in machine code.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from glow_mlir.frontends.onnx.fans import Fans
+    from glow_mlir.frontends.onnx.models.fans import Fans
 
 
 class Initializer(ABC):

@@ -13,8 +13,8 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, import_model, open_model
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.frontends.onnx.signature import signature_of
-from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.training_form import parameters_of, separated, statistics_of, training_form
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.support.activity import telling_once, warn

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import Backend, get_backend
-from glow_mlir.codegen.kernels.conv import ConvKernel
+from glow_mlir.codegen.kernels.products.conv import ConvKernel
 from glow_mlir.constants.layouts import depthwise_filters
 from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.dialects.shapes import Shape

@@ -15,7 +15,7 @@ from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.costs import KernelCosts, kernel_costs
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.products.tiles import tile_for
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.errors import OptionError
 

@@ -19,8 +19,8 @@ from glow_mlir.backends.cpu.targets import PRESETS, lacks
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels import dot_products
-from glow_mlir.codegen.kernels.dot_products import DOT_INSTRUCTIONS, DotInstruction, Parts
+from glow_mlir.codegen.kernels.products import dot_products
+from glow_mlir.codegen.kernels.products.dot_products import DOT_INSTRUCTIONS, DotInstruction, Parts
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.backends.cpu.backend import CpuBackend
-from glow_mlir.codegen.kernels.generic import GenericKernel
+from glow_mlir.codegen.kernels.expressions.generic import GenericKernel
+from glow_mlir.codegen.kernels.expressions.windows import WindowsKernel
 from glow_mlir.codegen.kernels.tiled import tiled
-from glow_mlir.codegen.kernels.windows import WindowsKernel
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.dialects.glow_high.activations import ReluOp

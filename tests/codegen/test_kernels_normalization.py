@@ -10,7 +10,7 @@ from execute import Case, check, check_all, runnable_targets
 from xdsl.dialects.builtin import f32
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.kernels.side_by_side import normalization_alone, softmax_alone, stands_alone
+from glow_mlir.codegen.kernels.expressions.side_by_side import normalization_alone, softmax_alone, stands_alone
 from glow_mlir.codegen.lines import Lines
 from glow_mlir.dialects.glow_high.normalization import LrnOp
 

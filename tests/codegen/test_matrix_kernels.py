@@ -22,13 +22,13 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
-from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.dot_products import multiply_adds
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
-from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
-from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tiles import balanced, tile_for
+from glow_mlir.codegen.kernels.products.convolution import ConvShape, emit_conv
+from glow_mlir.codegen.kernels.products.depthwise import emit_depthwise
+from glow_mlir.codegen.kernels.products.dot_products import multiply_adds
+from glow_mlir.codegen.kernels.products.gemm import GemmOptions, emit_gemm
+from glow_mlir.codegen.kernels.products.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.products.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened

@@ -19,9 +19,9 @@ from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernels.dot_products import dot_group_product
-from glow_mlir.codegen.kernels.pack import emit_packing
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.products.dot_products import dot_group_product
+from glow_mlir.codegen.kernels.products.pack import emit_packing
+from glow_mlir.codegen.kernels.products.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.constants.layouts import (
     Interleave,

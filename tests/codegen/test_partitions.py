@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from glow_mlir.codegen.builder.partition import Partition
-from glow_mlir.codegen.kernels import elementwise
+from glow_mlir.codegen.kernels.elements import elementwise
 from glow_mlir.dialects.glow_high import (
     activations,
     convolution,

@@ -11,7 +11,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, vector_nest
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.elementwise import StackKernel
+from glow_mlir.codegen.kernels.elements.elementwise import StackKernel
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.ir.context import new_context

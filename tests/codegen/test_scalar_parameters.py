@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.dialects.llvm import FuncOp
 
 from glow_mlir import InferenceSession
+from glow_mlir.codegen.kernels.expressions.windows_of_integers import WindowsOfIntegersKernel
 from glow_mlir.codegen.kernels.tiled import tiled
-from glow_mlir.codegen.kernels.windows_of_integers import WindowsOfIntegersKernel
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp

@@ -10,9 +10,9 @@ from execute import Case, check_all, sample
 from machines import target_named
 
 from glow_mlir.codegen.builder.types import f32
-from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32
-from glow_mlir.codegen.kernels.sized_sums import SumSizes
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.products.dot_products import MULTIPLY_ADDS_F32
+from glow_mlir.codegen.kernels.products.sized_sums import SumSizes
+from glow_mlir.codegen.kernels.products.tiles import tile_for
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 

@@ -21,9 +21,9 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_is_faster
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.products.strassen import Halves, Rows, Sizes, emit_strassen, strassen_is_faster
+from glow_mlir.codegen.kernels.products.tiles import tile_for
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened

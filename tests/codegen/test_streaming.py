@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import f32, f64, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels import elementwise
+from glow_mlir.codegen.kernels.elements import elementwise
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened

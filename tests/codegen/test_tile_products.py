@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import f32
 
 from glow_mlir import InferenceSession
 from glow_mlir.codegen.builder.amx import TileSize, configuration
-from glow_mlir.codegen.kernels import tile_products
-from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.codegen.kernels.output_pixels import Pixels
-from glow_mlir.codegen.kernels.strips import Strips, row_strips
+from glow_mlir.codegen.kernels.products import tile_products
+from glow_mlir.codegen.kernels.products.gemm import TILE_PRODUCTS
+from glow_mlir.codegen.kernels.products.output_pixels import Pixels
+from glow_mlir.codegen.kernels.products.strips import Strips, row_strips
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text
 from glow_mlir.codegen.selection.selected import fault_of

@@ -23,11 +23,11 @@ from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernels.convolution import ConvShape
-from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
-from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd
+from glow_mlir.codegen.kernels.products.convolution import ConvShape
+from glow_mlir.codegen.kernels.products.pack_winograd import emit_pack_winograd
+from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.products.tiles import tile_for
+from glow_mlir.codegen.kernels.products.winograd import Blocking, WinogradShape, emit_winograd
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened

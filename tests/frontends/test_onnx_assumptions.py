@@ -15,8 +15,8 @@ from python_value_cases import by_onnxruntime
 
 from glow_mlir import InferenceSession
 from glow_mlir.errors import GlowWarning, ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.frontends.onnx.models.assumptions import assume
 
 X = np.array([-1, 2], np.float32)
 FLAG = numpy_helper.from_array(np.array(True), "flag")

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper, parser
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx import inlining
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.frontends.onnx.inlining import expanded_nodes
+from glow_mlir.frontends.onnx.models import inlining
+from glow_mlir.frontends.onnx.models.inlining import expanded_nodes
 from glow_mlir.interpreter.machine import run_function
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]

@@ -13,8 +13,9 @@ from python_value_cases import ML, assert_node, by_onnxruntime, node_model, word
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import ExecutionError, GlowError, ModelError
-from glow_mlir.frontends.onnx import functions, signature
+from glow_mlir.frontends.onnx import signature
 from glow_mlir.frontends.onnx.importer import import_model, open_model
+from glow_mlir.frontends.onnx.models import functions
 
 NAN = float("nan")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")

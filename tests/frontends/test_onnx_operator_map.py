@@ -8,12 +8,12 @@ import pytest
 from onnx import AttributeProto, defs, helper
 from onnx_models import model_of, node, value
 
-from glow_mlir.frontends.onnx.attribute_map import AttributeMap
 from glow_mlir.frontends.onnx.export.exporter import exported_model
 from glow_mlir.frontends.onnx.export.writer import OPSET
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS, PLAIN_OPERATORS
+from glow_mlir.frontends.onnx.operators.attribute_map import AttributeMap
+from glow_mlir.frontends.onnx.operators.operator_map import ATTRIBUTE_MAPS, PLAIN_OPERATORS
 from glow_mlir.ir.registry import EXPORTERS, IMPORTERS
 
 MAPS: dict[str, AttributeMap] = {**{kind: row.attributes for kind, row in PLAIN_OPERATORS.items()}, **ATTRIBUTE_MAPS}

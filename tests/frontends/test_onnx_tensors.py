@@ -14,7 +14,7 @@ from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model, open_model
-from glow_mlir.frontends.onnx.wire import MIN_LEFT, without_tensors
+from glow_mlir.frontends.onnx.models.wire import MIN_LEFT, without_tensors
 from glow_mlir.interpreter.machine import run_function
 
 SIDE = 160

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx import wire
-from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.importer import open_model
-from glow_mlir.frontends.onnx.tensors import content_of
+from glow_mlir.frontends.onnx.models import wire
+from glow_mlir.frontends.onnx.models.assumptions import assume
+from glow_mlir.frontends.onnx.models.tensors import content_of
 
 LEAST = 8
 """Bytes from which on these tests leave tensors where they are, so that models of a few bytes have large ones."""

@@ -29,8 +29,8 @@ EXEMPT = {
     "glow_mlir/ir/graph_regions.py": GRAPHS,
     "glow_mlir/codegen/selection/acceptance.py": SCALAR_BODIES,
     "glow_mlir/codegen/glow_low_to_scf.py": LLVM_CODE,
-    "glow_mlir/codegen/kernels/elementwise.py": SCALAR_BODIES,
-    "glow_mlir/codegen/kernels/recurrent.py": SCALAR_BODIES,
+    "glow_mlir/codegen/kernels/elements/elementwise.py": SCALAR_BODIES,
+    "glow_mlir/codegen/kernels/recurrences/recurrent.py": SCALAR_BODIES,
     "glow_mlir/codegen/llvm/emit.py": LLVM_CODE,
     "glow_mlir/codegen/scalar_body.py": SCALAR_BODIES,
 }

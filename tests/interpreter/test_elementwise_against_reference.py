@@ -13,8 +13,8 @@ from single_node import SingleNode, assert_equal
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.frontends.onnx import elementwise
-from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS
+from glow_mlir.frontends.onnx.operators import elementwise
+from glow_mlir.frontends.onnx.operators.operator_map import PLAIN_OPERATORS
 from glow_mlir.ir.registry import IMPORTERS
 
 MODULE = elementwise.__name__

@@ -11,8 +11,8 @@ from quantized_models import NETWORKS, quantized_model
 from tile_emulation import emulate_tiles
 
 from glow_mlir import InferenceSession
-from glow_mlir.codegen.kernels import tile_products
-from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
+from glow_mlir.codegen.kernels.products import tile_products
+from glow_mlir.codegen.kernels.products.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.selection.kernel import tiles_of
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model

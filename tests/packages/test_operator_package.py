@@ -175,7 +175,8 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "importer": (
         PACKAGE.format(part="importers"),
         IMPORTER,
-        "the importers have two entries for Relu from opset 1 on, in glow_mlir.frontends.onnx.plain_operators and in "
+        "the importers have two entries for Relu from opset 1 on, "
+        "in glow_mlir.frontends.onnx.operators.plain_operators and in "
         "broken_part",
     ),
     "part": (

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen import kernel_backend
-from glow_mlir.codegen.kernels.pack import PackKernel
+from glow_mlir.codegen.kernels.products.pack import PackKernel
 from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel

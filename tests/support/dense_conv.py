@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.products.convolution import ConvShape
 
 
 def _dense_pitches(extents: Sequence[int], channels: int) -> tuple[int, ...]:

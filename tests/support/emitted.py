@@ -18,7 +18,7 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.products.convolution import ConvShape
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols

@@ -12,7 +12,7 @@ from training_models import convolutional, perceptron
 
 from glow_mlir import TrainingSession
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.onnx.fans import Fans, fans_of
+from glow_mlir.frontends.onnx.models.fans import Fans, fans_of
 from glow_mlir.training.initializers import INITIALIZERS
 
 SHAPE = (120, 80, 3, 3)

@@ -11,9 +11,9 @@ from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.nests import Index, linear, unraveled
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.conv import DepthwiseConvKernel
-from glow_mlir.codegen.kernels.convolution_form import ConvolutionForm
-from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts
+from glow_mlir.codegen.kernels.products.conv import DepthwiseConvKernel
+from glow_mlir.codegen.kernels.products.convolution_form import ConvolutionForm
+from glow_mlir.codegen.kernels.products.packed_operand import PACK, packed_operand, packing_cuts
 from glow_mlir.codegen.math.half import loaded_as, to_accumulators
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.convolution import ConvOp

@@ -9,8 +9,8 @@ from typing import Any
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.codegen.kernels.convolution_form import ConvolutionForm
-from glow_mlir.codegen.kernels.dot_products import multiplies
+from glow_mlir.codegen.kernels.products.convolution_form import ConvolutionForm
+from glow_mlir.codegen.kernels.products.dot_products import multiplies
 from glow_mlir.codegen.selection.kernel import kind_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp

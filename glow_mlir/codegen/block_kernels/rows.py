@@ -11,9 +11,9 @@ from glow_mlir.codegen.blocks import Block, Private
 from glow_mlir.codegen.builder.nests import linear, unraveled
 from glow_mlir.codegen.builder.types import type_info, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.folds import fold_for
-from glow_mlir.codegen.kernels.generic import Emission, GenericKernel, RowOperand
-from glow_mlir.codegen.kernels.generic_program import Program, has_positions, initial_of
+from glow_mlir.codegen.kernels.elements.folds import fold_for
+from glow_mlir.codegen.kernels.expressions.generic import Emission, GenericKernel, RowOperand
+from glow_mlir.codegen.kernels.expressions.generic_program import Program, has_positions, initial_of
 from glow_mlir.codegen.lines import Line, Lines, lane_range, moved_by
 from glow_mlir.codegen.math.narrow import to_memory
 from glow_mlir.codegen.matrix_instructions import WARP

@@ -17,7 +17,7 @@ from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.instruction_functions import instruction_function, symbols_of
-from glow_mlir.codegen.kernels.elementwise import StackKernel
+from glow_mlir.codegen.kernels.elements.elementwise import StackKernel
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.form import Latest
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, operands_of, tiles_of

@@ -16,13 +16,13 @@ from onnx.external_data_helper import uses_external_data
 from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.assumptions import EARLY
-from glow_mlir.frontends.onnx.domains import STANDARD, plain_domain
 from glow_mlir.frontends.onnx.inconsistencies import WITH_INITIALIZERS, lifted_initializers, without_shapes
-from glow_mlir.frontends.onnx.order import node_name
-from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
-from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, all_tensors, graphs_inside
-from glow_mlir.frontends.onnx.wire import MIN_LEFT
+from glow_mlir.frontends.onnx.models.assumptions import EARLY
+from glow_mlir.frontends.onnx.models.domains import STANDARD, plain_domain
+from glow_mlir.frontends.onnx.models.order import node_name
+from glow_mlir.frontends.onnx.models.tensors import Tensors, is_inside
+from glow_mlir.frontends.onnx.models.traversal import all_graphs, all_nodes, all_tensors, graphs_inside
+from glow_mlir.frontends.onnx.models.wire import MIN_LEFT
 from glow_mlir.ir.registry import IMPORTERS
 from glow_mlir.support.dataclass import dataclass
 

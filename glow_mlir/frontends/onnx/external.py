@@ -5,8 +5,8 @@ from __future__ import annotations
 from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.frontends.onnx.importer import Model
-from glow_mlir.frontends.onnx.tensors import is_inside
-from glow_mlir.frontends.onnx.traversal import all_tensors
+from glow_mlir.frontends.onnx.models.tensors import is_inside
+from glow_mlir.frontends.onnx.models.traversal import all_tensors
 
 
 def external_files(model: Model) -> list[str]:

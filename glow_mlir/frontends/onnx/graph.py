@@ -17,10 +17,10 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.frontends.onnx.graph_outputs import GraphOutputs
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.model_import import ModelImport
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.tensors import Tensors
+from glow_mlir.frontends.onnx.models.types import declared_sizes, input_types
 from glow_mlir.frontends.onnx.scope import Scope
-from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import declared_sizes, input_types
 from glow_mlir.frontends.onnx.values import Strings
 from glow_mlir.ir.python_values import tell_python_values
 from glow_mlir.support.dataclass import dataclass

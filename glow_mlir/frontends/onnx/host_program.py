@@ -17,12 +17,12 @@ from glow_mlir.frontends.onnx.host_operators.registry import (
     computed_by_python,
     is_host_operator,
 )
-from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.models.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.tensors import Tensors
+from glow_mlir.frontends.onnx.models.traversal import all_nodes
+from glow_mlir.frontends.onnx.models.types import tensor_type
 from glow_mlir.frontends.onnx.signature import inferred
-from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.traversal import all_nodes
-from glow_mlir.frontends.onnx.types import tensor_type
 from glow_mlir.support.dataclass import dataclass
 
 STRING = onnx.TensorProto.STRING

@@ -23,10 +23,10 @@ from glow_mlir.frontends.onnx.host_operators.registry import evaluate
 from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, constant_arrays, host_program
 from glow_mlir.frontends.onnx.importer import Model
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies, wrong_shape
-from glow_mlir.frontends.onnx.inlining import inlined
+from glow_mlir.frontends.onnx.models.inlining import inlined
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.traversal import all_graphs
 from glow_mlir.frontends.onnx.signature import value_argument
-from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.values import type_words
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument

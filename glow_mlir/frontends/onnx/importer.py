@@ -16,18 +16,18 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
-from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
-from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.host_operators.registry import check_host_operators
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
-from glow_mlir.frontends.onnx.inlining import inlined
-from glow_mlir.frontends.onnx.order import node_name
-from glow_mlir.frontends.onnx.tensors import Tensors, content_of
-from glow_mlir.frontends.onnx.traversal import all_tensors, graphs_of
-from glow_mlir.frontends.onnx.wire import without_tensors
+from glow_mlir.frontends.onnx.models.assumptions import assume
+from glow_mlir.frontends.onnx.models.domains import plain_domain
+from glow_mlir.frontends.onnx.models.doubts import Doubt
+from glow_mlir.frontends.onnx.models.inlining import inlined
+from glow_mlir.frontends.onnx.models.order import node_name
+from glow_mlir.frontends.onnx.models.tensors import Tensors, content_of
+from glow_mlir.frontends.onnx.models.traversal import all_tensors, graphs_of
+from glow_mlir.frontends.onnx.models.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.file_kinds import NEAR, ONNX, TEXT, kind_of

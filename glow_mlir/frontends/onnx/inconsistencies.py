@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, joined
-from glow_mlir.frontends.onnx.doubts import Doubt
-from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.traversal import all_graphs
-from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind, says_unknown
+from glow_mlir.frontends.onnx.models.doubts import Doubt
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.traversal import all_graphs
+from glow_mlir.frontends.onnx.models.types import names_of_element, negative_extents, onnx_kind, says_unknown
 from glow_mlir.frontends.onnx.values import Strings, Value
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass

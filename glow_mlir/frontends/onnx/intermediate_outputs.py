@@ -7,10 +7,10 @@ from google.protobuf.message import EncodeError
 from onnx import checker, external_data_helper
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.importer import ModelSource, load_model
-from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
-from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.domains import plain_domain
+from glow_mlir.frontends.onnx.models.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.ir.registry import operator_label
 from glow_mlir.support.dataclass import dataclass
 

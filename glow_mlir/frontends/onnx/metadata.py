@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+from glow_mlir.frontends.onnx.models.domains import plain_domain
 
 
 def metadata_of(source: ModelSource) -> dict[str, Any]:

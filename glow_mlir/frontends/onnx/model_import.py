@@ -11,11 +11,11 @@ import onnx
 from xdsl.dialects.builtin import LocationAttr
 
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
-from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
-from glow_mlir.frontends.onnx.sparse import Initializer, dense_array
-from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import element_of_onnx
+from glow_mlir.frontends.onnx.models.functions import find_importer
+from glow_mlir.frontends.onnx.models.sparse import Initializer, dense_array
+from glow_mlir.frontends.onnx.models.tensors import Tensors
+from glow_mlir.frontends.onnx.models.types import element_of_onnx
 from glow_mlir.frontends.onnx.values import Strings, Value
 from glow_mlir.runtime.string_table import StringTable
 from glow_mlir.support.dataclass import dataclass

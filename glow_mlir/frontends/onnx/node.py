@@ -15,9 +15,9 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.agreement import AgreeingBuilder
 from glow_mlir.frontends.builder.module_builder import named_location
-from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.model_import import ModelImport
-from glow_mlir.frontends.onnx.sparse import dense_array
+from glow_mlir.frontends.onnx.models.doubts import Doubt
+from glow_mlir.frontends.onnx.models.sparse import dense_array
 from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.support.symbols import Size, Sizes
 

@@ -12,8 +12,8 @@ from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.errors import GlowError, InputError, ModelError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model
-from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
-from glow_mlir.frontends.onnx.traversal import all_tensors
+from glow_mlir.frontends.onnx.models.tensors import Tensors, is_inside
+from glow_mlir.frontends.onnx.models.traversal import all_tensors
 
 MAX_BYTES = (1 << 31) - 1
 """The maximum size of a protobuf message."""

@@ -12,19 +12,19 @@ from xdsl.ir import Block, SSAValue
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.module_builder import named_location
-from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.functions import (
+from glow_mlir.frontends.onnx.model_import import ModelImport
+from glow_mlir.frontends.onnx.models.domains import plain_domain
+from glow_mlir.frontends.onnx.models.functions import (
     contradiction,
     has_importer,
     instantiate,
     standard_function,
     unknown_operator,
 )
-from glow_mlir.frontends.onnx.model_import import ModelImport
+from glow_mlir.frontends.onnx.models.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.models.refusals import refused_label
+from glow_mlir.frontends.onnx.models.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.node import Constants, Finding, Node
-from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
-from glow_mlir.frontends.onnx.refusals import refused_label
-from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.string_operands import on_strings
 from glow_mlir.frontends.onnx.values import Strings, Structured, Value, is_aware, kind_of_value, type_of_value
 from glow_mlir.support.dataclass import dataclass

@@ -12,14 +12,14 @@ from onnx import checker, shape_inference
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, OptionError, UnsupportedOperatorsError
 from glow_mlir.frontends.builder.inputs import check_dimensions
-from glow_mlir.frontends.onnx.functions import lacks_operands, unknown_operator
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model, opsets_of
 from glow_mlir.frontends.onnx.inconsistencies import without_shapes
-from glow_mlir.frontends.onnx.inlining import inlined
-from glow_mlir.frontends.onnx.order import node_name
-from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.traversal import graphs_inside
-from glow_mlir.frontends.onnx.types import (
+from glow_mlir.frontends.onnx.models.functions import lacks_operands, unknown_operator
+from glow_mlir.frontends.onnx.models.inlining import inlined
+from glow_mlir.frontends.onnx.models.order import node_name
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.traversal import graphs_inside
+from glow_mlir.frontends.onnx.models.types import (
     declared_sizes,
     element_of_onnx,
     input_sizes,

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.frontends.onnx.functions import schema_of
+from glow_mlir.frontends.onnx.models.functions import schema_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Strings, Value
 

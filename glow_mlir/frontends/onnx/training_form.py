@@ -9,10 +9,10 @@ import onnx
 from onnx import helper, numpy_helper
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.inlining import inlined
-from glow_mlir.frontends.onnx.order import node_name
-from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.models.domains import plain_domain
+from glow_mlir.frontends.onnx.models.inlining import inlined
+from glow_mlir.frontends.onnx.models.order import node_name
+from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.support.dataclass import dataclass
 
 _FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 from xdsl.ir import SSAValue
 
-from glow_mlir.frontends.onnx.types import onnx_type
+from glow_mlir.frontends.onnx.models.types import onnx_type
 from glow_mlir.support.dataclass import dataclass
 
 Importer = TypeVar("Importer", bound=Callable[..., Any])

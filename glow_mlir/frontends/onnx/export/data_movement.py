@@ -12,8 +12,8 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.properties import flag, integer, ints, sizes, text
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
 from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
-from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
-from glow_mlir.frontends.onnx.reductions import AXES_OPERAND
+from glow_mlir.frontends.onnx.operators.operator_map import ATTRIBUTE_MAPS
+from glow_mlir.frontends.onnx.operators.reductions import AXES_OPERAND
 from glow_mlir.ir.registry import onnx_export
 
 

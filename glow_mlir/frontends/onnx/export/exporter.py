@@ -23,7 +23,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, Plac
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import OptionError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, name_nodes, value_info
-from glow_mlir.frontends.onnx.traversal import all_graphs
+from glow_mlir.frontends.onnx.models.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
 from glow_mlir.ir.traversal import operations, own_operations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.onnx.export.writer import Writer
-from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS, PlainOperator
+from glow_mlir.frontends.onnx.operators.operator_map import PLAIN_OPERATORS, PlainOperator
 from glow_mlir.ir.registry import onnx_export
 
 Exporter = Callable[[Writer, HighOp], Sequence[str]]

@@ -19,7 +19,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.frontends.onnx.export.quantized_products import product
 from glow_mlir.frontends.onnx.export.writer import Writer
-from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
+from glow_mlir.frontends.onnx.operators.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 

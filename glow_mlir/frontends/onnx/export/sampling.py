@@ -9,7 +9,7 @@ from glow_mlir.dialects.properties import flag, integer, ints, text
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.frontends.onnx.export.spatial import channels_back, channels_first, kernel_of, pool_attributes
 from glow_mlir.frontends.onnx.export.writer import Writer
-from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
+from glow_mlir.frontends.onnx.operators.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 LAST = "channels_last"

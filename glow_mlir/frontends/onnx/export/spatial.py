@@ -16,7 +16,7 @@ from glow_mlir.dialects.properties import flag, floats, integer, ints, number, t
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.frontends.onnx.export.quantized_products import product, zero_point_name
 from glow_mlir.frontends.onnx.export.writer import Writer
-from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
+from glow_mlir.frontends.onnx.operators.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 

@@ -18,8 +18,8 @@ from glow_mlir.dialects.element_types import is_narrow, is_narrow_float, is_unsi
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.onnx.order import used_names
-from glow_mlir.frontends.onnx.traversal import all_graphs
+from glow_mlir.frontends.onnx.models.order import used_names
+from glow_mlir.frontends.onnx.models.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes, are_numbers, labels_of

@@ -12,8 +12,8 @@ import onnx
 from onnx import helper
 
 from glow_mlir.errors import ExecutionError, GlowError, HostValuesError, ModelError
-from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.order import node_name
+from glow_mlir.frontends.onnx.models.domains import plain_domain
+from glow_mlir.frontends.onnx.models.order import node_name
 from glow_mlir.support.dataclass import dataclass
 
 ML, ONNXRUNTIME = "ai.onnx.ml", "com.microsoft"

@@ -13,13 +13,13 @@ from glow_mlir.dialects.shapes import rank_of, size_along
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.onnx.convolution import convolved
 from glow_mlir.frontends.onnx.microsoft.activations import activated
 from glow_mlir.frontends.onnx.microsoft.blocked_layout import BLOCKED, BlockedLayout, blocked_layout, is_depthwise
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.pooling import pool
-from glow_mlir.frontends.onnx.reductions import global_pool
-from glow_mlir.frontends.onnx.resize import resized
+from glow_mlir.frontends.onnx.operators.convolution import convolved
+from glow_mlir.frontends.onnx.operators.pooling import pool
+from glow_mlir.frontends.onnx.operators.reductions import global_pool
+from glow_mlir.frontends.onnx.operators.resize import resized
 from glow_mlir.ir.registry import onnx_operator
 
 IMAGE = "images are [batch, channels, height, width]"

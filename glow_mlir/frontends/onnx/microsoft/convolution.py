@@ -6,10 +6,10 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
-from glow_mlir.frontends.onnx.convolution import conv, convolved
 from glow_mlir.frontends.onnx.microsoft.activations import activated
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.pooling import pool
+from glow_mlir.frontends.onnx.operators.convolution import conv, convolved
+from glow_mlir.frontends.onnx.operators.pooling import pool
 from glow_mlir.ir.registry import onnx_operator
 
 ADDEND = 3

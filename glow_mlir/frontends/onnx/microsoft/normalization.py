@@ -12,10 +12,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.onnx.doubts import AS_IN_ONNXRUNTIME
+from glow_mlir.frontends.onnx.microsoft.quantized_embedding import shown_words
+from glow_mlir.frontends.onnx.models.doubts import AS_IN_ONNXRUNTIME
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.normalization import Statistics
-from glow_mlir.frontends.onnx.quantized_embedding import shown_words
+from glow_mlir.frontends.onnx.operators.normalization import Statistics
 from glow_mlir.ir.registry import onnx_operator
 
 MEAN, INVERSE, SUM = 1, 2, 3

@@ -9,9 +9,9 @@ from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.products import numpy_product
-from glow_mlir.frontends.onnx.linear import gemm
 from glow_mlir.frontends.onnx.microsoft.activations import activated
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.operators.linear import gemm
 from glow_mlir.ir.registry import onnx_operator
 
 

@@ -13,9 +13,9 @@ from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.slices import part_of
-from glow_mlir.frontends.onnx.blockwise import ROUNDED, fault_of_blocks
 from glow_mlir.frontends.onnx.microsoft.experts import activated, mixed
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.operators.blockwise import ROUNDED, fault_of_blocks
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dataclass import dataclass
 

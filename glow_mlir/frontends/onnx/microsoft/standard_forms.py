@@ -19,12 +19,12 @@ from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.dialects.sizes import static
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.products import numpy_product
-from glow_mlir.frontends.onnx.constants import range_
-from glow_mlir.frontends.onnx.data_movement import pad_operands
-from glow_mlir.frontends.onnx.indexing import trilu
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.quantization import dequantize_linear, quantize_linear
-from glow_mlir.frontends.onnx.sampling import grid_sample_of_images
+from glow_mlir.frontends.onnx.operators.constants import range_
+from glow_mlir.frontends.onnx.operators.data_movement import pad_operands
+from glow_mlir.frontends.onnx.operators.indexing import trilu
+from glow_mlir.frontends.onnx.operators.quantization import dequantize_linear, quantize_linear
+from glow_mlir.frontends.onnx.operators.sampling import grid_sample_of_images
 from glow_mlir.ir.registry import onnx_operator
 
 _SAME: Mapping[str, Callable[[Node], Any]] = {

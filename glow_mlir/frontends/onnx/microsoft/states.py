@@ -13,8 +13,8 @@ from glow_mlir.dialects.shapes import rank_of, size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.onnx.attention import linear_attention as standard_linear_attention
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.operators.attention import linear_attention as standard_linear_attention
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import product_of
 

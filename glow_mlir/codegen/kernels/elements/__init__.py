@@ -1,0 +1,1 @@
+"""Kernels that move, select and map elements."""

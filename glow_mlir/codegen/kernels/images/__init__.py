@@ -1,0 +1,1 @@
+"""Kernels that resize and sample images, and pool their regions."""

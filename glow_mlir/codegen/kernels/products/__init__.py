@@ -1,0 +1,1 @@
+"""Kernels of products: matrix products and convolutions, their nests, tiles and packing."""

@@ -1,0 +1,384 @@
+"""Kernels of matrix products: batches of packed, register-tiled products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+from typing_extensions import TypeVar
+from xdsl.ir import SSAValue
+
+from glow_mlir.codegen.bodies import ExtraOperand
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
+from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import Box
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.products.dot_products import DotGroupProduct, DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.products.gemm import (
+    TILE_PRODUCTS,
+    GemmOptions,
+    emit_gemm,
+    product_choices,
+    product_cut,
+    product_tiles,
+)
+from glow_mlir.codegen.kernels.products.pack import emit_packing
+from glow_mlir.codegen.kernels.products.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.products.strassen import Rows, Sizes, emit_strassen
+from glow_mlir.codegen.kernels.products.strassen_kernel import StrassenKernel
+from glow_mlir.codegen.kernels.products.strips import row_strips
+from glow_mlir.codegen.kernels.products.tile_gemm import Origin, tile_gemm
+from glow_mlir.codegen.kernels.products.tile_products import TileProduct, tile_product, with_tile_products
+from glow_mlir.codegen.selection.kernel import (
+    Buffer,
+    Choice,
+    Kernel,
+    KernelCall,
+    Operand,
+    Tiles,
+    operands_of,
+    tiles_of,
+)
+from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.constants.layouts import matrix_panels
+from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.tiled_layout import TiledLayout
+from glow_mlir.dialects.element_types import byte_width, signless
+from glow_mlir.dialects.glow_high.linear import MatMulOp, MatrixProduct
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    has_static_shape,
+    is_empty,
+    largest_shape,
+    rank_of,
+    shape_of,
+    sizes_of,
+)
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Size, are_numbers
+from glow_mlir.support.symbols import Sizes as AllSizes
+
+
+def _has_rows(op: MatrixProduct) -> bool:
+    """Whether the rows of all operands are dense; views may space rows, but not the elements of a row."""
+    matrices = (op.left, op.right, op.result)
+    return all(has_unit_stride(matrix) for matrix in matrices) and (op.bias is None or is_dense(op.bias))
+
+
+def batch_strides(operand: Operand, batch: Extents) -> Shape:
+    """Return the stride of each batch axis of an operand: 0 where it is broadcast."""
+    leading = operand.sizes[:-2]
+    missing = len(batch) - len(leading)
+    steps = [0] * missing
+    for size, stride in zip(leading, operand.strides, strict=False):
+        steps.append(0 if size == 1 else stride)
+    return tuple(steps)
+
+
+def _is_matrix(op: MatrixProduct) -> bool:
+    """Whether the right operand of a product is a single matrix."""
+    return rank_of(op.right) == 2
+
+
+def _sizes(op: MatrixProduct) -> tuple[int, int, int]:
+    """Return the rows of all batches, the columns and the depth of a product."""
+    *rows, columns = shape_of(op.result)
+    return math.prod(rows), columns, shape_of(op.left)[-1]
+
+
+MAX_AXES = 4
+"""The largest rank of a result of Strassen's algorithm: images, lines, pixels and columns."""
+
+
+@kernel("matmul-strassen")
+class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
+    """
+    Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
+
+    It is used where `strassen_is_faster` holds.
+    """
+
+    name = "matmul-strassen"
+
+    def accepts(self, op: MatMulOp) -> bool:
+        if flag(op.transpose_left) or not _has_rows(op):
+            return False
+        few = rank_of(op.result) <= MAX_AXES
+        suits = element_of(op.left) == f32 and not is_empty(op.right)
+        return few and suits and self.knows_samples(op, _sizes(op)[0])
+
+    def is_constant(self, op: MatMulOp, storage: Storage) -> bool:
+        return _is_matrix(op) and whole_constant(op.right, storage) is not None
+
+    def packed(self, op: MatMulOp, target: Target) -> Mapping[str, PackedForm]:
+        plain = op.plain_shape("right")
+        return self.packed_matrix(op, "right", plain, target, flag(op.transpose_right)) if len(plain) == 2 else {}
+
+    def sizes(self, op: MatMulOp) -> Sizes:
+        rows, columns, depth = _sizes(op)
+        samples = integer(op.properties["samples"])
+        return Sizes(samples, rows // samples, columns, depth)
+
+    def emit(self, call: KernelCall[MatMulOp]) -> None:
+        left, result = call.one("left"), call.result
+        operands = ProductOperands.of(call, "left", call.one("right").pointer)
+        missing = MAX_AXES - len(result.shape)
+        extras = tuple(replace(extra, strides=(0,) * missing + extra.strides) for extra in operands.extras)
+        batch = result.shape[:-2]
+        rows = Rows(
+            (1,) * missing + result.shape[:-1],
+            (0,) * missing + batch_strides(left, batch) + left.strides[-2:-1],
+            (0,) * missing + result.strides[:-1],
+        )
+        emit_strassen(
+            call.b,
+            replace(operands, extras=extras),
+            rows,
+            result.shape[-1],
+            cut=self.halves(call.op, call.target),
+            scratch=[scratch.pointer for scratch in call.many("scratch")],
+            **self.shares(call),
+        )
+
+
+ProductT = TypeVar("ProductT", bound=MatrixProduct, default=Any)
+"""The operator whose product a kernel computes."""
+
+
+class ProductKernel(Kernel[ProductT]):
+    """
+    Batched products. The right operand is read in packed panels: a single matrix that is a constant or state is packed
+    before the run; others are packed into scratch, once, or once per batch if they are batched.
+    """
+
+    AXES = ("pack", "batches", "rows", "columns")
+    SUMMING = (TILE_PRODUCTS,)
+    RUN_TIME_SIZES = True
+
+    def accepts(self, op: ProductT) -> bool:
+        if flag(op.transpose_left):
+            return False
+        able = multiplies(op, op.left, op.right) and not is_empty(op.right) and _has_rows(op)
+        return able and (has_static_shape(op.right) or _takes_any_size(op.left, op.right))
+
+    def candidates(self, op: ProductT, storage: Storage, target: Target) -> Sequence[Tiles]:
+        sizes = [*sizes_of(op.result), sizes_of(op.left)[-1]]
+        if not _is_matrix(op) or whole_storage(op.right, storage) is None:
+            sizes = sizes[-3:]
+        *outer, columns, depth = map(largest, sizes)
+        rows, min_rows = math.prod(outer), math.prod(map(smallest, sizes[:-2]))
+        found = product_tiles(target, _dot(op, target), rows, columns, depth, depth, min_rows)
+        product = _tile_product(op, target)
+        if product is None:
+            return found
+        return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)
+
+    def packed(self, op: ProductT, target: Target) -> Mapping[str, PackedForm]:
+        if not has_static_shape(op.right):
+            return {}
+        plain = op.plain_shape("right")
+        return {"right": PackedForm(_layout(op, plain, target), _dot(op, target).right)} if len(plain) == 2 else {}
+
+    def scratch(self, op: ProductT, target: Target) -> Sequence[Buffer]:
+        if op.properties.get("packing") is not None:
+            return ()
+        return [(_layout(op, largest_shape(op.right)[-2:], target).shape, element_of(op.right))]
+
+    def choices(self, op: ProductT, target: Target) -> Mapping[str, Choice]:
+        return product_choices(_tile_product(op, target) is not None)
+
+    def cuts(self, op: ProductT, target: Target) -> Mapping[str, int]:
+        sizes = sizes_of(op.result)
+        *batch, rows, columns = map(largest, sizes)
+        tile = _dot(op, target).tile(target)
+        packed = op.properties.get("packing") is not None
+        if not packed and _is_batched(op):
+            return {"batches": math.prod(batch)}
+        if packed and _is_merged(op):
+            rows, batch = rows * math.prod(batch), []
+        by_tiles = tiles_of(op).get(TILE_PRODUCTS, 0)
+        steps = row_strips(rows).count if by_tiles else -(-rows // tile.rows)
+        cut = product_cut(rows, steps, columns, tile, target)
+        panels = -(-columns // tile.panel)
+        if not are_numbers(sizes[:-1]) and panels >= target.policy.threads:
+            cut = ("columns", panels)  # There may be only one row.
+        min_batches = math.prod(map(smallest, sizes[: len(batch)]))
+        if min_batches >= kernel_costs(target).parts_per_thread * target.policy.threads:
+            cut = ("batches", math.prod(batch))
+        return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
+
+    def private(self, op: ProductT) -> Sequence[int]:
+        return (0,) if op.properties.get("packing") is None and _is_batched(op) else ()
+
+    def emit(self, call: KernelCall[ProductT]) -> None:
+        left, result = call.one("left"), call.result
+        rows, columns = result.extents[-2:]
+        depth = left.extents[-1]
+        batch = result.extents[:-2]
+        packing = call.op.properties.get("packing")
+        right = call.one("right")
+        operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
+        extras = operands.extras
+        options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
+        if packing is not None:
+            sizes = [left.sizes, *[result.sizes] * (1 + len(extras))]
+            strides = _all_strides(left, result, extras)
+            for predicate in call.many("predicate"):
+                sizes.append((*predicate.sizes, 1))
+                strides.append((*predicate.strides, 1))
+            merged = _merged_rows(sizes, strides)
+            if merged is not None:
+                ((rows,), batch) = call.extents((merged,)), ()
+        steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
+        steps += [extra.strides[:-2] if batch else () for extra in extras]
+        pitches = left.strides[-2], result.strides[-2]
+        by_tiles = nullcontext()
+        if options.tile_products and call.runs(*self.AXES[1:]):
+            known_rows, known_columns, known_depth = numbers((rows, columns, depth))
+            by_tiles = tile_gemm(call.b, operands, known_rows, known_columns, known_depth, *pitches, options)
+        with by_tiles as tiles:
+
+            def product(indices: list[Index], packed: Value) -> None:
+                source, target, *starts = (linear(indices, step) for step in steps)
+                given = replace(options, wants=self.wants(call, indices))
+                if tiles is not None:
+                    tiles.emit(Origin(source, (target, *starts), packed))
+                    return
+                matrices = replace(
+                    operands,
+                    out=result.pointer.at(target, operands.output_element),
+                    inp=left.pointer.at(source, operands.dot.memory),
+                    weights=packed,
+                    extras=tuple(extra.moved(start) for extra, start in zip(extras, starts, strict=True)),
+                )
+                emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=given)
+
+            self._phases(call, batch, product)
+
+    def wants(self, call: KernelCall[ProductT], batch: list[Index]) -> Callable[[Index, int], Value] | None:
+        """Return (first row, rows) → whether any of these rows of a batch is used; `None` if all are."""
+        return None
+
+    def _phases(
+        self, call: KernelCall[ProductT], batch: Extents, product: Callable[[list[Index], Value], None]
+    ) -> None:
+        """Pack the right operand if it is not packed, and run `product` for each batch."""
+        right, batches = call.one("right"), call.share("batches")
+        if call.op.properties.get("packing") is not None:
+            nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
+            return
+        columns, depth = call.result.extents[-1], call.one("left").extents[-1]
+        scratch = call.many("scratch")[0]
+        right_steps = batch_strides(right, batch)
+        if not _is_batched(call.op):
+            if call.runs("pack"):
+                self._pack(call, right, 0, scratch, columns, depth)
+            if call.runs(*self.AXES[1:]):
+                nest(call.b, batch, lambda indices: product(indices, scratch.pointer), batches)
+            return
+
+        def both(indices: list[Index]) -> None:
+            self._pack(call, right, linear(indices, right_steps), scratch, columns, depth)
+            product(indices, scratch.pointer)
+
+        nest(call.b, batch, both, batches)
+
+    def _pack(
+        self, call: KernelCall[ProductT], right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
+    ) -> None:
+        share, pitch = call.share("pack"), right.strides[-2]
+        dot, element = _dot(call.op, call.target), signless(right.element)
+        tile = dot.tile(call.target)
+        if isinstance(dot, DotGroupProduct):
+            layout = _layout(call.op, right.shape[-2:], call.target)
+            emit_packing(call.b, layout, scratch, Box(right, right.strides[-2:], offset), share)
+            return
+        if flag(call.op.transpose_right):
+            matrix = Box(right, (pitch, 1), offset)
+            emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)
+            return
+        source = right.pointer.at(offset, element)
+        emit_pack_panels(
+            call.b, scratch.pointer, source, columns, depth, pitch, element=element, tile=tile, share=share
+        )
+
+
+@kernel("matmul")
+class MatMulKernel(ProductKernel[MatMulOp]):
+    """Products that compute all rows."""
+
+    name = "matmul"
+    EPILOGUE = True
+
+
+def _dot(op: MatrixProduct, target: Target) -> DotProduct:
+    """Return how a target computes the products of an instruction."""
+    return dot_product(op.left, op.right, target)
+
+
+def _layout(op: MatrixProduct, plain: Shape, target: Target) -> TiledLayout:
+    """Return the layout in which a right matrix of shape `plain` is read."""
+    dot, transposed = _dot(op, target), flag(op.transpose_right)
+    interleave = dot.interleave(plain[1 if transposed else 0])
+    return matrix_panels(plain, dot.tile(target).panel, interleave, transposed=transposed)
+
+
+def _tile_product(op: MatrixProduct, target: Target) -> TileProduct | None:
+    """Return how tile registers compute an instruction's products; `None` where they do not, as for symbolic sizes."""
+    if not all(map(has_static_shape, (op.left, op.result))):
+        return None
+    return tile_product(_dot(op, target), shape_of(op.left)[-1], target)
+
+
+def _is_batched(op: MatrixProduct) -> bool:
+    """Whether the right operand has different matrices for some batches."""
+    return any(size != 1 for size in sizes_of(op.right)[:-2])
+
+
+def _is_merged(op: MatrixProduct) -> bool:
+    """
+    Whether all batches are multiplied as one matrix, as far as it is known without the epilogue's extra operands.
+    """
+    matrices, rows = (op.left, op.result), operands_of(op, "predicate")
+    sizes = [*map(sizes_of, matrices), *((*sizes_of(value), 1) for value in rows)]
+    return _merged_rows(sizes, [*map(strides_of, matrices), *((*strides_of(value), 1) for value in rows)]) is not None
+
+
+def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
+    """
+    Whether a right operand of a size that is only known at run time can be packed in each call.
+
+    Panels of narrow elements consist of dot groups, whose number has to be known; a lowering widens such operands.
+    """
+    return element_of(left) == element_of(right) and byte_width(element_of(left)) >= 4
+
+
+def _all_strides(left: Operand, result: Operand, extras: Sequence[ExtraOperand]) -> list[Shape]:
+    """Return the strides of left operand, result and extra operands."""
+    return [left.strides, result.strides, *(extra.strides for extra in extras)]
+
+
+def _merged_rows(shapes: Sequence[AllSizes], strides: Sequence[Shape]) -> Size | None:
+    """Return the rows of all batches as one matrix, if rows are evenly spaced across batches; else `None`."""
+    counts: set[Size] = set()
+    for shape, steps in zip(shapes, strides, strict=True):
+        total: Size = 1
+        for size, stride in zip(reversed(shape[:-1]), reversed(steps[:-1]), strict=True):
+            if size == 1:
+                continue
+            if not isinstance(total, int) or stride != steps[-2] * total:
+                return None
+            total = size * total
+        counts.add(total)
+    return counts.pop() if len(counts) == 1 else None

@@ -1,0 +1,1 @@
+"""Importers of the operators of ai.onnx.ml."""

@@ -1,0 +1,1 @@
+"""ONNX models as files: types, tensors, graphs, functions, and the repair of invalid models."""

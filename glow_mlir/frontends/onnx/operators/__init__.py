@@ -1,0 +1,1 @@
+"""Importers of ONNX's operators, one file per family."""
