@@ -62,7 +62,7 @@ class Costs:
     clipped_pooled_pixels: int
     """The same where windows at the ends of rows reach beyond them and are computed one by one."""
     dequantizing_rows: int
-    """Rows of a product up to which reading narrow weights is faster than reading those dequantized once."""
+    """Rows of a product from which reading weights that were dequantized once is faster than reading narrow ones."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -137,35 +137,35 @@ def _on_one_grid(one: Region, other: Region) -> tuple[Digits, Digits] | None:
     The strides of both regions, and 1, are the place values of a mixed-radix number. If no digit of a region carries
     into the next, each element has a unique representation, and the regions are boxes of such numbers.
     """
-    positions = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
-    digits = _digits(one, positions), _digits(other, positions)
+    values = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
+    digits = _digits(one, values), _digits(other, values)
     return None if digits[0] is None or digits[1] is None else (digits[0], digits[1])
 
 
-def _digits(region: Region, positions: Sequence[int]) -> Digits | None:
-    index = {digit_value: position for position, digit_value in enumerate(positions)}
-    counts = [1] * len(positions)
+def _digits(region: Region, values: Sequence[int]) -> Digits | None:
+    index = {value: position for position, value in enumerate(values)}
+    counts = [1] * len(values)
     for size, stride in region.axes:
-        for count, digit_value in _split(size, stride, positions):
-            counts[index[digit_value]] += count - 1
+        for count, value in _split(size, stride, values):
+            counts[index[value]] += count - 1
     rest = region.offset
     digits: Digits = []
-    for digit_value, count in zip(positions, counts, strict=True):
-        digit, rest = divmod(rest, digit_value)
+    for value, count in zip(values, counts, strict=True):
+        digit, rest = divmod(rest, value)
         digits.append((digit, digit + count))
     largest = 0
-    for position in range(len(positions) - 1, 0, -1):
-        largest += (digits[position][1] - 1) * positions[position]
-        if largest >= positions[position - 1]:
+    for position in range(len(values) - 1, 0, -1):
+        largest += (digits[position][1] - 1) * values[position]
+        if largest >= values[position - 1]:
             return None
     return digits
 
 
-def _split(size: int, stride: int, positions: Sequence[int]) -> list[tuple[int, int]]:
+def _split(size: int, stride: int, values: Sequence[int]) -> list[tuple[int, int]]:
     """Split an axis at the larger place values that its steps reach evenly: contiguous rows become rows again."""
     parts: list[tuple[int, int]] = []
-    position = bisect_left(positions, -stride, key=lambda digit_value: -digit_value)
-    while position > 0 and size * stride > (larger := positions[position - 1]):
+    position = bisect_left(values, -stride, key=lambda value: -value)
+    while position > 0 and size * stride > (larger := values[position - 1]):
         factor, rest = divmod(larger, stride)
         if rest or size % factor:
             break

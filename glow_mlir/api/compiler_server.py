@@ -121,7 +121,7 @@ def _understood(request: bytes) -> Request:
 
 
 def _portable(error: Exception) -> Exception:
-    """An error in picklable form; unless it is the user's mistake, its traceback becomes a note."""
+    """An error in picklable form; its traceback, or for a `GlowError` that of its cause, becomes a note."""
     reason = error if not isinstance(error, GlowError) else error.__cause__
     if reason is not None:
         error.add_note("".join(traceback.format_exception(reason)))

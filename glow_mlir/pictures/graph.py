@@ -116,7 +116,7 @@ class Graph:
 
 def shape_text(value: SSAValue) -> str:
     """
-    The type of a tensor or buffer for people: `1×64×56×56 f32`, and of 8-bit quantized values `1×64 i8 parameters`.
+    The type of a tensor or buffer for people: `1×64×56×56 f32`, and of 8-bit quantized values `1×64 i8 quantized`.
     """
     element = element_of(value)
     name = f"{stored(element)} quantized" if isinstance(element, UniformQuantizedType) else str(element)

@@ -12,17 +12,20 @@ from xdsl.ir import Block, Operation, SSAValue
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes
-from glow_mlir.dialects.element_types import is_integer, is_narrow_integer, is_unsigned, number_width, storage_of
+from glow_mlir.dialects.element_types import is_integer, is_narrow_integer, number_width, storage_of
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
+from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.properties import flag, integer, ints
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, sizes_of
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.policies import is_strict
 
 
 class MultiplyBlocks(Pattern):
@@ -56,8 +59,9 @@ class MultiplyDequantized(Pattern):
     """
     Replace a product of few rows with a dequantized constant matrix by a blockwise product, one block a column.
 
-    Reading the weights is all that such a product takes time for. Scales and zero points are one number, or one for
-    each column. Rows whose number is known at run time only may be few.
+    Reading the weights is all that such a product takes time for. Scales are one number, or one for each column, and
+    zero points are subtracted from the values. Rows whose number is known at run time only may be few. With accuracy
+    strict, sums of unscaled values, which may overflow, take the place of no others.
     """
 
     @rooted
@@ -65,26 +69,32 @@ class MultiplyDequantized(Pattern):
         left, right = op.operands[:2]
         if element_of(left) != f32 or rank_of(right) != 2 or (isinstance(op, MatMulOp) and flag(op.transpose_left)):
             return
-        rows = [size for size in sizes_of(left)[:-1] if isinstance(size, int)]
-        if rank_of(left) < 2 or math.prod(rows) > costs_of(rewriter.function.target).dequantizing_rows:
+        rows = math.prod(size for size in sizes_of(left)[:-1] if isinstance(size, int))
+        costs = costs_of(rewriter.function.target)
+        if rank_of(left) < 2 or rows >= costs.dequantizing_rows or is_strict(rewriter.function):
             return
         is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
-        weights = _columns(right.owner, is_turned, rewriter.storage)
-        if weights is None:
+        columns = _columns(right.owner, is_turned, rewriter.storage)
+        if columns is None:
             return
-        emit, bits = rewriter.emit, weights.bits
-        zeros = None if (weights.zeros == 1 << bits - 1).all() else emit.constant(weights.zeros, "zero_points")
-        parts = emit.constant(pack_sub_bytes(weights.values, bits), "weights"), emit.constant(weights.scales, "scales")
-        block = max(FEWEST, 1 << (weights.values.shape[1] - 1).bit_length())
-        rewriter.replace(op, BlockwiseMatMulOp.make(left, *parts, zeros, op.bias, bits=bits, block=block))
+        depth, bits = columns.values.shape[1], columns.bits
+        packed = pack_sub_bytes((columns.values + (1 << bits - 1)).astype(np.uint8), bits)
+        weights, scales = (_stored(array, op, rewriter) for array in (packed, columns.scales))
+        block = max(FEWEST, 1 << (depth - 1).bit_length())
+        rewriter.replace(op, BlockwiseMatMulOp.make(left, weights, scales, None, op.bias, bits=bits, block=block))
+
+
+def _stored(array: np.ndarray, op: HighOp, rewriter: Rewriter) -> SSAValue:
+    """A constant, also of a single element: kernels pack no splats."""
+    constant = rewriter.storage.add_constant("weights", array, op.location)
+    return rewriter.emit.insert(GetOp.of(constant, op.location)).results[0]
 
 
 class _Columns(NamedTuple):
-    """Unsigned values [N, K] of `bits` bits, one a byte, with scales and zero points [N, 1]."""
+    """Values [N, K] less their zero points, which fit signed integers of `bits` bits, and scales [N, 1]."""
 
     values: np.ndarray
     scales: np.ndarray
-    zeros: np.ndarray
     bits: int
 
 
@@ -94,30 +104,26 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
         return None
     element = storage_of(element_of(op.input))
     source = op.input.owner.input if isinstance(op.input.owner, StorageCastOp) else op.input
-    bits = number_width(element) if is_integer(element) or is_narrow_integer(element) else 0
-    if bits not in WIDTHS or not storage.is_constant(source):
+    if not (is_integer(element) or is_narrow_integer(element)) or number_width(element) > max(WIDTHS):
         return None
-    quantized = known_scales(op, storage)
-    values = storage.value_of(source)
-    if quantized is None or values is None:
+    parameters, values = known_parameters(op, storage), storage.value_of(source)
+    if parameters is None or values is None or 0 in values.shape or not np.isfinite(parameters[0]).all():
         return None
-    order = slice(None) if is_turned else slice(None, None, -1)
-    columns, depth = values.shape[order]
-    shape = (columns, 1) if is_turned else (1, columns)
-    if depth * bits % DOT_GROUP_BITS or any(array.size > 1 and array.shape != shape for array in quantized):
+    count = values.shape[0 if is_turned else 1]
+    shape = (count, 1) if is_turned else (1, count)
+    if any(array.size > 1 and array.shape != shape for array in parameters):
         return None
-    shift = 0 if is_unsigned(element) else 1 << bits - 1
-    scales, zeros = (np.broadcast_to(array.reshape(-1), (columns,)).reshape(columns, 1) for array in quantized)
-    unsigned = (values.astype(np.int16) + shift).astype(np.uint8)
-    return _Columns(
-        np.ascontiguousarray(unsigned if is_turned else unsigned.T),
-        np.ascontiguousarray(scales, np.float32),
-        (zeros.astype(np.int16) + shift).astype(np.uint8),
-        bits,
-    )
+    scales, zeros = (np.broadcast_to(array.reshape(-1), (count,)).reshape(count, 1) for array in parameters)
+    less = (values if is_turned else values.T).astype(np.int16) - zeros.astype(np.int16)
+    low, high = int(less.min()), int(less.max())
+    for bits in WIDTHS:
+        fits = -(1 << bits - 1) <= low and high < 1 << bits - 1
+        if fits and less.shape[1] * bits % DOT_GROUP_BITS == 0:
+            return _Columns(less, np.ascontiguousarray(scales, np.float32), bits)
+    return None
 
 
-def known_scales(op: DequantizeOp, storage: Storage) -> tuple[np.ndarray, np.ndarray] | None:
+def known_parameters(op: DequantizeOp, storage: Storage) -> tuple[np.ndarray, np.ndarray] | None:
     """Scales and zero points of a dequantization; `None` where they are known only at run time."""
     if op.scale is None:
         known = parameters_of(element_of(op.input))

@@ -100,7 +100,7 @@ class MachineEntry(EntryPoint):
     ) -> Callable[[], dict[str, np.ndarray]]:
         for binding in self.bindings:
             if binding.role == "output" and binding.name in outputs:
-                _check_place(binding, outputs[binding.name])
+                _check_output(binding, outputs[binding.name])
         # Inputs with larger layouts, and arrays that overlap, need another array.
         is_fixed = not (self.entry.symbols or any(binding.sizes for binding in self.bindings))
         if not is_fixed or not all(map(_is_element_aligned, outputs.values())) or _overlap(inputs, outputs):
@@ -392,11 +392,11 @@ def _aligned_array(binding: Binding) -> np.ndarray:
         raise OutOfMemoryError(reason) from error
 
 
-def _check_place(binding: Binding, position: np.ndarray) -> None:
+def _check_output(binding: Binding, array: np.ndarray) -> None:
     """Raise `InputError` for memory that does not fit an output."""
-    if position.dtype == binding.numpy_dtype and (binding.sizes or position.shape == binding.shape):
+    if array.dtype == binding.numpy_dtype and (binding.sizes or array.shape == binding.shape):
         return
-    wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{position.dtype.name}{list(position.shape)}"
+    wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{array.dtype.name}{list(array.shape)}"
     raise InputError(f"output '{binding.name}' is {wanted}, but its buffer is {given}", hint="bind other memory")
 
 

@@ -159,10 +159,8 @@ class ModelRepository:
         Raises `OptionError` for an invalid path, and for duplicate names.
         """
         self._host = host
-        self._named = [
-            Named("", config_file) if isinstance(config_file, Path) else config_file for config_file in given_models
-        ]
-        self._sources = [config_file.absolute() for _, config_file in self._named]
+        self._named = [Named("", model) if isinstance(model, Path) else model for model in given_models]
+        self._sources = [path.absolute() for _, path in self._named]
         self._given = dict(chosen or {})
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
@@ -174,24 +172,20 @@ class ModelRepository:
     def sources(self) -> dict[str, Source]:
         """The existing models by name."""
         found: dict[str, Source] = {}
-        for (name, _), config_file in zip(self._named, self._sources, strict=True):
-            if config_file.is_file():
-                own = [Source(name or config_file.stem, config_file, config_file.parent)]
-            elif config_file.is_dir() and name:
-                own = [Source(name, config_file, config_file)]
-            elif config_file.is_dir():
-                folders = sorted(
-                    path for path in config_file.iterdir() if path.is_dir() and not path.name.startswith(".")
-                )
-                own = [Source(path.name, path, config_file) for path in folders]
+        for (name, _), path in zip(self._named, self._sources, strict=True):
+            if path.is_file():
+                own = [Source(name or path.stem, path, path.parent)]
+            elif path.is_dir() and name:
+                own = [Source(name, path, path)]
+            elif path.is_dir():
+                folders = sorted(part for part in path.iterdir() if part.is_dir() and not part.name.startswith("."))
+                own = [Source(part.name, part, path) for part in folders]
             else:
-                raise OptionError(
-                    "there is no such file or folder", file=str(config_file), hint="a model, or a repository"
-                )
+                raise OptionError("there is no such file or folder", file=str(path), hint="a model, or a repository")
             for source in own:
                 if source.name in found:
-                    given_models = f"{found[source.name].path} and {source.path}"
-                    raise OptionError(f"two models have the name '{source.name}': {given_models}", hint="rename one")
+                    both = f"{found[source.name].path} and {source.path}"
+                    raise OptionError(f"two models have the name '{source.name}': {both}", hint="rename one")
                 found[source.name] = source
         return found
 
@@ -276,8 +270,8 @@ class ModelRepository:
     def _reason_of(self, error: BaseException) -> str:
         """The text of an error for clients, without the location of the repository."""
         reason = error.reason if isinstance(error, GlowError) else str(error)
-        for config_file in self._sources:
-            reason = reason.replace(f"{config_file if config_file.is_dir() else config_file.parent}{os.sep}", "")
+        for path in self._sources:
+            reason = reason.replace(f"{path if path.is_dir() else path.parent}{os.sep}", "")
         return reason
 
     def _load(self, name: str, version: str, path: Path, keywords: Mapping[str, Any]) -> None:

@@ -439,7 +439,7 @@ class Children(Generic[Child]):
             self._all.remove(child)
 
     def _taken(self) -> Child:
-        """Take an idle child exclusively; list operations are atomic, even if a signal handler interrupts."""
+        """An idle or new child, taken exclusively: list operations are atomic, even if a signal handler interrupts."""
         while True:
             try:
                 child = self.idle.pop()

@@ -207,7 +207,7 @@ def test_products_of_bf16_are_those_of_the_instruction(depth: int, step: int) ->
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("target", BRAIN_TARGETS)
 def test_products_of_bf16(target: str) -> None:
-    """What they are in the interpreter, up to the order of accumulators."""
+    """What they are in the interpreter, up to the order of sums."""
     options: dict[str, Any] = {"constants": (1,), "to": f32}
     cases = [
         Case(MatMulOp, brain(49, 128), brain(128, 100), sample((100,)), **options),

@@ -32,7 +32,6 @@ EFFORT = {
     "MAX_REPRODUCERS",
     "MAX_SWEEPS",
     "MAX_TERMS",
-    "RECOUNTS",
     "STAGES",
     "UNCOUNTED",
     "UNITS",

@@ -142,7 +142,7 @@ def test_what_is_unloaded_for_memory_is_loaded_beside_who_asks(folder: Path) -> 
     with Host(memory_bytes=1) as host:
         models = ModelRepository(host, [folder], {"dimensions": {"N": 1}})
         models.load_all()
-        with pytest.raises(NotReadyError, match="the model 'net' is loaded"):
+        with pytest.raises(NotReadyError, match="the model 'net' is loading"):
             models.find("net")
         end = time.monotonic() + 60
         while time.monotonic() < end:

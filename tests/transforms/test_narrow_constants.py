@@ -110,3 +110,25 @@ def test_tables() -> None:
     nodes, arrays = WEIGHTS["f16 scaled"]()
     x = RANDOM.integers(0, DEPTH, (5,))
     check(model([*nodes, node("Gather", "c x", "y")], x, arrays), x)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_products_of_few_columns(columns: int) -> None:
+    """A matrix of one column has one scale, which is no splat to its kernel."""
+    x = RANDOM.standard_normal((2, 64), np.float32)
+    arrays = {"w": RANDOM.integers(-128, 128, (64, columns), np.int8), "s": np.float32(0.01)}
+    check(model([node("DequantizeLinear", "w s", "c"), node("MatMul", "x c", "y")], x, arrays), x)
+
+
+def test_products_of_no_depth() -> None:
+    x = np.zeros((2, 0), np.float32)
+    arrays = {"w": np.zeros((0, 3), np.int8), "s": np.float32(0.01)}
+    check(model([node("DequantizeLinear", "w s", "c"), node("MatMul", "x c", "y")], x, arrays), x)
+
+
+def test_infinite_rows_stay_infinite() -> None:
+    """Zero points are subtracted from the weights, not from the result."""
+    x = RANDOM.random((2, 64), np.float32)
+    x[:, 3] = np.inf
+    arrays = {"w": RANDOM.integers(120, 130, (64, 8), np.uint8), "s": np.float32(0.01), "z": np.uint8(117)}
+    check(model([node("DequantizeLinear", "w s z", "c"), node("MatMul", "x c", "y")], x, arrays), x)

@@ -29,4 +29,5 @@ def assumed(target: Target) -> KernelCosts:
         square_rows=4,
         depthwise_lines=1,
         depthwise_pixels=4,
+        dequantizing_rows=1,  # Blocks of threads have no kernel for narrow weights.
     )

@@ -63,7 +63,7 @@ class Resampling:
         return node.emit(ResizeOp, x, shape=shape, scales=scales, mode=self.mode, **properties)
 
     def _ratios(self, x: SSAValue) -> list[float] | None:
-        """The scale of each axis, 0 for the ratio of its sizes; `None` if all scales follow from sizes."""
+        """The scale of each axis, 0 for the ratio of its sizes; `None` if no scale is given, or one is unknown."""
         pairs = zip(sizes_of(x)[-len(self.sizes) :], self.sizes, self.scales, strict=True)
         found = [_scale(size, wanted, scale) for size, wanted, scale in pairs]
         if None in found or not any(self.scales):

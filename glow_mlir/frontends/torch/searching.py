@@ -1,4 +1,4 @@
-"""PyTorch's operators that search for values in sorted lists."""
+"""PyTorch's operators that search sorted lists: searchsorted, bucketize and repeat_interleave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`position-operators`: assign each operator to a device."""
+"""`place-operators`: assign each operator to a device."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -27,7 +27,6 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
-from glow_mlir.ir.traversal import operations
 from glow_mlir.rewriting.elementwise_constants import widened_constant
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.xdsl_patches.operations import operands_of
@@ -39,9 +38,6 @@ LARGEST_SPLATS = 1 << 28
 """Splats larger than this many bytes are not evaluated: they are small only as long as they stay splats."""
 
 
-RECOUNTS = 8
-"""A bound is divided by this: as much has to be added before constants that are still read are counted again."""
-
 UNCOUNTED = 1 << 10
 """Results up to this many bytes are not counted: an operator takes as much itself."""
 
@@ -52,8 +48,6 @@ class Growth:
 
     held: int
     made: int = 0
-    uncounted: int = 0
-    """Bytes added since the constants that are still read were last counted."""
 
     @staticmethod
     def of(module: ModuleOp) -> Growth:
@@ -63,38 +57,13 @@ class Growth:
         Kept beside the IR: a bound relative to the previous run would compound.
         """
         if module not in _GROWTHS:
-            _GROWTHS[module] = Growth(sum(map(_bytes_of, _constants(module))))
+            constants = (op for op in module.body.block.ops if isinstance(op, ConstantOp))
+            _GROWTHS[module] = Growth(sum(bytes_of(op.type) for op in constants))
         return _GROWTHS[module]
 
-    def allows(self, size: int, total: int, module: ModuleOp) -> bool:
-        """
-        Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants.
-
-        Constants that nothing reads any more do not count. They are looked for when the bound is reached and a part of
-        it was added since, which keeps the pass linear.
-        """
-        bound = max(total, MAX_GROWTH * self.held)
-        if self.made + size > bound and self.uncounted >= max(size, bound // RECOUNTS):
-            gets = (op for op in operations(module.body.block) if isinstance(op, GetOp) and op.result.first_use)
-            read = {op.symbol.string_value() for op in gets}
-            self.made = sum(_bytes_of(op) for op in _constants(module) if op.sym_name.data in read) - self.held
-            self.uncounted = 0
-        return self.made + size <= bound
-
-    def add(self, size: int) -> None:
-        """Count `size` more bytes."""
-        self.made += size
-        self.uncounted += size
-
-
-def _constants(module: ModuleOp) -> list[ConstantOp]:
-    """The constants of a module."""
-    return [op for op in module.body.block.ops if isinstance(op, ConstantOp)]
-
-
-def _bytes_of(constant: ConstantOp) -> int:
-    """The bytes of a constant."""
-    return bytes_of(constant.type)
+    def allows(self, size: int, total: int) -> bool:
+        """Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants."""
+        return self.made + size <= max(total, MAX_GROWTH * self.held)
 
 
 _GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()
@@ -142,25 +111,24 @@ class FoldConstantOperands(Pattern):
         # Count an operand once even if it is read twice.
         available = sum(map(bytes_of, set(op.operands)))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
-        if splats > LARGEST_SPLATS or any(
-            bytes_of(result) > max(self.limit, self.expansion * available) for result in op.results
-        ):
+        largest = max(map(bytes_of, op.results), default=0)
+        if splats > LARGEST_SPLATS or largest > max(self.limit, self.expansion * available):
             return
+        widened = widened_constant(op, sources, rewriter.storage)
+        # Repetition of elements compounds: it may add a multiple of the original constants, and no more.
+        total = self.total if widened is not None or largest <= max(self.limit, available) else 0
         counted = sum(size for size in map(bytes_of, op.results) if size > min(self.limit, UNCOUNTED))
-        module = rewriter.storage.module
-        growth = Growth.of(module)
-        if counted and not growth.allows(counted, self.total, module):
+        growth = Growth.of(rewriter.storage.module)
+        if counted and not growth.allows(counted, total):
             return
-        results = _results(op, sources, rewriter.storage)
+        results = _results(op, sources, rewriter.storage) if widened is None else [widened]
         if results is not None:
-            growth.add(counted)
+            growth.made += counted
             replace_by_constants(op, results, rewriter)
 
 
 def _results(op: HighOp, sources: Sequence[SSAValue], storage: Storage) -> Sequence[np.ndarray | Deferred] | None:
     """The results of an operator on constants; `None` where it fails, which execution reports if it gets there."""
-    if (widened := widened_constant(op, sources, storage)) is not None:
-        return [widened]
     try:
         results = apply_semantics(op, group_like(op, [storage.value_of(value) for value in sources]))
     except ExecutionError:
@@ -175,9 +143,9 @@ class FoldConstantsPass(PatternPass):
 
     A result larger than `limit` bytes is folded only if it is at most `expansion` times as large as its operands
     together, so that expansions do not bloat the weights. Large constants are widened when they are written. Quantized
-    constants stay quantized unless they are as wide as the dequantized numbers, or `quantized` is set. Constants that
-    are read, tiny ones excepted, grow by at most `total` bytes or eight times the original constants over all runs on a
-    module; the rest is computed at run time.
+    constants stay quantized unless they are as wide as the dequantized numbers, or `quantized` is set. All results of
+    all runs on a module, tiny ones excepted, take at most `total` bytes or eight times the original constants, and
+    repetitions of elements beyond `limit` only the latter; the rest is computed at run time.
     """
 
     name = "fold-constants"

@@ -359,7 +359,7 @@ class Walk:
         unrolled: int = 0,
     ) -> Sequence[Value]:
         """
-        What accumulators are behind all steps along some dimensions, of which the first is outermost.
+        Return the accumulators after all steps along some dimensions, of which the first is outermost.
 
         Up to `unrolled` steps, there is code for each.
         """

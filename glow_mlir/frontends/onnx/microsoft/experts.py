@@ -84,7 +84,7 @@ def mixed(
 
 
 def activated(node: Node, value: SSAValue, further: SSAValue | None) -> SSAValue:
-    """Apply the node's activation to the first product of an expert, and to a third product if there is one."""
+    """Apply the node's activation to the first product of an expert, which gates the third product, if any."""
     name = node.text("activation_type", "relu")
     if name == SWIGLU:
         return _gated(node, *_gates(node, value, further))
@@ -99,7 +99,7 @@ def _gates(node: Node, value: SSAValue, further: SSAValue | None) -> tuple[SSAVa
     """Gates, and gated values."""
     layout, (rows, width) = node.int("swiglu_fusion", 0), sizes_of(value)
     if (layout == APART) != (further is not None) or not APART <= layout <= JOINED or size_along(value, 1) % 2 > layout:
-        hint = "with swiglu_fusion 0 gates are in a third weight, with 1 or 2 in half of the columns"
+        hint = "with swiglu_fusion 0 there is a third weight, with 1 or 2 gates are half of the columns"
         raise ModelError(f"{node.kind}: {width} columns do not fit swiglu_fusion", node=node.name, hint=hint)
     if further is not None:
         return value, further
