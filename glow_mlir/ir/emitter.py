@@ -14,7 +14,7 @@ from glow_mlir.constants.storage import Storage, constant_op, scalar_attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
-from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.support.symbols import Sizes
 
@@ -76,6 +76,10 @@ class Emitter:
         known = array if isinstance(array, Deferred) else np.asarray(array)
         op = constant_op(self.storage, known, name, self.location)
         return self.insert(op).results[0]
+
+    def stored(self, array: np.ndarray, name: str) -> SSAValue:
+        """Like `constant`, but never a splat: kernels that read packed operands need storage for a single element."""
+        return self.insert(GetOp.of(self.storage.add_constant(name, array, self.location), self.location)).results[0]
 
     def known(self, value: SSAValue) -> np.ndarray | None:
         """The value of a constant or splat, or `None`."""

@@ -13,19 +13,18 @@ from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes
 from glow_mlir.dialects.element_types import is_integer, is_narrow_integer, number_width, storage_of
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.storage import GetOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.properties import flag, integer, ints
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, sizes_of
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.rewriting.policies import is_strict
+from glow_mlir.rewriting.quantized_values import untyped
 
 
 class MultiplyBlocks(Pattern):
@@ -34,14 +33,21 @@ class MultiplyBlocks(Pattern):
     @rooted
     def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
         left, right = op.operands[:2]
-        is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
-        weights = _blocks(right, is_turned)
-        if weights is None or element_of(left) != f32 or (isinstance(op, MatMulOp) and flag(op.transpose_left)):
-            return
-        if not all(map(rewriter.storage.is_constant, weights.operands)):
+        weights = _blocks(right, _is_turned(op)) if _has_plain_rows(op) else None
+        if weights is None or not all(map(rewriter.storage.is_constant, weights.operands)):
             return
         operands = left, weights.codes, weights.scales, weights.zero_points, op.bias
         rewriter.replace(op, BlockwiseMatMulOp.make(*operands, **weights.form()))
+
+
+def _has_plain_rows(op: MatMulOp | FullyConnectedOp) -> bool:
+    """Whether the left operand of a product is of f32, and not transposed."""
+    return element_of(op.operands[0]) == f32 and not (isinstance(op, MatMulOp) and flag(op.transpose_left))
+
+
+def _is_turned(op: MatMulOp | FullyConnectedOp) -> bool:
+    """Whether the right operand of a product is [N, K]."""
+    return isinstance(op, MatMulOp) and flag(op.transpose_right)
 
 
 def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
@@ -59,35 +65,28 @@ class MultiplyDequantized(Pattern):
     """
     Replace a product of few rows with a dequantized constant matrix by a blockwise product, one block a column.
 
-    Reading the weights is all that such a product takes time for. Scales are one number, or one for each column, and
-    zero points are subtracted from the values. Rows whose number is known at run time only may be few. With accuracy
-    strict, sums of unscaled values, which may overflow, take the place of no others.
+    The time of such a product is the time to read its weights. There is one scale, or one for each column; zero points
+    are subtracted from the values. A number of rows that is known only at run time counts as small. Strict products
+    stay as they are: a blockwise product scales its accumulators last, which may overflow.
     """
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
         left, right = op.operands[:2]
-        if element_of(left) != f32 or rank_of(right) != 2 or (isinstance(op, MatMulOp) and flag(op.transpose_left)):
+        if not _has_plain_rows(op) or rank_of(right) != 2:
             return
         rows = math.prod(size for size in sizes_of(left)[:-1] if isinstance(size, int))
         costs = costs_of(rewriter.function.target)
         if rank_of(left) < 2 or rows >= costs.dequantizing_rows or is_strict(rewriter.function):
             return
-        is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
-        columns = _columns(right.owner, is_turned, rewriter.storage)
+        columns = _columns(right.owner, _is_turned(op), rewriter.storage)
         if columns is None:
             return
         depth, bits = columns.values.shape[1], columns.bits
         packed = pack_sub_bytes((columns.values + (1 << bits - 1)).astype(np.uint8), bits)
-        weights, scales = (_stored(array, op, rewriter) for array in (packed, columns.scales))
+        weights, scales = rewriter.emit.stored(packed, "weights"), rewriter.emit.stored(columns.scales, "scales")
         block = max(FEWEST, 1 << (depth - 1).bit_length())
         rewriter.replace(op, BlockwiseMatMulOp.make(left, weights, scales, None, op.bias, bits=bits, block=block))
-
-
-def _stored(array: np.ndarray, op: HighOp, rewriter: Rewriter) -> SSAValue:
-    """A constant, also of a single element: kernels pack no splats."""
-    constant = rewriter.storage.add_constant("weights", array, op.location)
-    return rewriter.emit.insert(GetOp.of(constant, op.location)).results[0]
 
 
 class _Columns(NamedTuple):
@@ -103,10 +102,9 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
     if not isinstance(op, DequantizeOp) or element_of(op.result) != f32:
         return None
     element = storage_of(element_of(op.input))
-    source = op.input.owner.input if isinstance(op.input.owner, StorageCastOp) else op.input
     if not (is_integer(element) or is_narrow_integer(element)) or number_width(element) > max(WIDTHS):
         return None
-    parameters, values = known_parameters(op, storage), storage.value_of(source)
+    parameters, values = _parameters(op, storage), storage.value_of(untyped(op.input))
     if parameters is None or values is None or 0 in values.shape or not np.isfinite(parameters[0]).all():
         return None
     count = values.shape[0 if is_turned else 1]
@@ -123,7 +121,7 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
     return None
 
 
-def known_parameters(op: DequantizeOp, storage: Storage) -> tuple[np.ndarray, np.ndarray] | None:
+def _parameters(op: DequantizeOp, storage: Storage) -> tuple[np.ndarray, np.ndarray] | None:
     """Scales and zero points of a dequantization; `None` where they are known only at run time."""
     if op.scale is None:
         known = parameters_of(element_of(op.input))

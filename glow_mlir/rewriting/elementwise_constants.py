@@ -61,21 +61,21 @@ def widened_constant(op: HighOp, operands: Sequence[SSAValue], storage: Storage)
     """
     The result of an elementwise operator that widens one large constant, or computes on a widened one.
 
-    `operands` are constants, all of the operator's. The other ones are small and broadcast to the large one. `None` for
-    other operators: their results take no more memory than their operands.
+    `operands` are the operator's, and constants; all but one broadcast to the shape of the result. `None` for other
+    operators: their results take no more memory than their operands.
     """
-    if not is_elementwise(op):
+    shape = shape_of(op.results[0])
+    whole = [number for number, value in enumerate(operands) if shape_of(value) == shape]
+    if not is_elementwise(op) or len(whole) != 1 or not shape:
         return None
-    shape, arrays = shape_of(op.results[0]), [storage.deferred(value) for value in operands]
-    large = [number for number, array in enumerate(arrays) if array is not None and is_large(array)]
-    if len(large) != 1 or None in arrays or not shape:
-        return None
-    known = [array for array in arrays if array is not None]
-    source = known.pop(large[0])
-    element = element_of(op.results[0])
+    (position,) = whole
+    source, element = storage.deferred(operands[position]), element_of(op.results[0])
     dtype = numpy_dtype(storage_of(element))
-    is_wider = dtype.itemsize > source.dtype.itemsize or isinstance(source, Computed)
-    if source.shape != shape or not is_wider:
+    if source is None or not is_large(source):
         return None
+    if dtype.itemsize <= source.dtype.itemsize and not isinstance(source, Computed):
+        return None
+    others = [storage.value_of(value) for number, value in enumerate(operands) if number != position]
+    known = [array for array in others if array is not None]
     name = f"{op.name} {sorted(map(str, op.properties.items()))} {element} {[str(value.type) for value in op.operands]}"
-    return Computed(name, elementwise_function(op), source, large[0], [array.array() for array in known], dtype)
+    return Computed(name, elementwise_function(op), source, position, known, dtype)

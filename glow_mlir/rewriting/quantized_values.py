@@ -47,6 +47,17 @@ def quantized_of(value: SSAValue, storage: Storage) -> Quantized | None:
     return Quantized(op.input, op.scale)
 
 
+def untyped(value: SSAValue) -> SSAValue:
+    """The integers behind a cast to a quantized type."""
+    owner = value.owner
+    return owner.input if isinstance(owner, StorageCastOp) and is_typing(owner) else value
+
+
+def is_typing(op: StorageCastOp) -> bool:
+    """Whether an operator only casts integers to a quantized type, which constants do not have."""
+    return storage_of(op.to) != op.to
+
+
 def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
     """Cast quantized values to their storage integers; other values are returned as they are."""
     element = element_of(value)
@@ -55,8 +66,7 @@ def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
 
 def known_quantized(quantized: Quantized, storage: Storage) -> np.ndarray | None:
     """Dequantize a constant to f32; `None` if value or scale is known only at run time."""
-    source = quantized.value.owner.input if isinstance(quantized.value.owner, StorageCastOp) else quantized.value
-    integers, scale = storage.value_of(source), known_scale(quantized.scale, storage)
+    integers, scale = storage.value_of(untyped(quantized.value)), known_scale(quantized.scale, storage)
     if integers is None or scale is None:
         return None
     less = integers.astype(np.int64) - zero_point_of(element_of(quantized.value))

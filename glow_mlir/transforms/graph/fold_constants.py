@@ -28,6 +28,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.rewriting.elementwise_constants import widened_constant
+from glow_mlir.rewriting.quantized_values import is_typing, untyped
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.xdsl_patches.operations import operands_of
 
@@ -104,7 +105,7 @@ class FoldConstantOperands(Pattern):
         if (
             isinstance(op, SplatOp)
             or has_run_time_sizes(op)
-            or is_typing(op)
+            or (isinstance(op, StorageCastOp) and is_typing(op))
             or (not self.quantized and is_expansion(op))
         ):
             return
@@ -176,11 +177,6 @@ def is_expansion(op: HighOp) -> bool:
     )
 
 
-def is_typing(op: HighOp) -> bool:
-    """Whether an operator only casts integers to a quantized type, which constants do not have."""
-    return isinstance(op, StorageCastOp) and storage_of(op.to) != op.to
-
-
 def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter) -> None:
     """Replace the results of `op` by constants named after them, or else after the operator."""
     kind, emit = op.name.split(".", 1)[1], rewriter.emit
@@ -202,9 +198,3 @@ def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | 
     if source is None or not is_large(source) or source.size == 1:
         return None
     return source.transposed(ints(op.permutation)) if isinstance(op, TransposeOp) else source.reshaped(ints(op.shape))
-
-
-def untyped(value: SSAValue) -> SSAValue:
-    """The integers behind a cast to a quantized type."""
-    owner = value.owner
-    return owner.input if isinstance(owner, StorageCastOp) and is_typing(owner) else value

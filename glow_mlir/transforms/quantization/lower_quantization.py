@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
-from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
@@ -108,8 +108,7 @@ class StoreSplats(Pattern):
         for position, value in enumerate(op.operands):
             if isinstance(value.owner, SplatOp) and value in _weights(op):
                 name = value.name_hint or "weights"
-                constant = rewriter.storage.add_constant(name, splat_array(value.owner), op.location)
-                op.operands[position] = rewriter.emit.insert(GetOp.of(constant, op.location)).results[0]
+                op.operands[position] = rewriter.emit.stored(splat_array(value.owner), name)
                 rewriter.notify_op_modified(op)
 
 
