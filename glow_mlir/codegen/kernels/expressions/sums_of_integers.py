@@ -12,12 +12,12 @@ from glow_mlir.dialects.stages import StageOp
 from glow_mlir.support.dataclass import dataclass
 
 MAX_SUMMANDS = 256
-"""How many codes of 8 bits, of either sign, a sum of 16 bits of that sign holds."""
+"""How many 8-bit integers can be added up in 16 bits of the same signedness."""
 
 
 @dataclass(frozen=True)
 class SumOfIntegers:
-    """What a chain of one stage sums in i32: the elements of an operand, which are narrower, as they are."""
+    """A sum in i32 of the narrower elements of an operand, in a chain of one stage."""
 
     stage: StageOp
     index: int
@@ -30,7 +30,7 @@ class SumOfIntegers:
 
 
 def sum_of_integers(program: Program) -> SumOfIntegers | None:
-    """The sum that is all that a program reads its operand for; `None` for one that reads or folds more."""
+    """The sum that a program consists of; `None` if it reads or folds anything else."""
     if len(program.stages) != 1 or len(program.block.args) != 1:
         return None
     (stage,) = program.stages

@@ -1,4 +1,4 @@
-"""Windows of codes, summed: vectors of 16 bits, or such sums side by side in a register of the core."""
+"""Sums of windows of narrow integers: in vectors of 16 bits, or with several 16-bit sums in a register of the core."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Visit = Callable[[Offsets, Sequence[Value]], Sequence[Value]]
 
 @dataclass(frozen=True)
 class IntegersFrame(Frame):
-    """How windows of codes lie."""
+    """The frame of windows of narrow integers."""
 
     @cached_property
     def sum(self) -> SumOfIntegers:
-        """What is summed."""
+        """The sum that the program computes."""
         found = sum_of_integers(self.program)
-        assert found is not None, "the kernel is of sums of codes"
+        assert found is not None, "the kernel computes sums of integers"
         return found
 
     def width(self, target: Target, steps: Sequence[int]) -> int:
@@ -58,20 +58,20 @@ class IntegersFrame(Frame):
 
 class InWindowsOfIntegers(InWindows):
     """
-    The sum of each window of codes.
+    The sum of each window of narrow integers.
 
-    Codes of 8 bits are summed in 16, so that a register holds twice as many sums, as far as their number lets them, and
-    these sums in 32 bits. An Arm core without vectors has such sums side by side in words.
+    8-bit integers are added up in 16 bits while these cannot overflow, so that a register holds twice as many sums;
+    the 16-bit sums are added up in 32 bits. An Arm core without vectors keeps two 16-bit sums in a word.
     """
 
     FRAME = IntegersFrame
 
     total: Value | None = None
-    """The sum of the window that is being computed, where it is known."""
+    """The sum of the current window, if it is already computed."""
 
     @property
     def sum(self) -> SumOfIntegers:
-        """What is summed."""
+        """The sum that the program computes."""
         assert isinstance(self.frame, IntegersFrame)
         return self.frame.sum
 
@@ -83,7 +83,7 @@ class InWindowsOfIntegers(InWindows):
         if rest.bit_count() < 2:
             vector_loop(b, size, width, reduce, share, scalar_rest(target))
             return
-        assert isinstance(size, int), "what remains is counted by Python"
+        assert isinstance(size, int), "the number of remaining channels is known"
         vectors = -(-size // width)
         vector_loop(b, size - rest, width, reduce, share)
         with b.loop(*share.within(vectors, vectors - 1, 1)):
@@ -115,7 +115,7 @@ class InWindowsOfIntegers(InWindows):
             super().fold(line, stage, scalars, taps, indices)
 
     def _totals(self, line: WindowLine, stage: StageOp, taps: Mapping[int, Taps]) -> Sequence[Value]:
-        """The sums of some windows: one value, or one for each lane of a word."""
+        """The sums of neighbouring windows: one value, or one for each lane of a word."""
         b, signed = self.b, self.sum.is_signed
         source = self.row_operands[self.sum.elements]
         walk, start = Walk(self, stage, taps), [line.starts[source.number]]
@@ -140,16 +140,16 @@ class InWindowsOfIntegers(InWindows):
         visit: Visit,
         widen: Callable[[Sequence[Value]], Sequence[Value]],
     ) -> Sequence[Value]:
-        """Sums of 32 bits of the narrow sums over as many of the inner axes as these have room for."""
-        most = kernel_costs(self.call.target).unrolled_summands
+        """Add up in 32 bits the 16-bit sums over the inner axes; these axes are as many as cannot overflow 16 bits."""
+        limit = kernel_costs(self.call.target).unrolled_summands
         rows = self.program.rows
         extents = [size for dimension in rows if isinstance(size := self.program.space[dimension], int)]
         split = next(axis for axis in range(len(rows) + 1) if math.prod(extents[axis:]) <= MAX_SUMMANDS)
         if split == 0:
-            return widen(walk.all(visit, none, rows, start, most))
+            return widen(walk.all(visit, none, rows, start, limit))
 
         def further(offsets: Offsets, totals: Sequence[Value]) -> Sequence[Value]:
-            sums = widen(walk.all(visit, none, rows[split:], offsets, most))
+            sums = widen(walk.all(visit, none, rows[split:], offsets, limit))
             return [total + sum_ for total, sum_ in zip(totals, sums, strict=True)]
 
         return walk.all(further, widen(none), rows[:split], start)
@@ -157,7 +157,7 @@ class InWindowsOfIntegers(InWindows):
 
 @kernel("windows-of-integers")
 class WindowsOfIntegersKernel(WindowsKernel):
-    """Sums of windows of codes, whose zero points are in the code."""
+    """Sums of windows of narrow integers; machine code contains their zero points."""
 
     name = "windows-of-integers"
     READS_ZERO_POINTS = True
