@@ -1,4 +1,4 @@
-"""Adjoints of windows: what is added to each element of an operand from the windows that have it."""
+"""Adjoints of windows: each element of an operand gets the contributions of all windows that contain it."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 Known = Mapping[Tensor, tuple[SSAValue, Access]]
-"""Operands of an expression → the values that they are, and which dimensions their axes are."""
+"""Operands of an expression → their values, and the dimensions of their axes."""
 
 
 @dataclass(frozen=True)
 class Transposed:
     """
-    A cotangent of what windows of an operand read, as an expression over the elements of that operand.
+    The cotangent of an operand that windows read, as an expression over the elements of that operand.
 
-    Element `i` is read by the window `h` at its step `k` where `i = s*h + d*k + o`. So it takes what the windows give
-    to it that begin `d*k + o` elements in front: windows of what there is for each `h`, with the steps in the opposite
-    order, and zeros in between where `s` is more than 1.
+    Window `h` reads element `i` at its step `k` if `i = s*h + d*k + o`. So element `i` sums over the windows that begin
+    `d*k + o` elements in front of it. These sums are windows over the cotangents of all `h`, with the steps in reverse
+    order, and with zeros between neighbours if `s` is greater than 1.
     """
 
     operand: Tensor
-    """What windows read."""
+    """The operand that windows read."""
     known: Known
     written: frozenset[str]
     """The dimensions of the result of the expression."""
     sizes: Mapping[str, Size]
-    """How long each dimension is."""
+    """The size of each dimension."""
     emit: Emitter
     compute: Callable[[Tensor, Sequence[str]], SSAValue]
     """Emits an expression, with its dimensions in an order."""
 
     @property
     def access(self) -> Access:
-        """Which dimensions the axes of the operand are."""
+        """The dimensions of the axes of the operand."""
         return self.known[self.operand][1]
 
     @cached_property
     def sums(self) -> dict[str, tuple[str, str, Sum]]:
-        """Axis that is a sum → along which dimension its windows move, and which they are folded along."""
+        """Axis that is a sum → the dimension that moves its windows, the folded dimension, and the sum."""
         found: dict[str, tuple[str, str, Sum]] = {}
         for axis in self.access.axes:
             if (total := sum_of(axis)) is None:
@@ -72,22 +72,22 @@ class Transposed:
 
     @cached_property
     def moved(self) -> dict[str, tuple[str, Sum]]:
-        """Dimension that windows move along → the one that is folded, and the sum of both."""
+        """Dimension that moves windows → the folded dimension, and the sum of both."""
         return {moved: (folded, total) for moved, folded, total in self.sums.values()}
 
     @cached_property
     def folded(self) -> frozenset[str]:
-        """The dimensions that windows are folded along."""
+        """The folded dimensions of windows."""
         return frozenset(folded for _, folded, _ in self.sums.values())
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the operand, of which those that are sums are the dimension that windows move along."""
+        """The axes of the operand; a sum is replaced by the dimension that moves its windows."""
         return tuple(self.sums[axis][0] if axis in self.sums else axis for axis in self.access.axes)
 
     def of(self, value: Tensor) -> tuple[Tensor, Known]:
         """
-        The cotangent of the operand, over `axes`, from that of what its windows read.
+        The cotangent of the operand, over `axes`, from the cotangent of the elements that its windows read.
 
         Raises `UnsupportedError` for windows of another form.
         """
@@ -104,7 +104,7 @@ class Transposed:
         return _summed(found, along), known
 
     def _apart(self, value: Tensor) -> Iterator[Tensor]:
-        """Operands that have a dimension of windows' steps, and the largest parts that have none."""
+        """The operands with a folded dimension, and the largest parts without one."""
         seen, waiting = set[Tensor](), [value]
         while waiting:
             part = waiting.pop()
@@ -119,7 +119,7 @@ class Transposed:
                 waiting += part.parts
 
     def _seen(self, part: Tensor) -> tuple[SSAValue, Sequence[str]]:
-        """A part as a value, and the axes by which each element of the operand reads it, at each step."""
+        """The value of a part, and the axes by which each element of the operand reads it at each step."""
         if part.dimensions & self.folded:
             return self._with_steps(part)
         value, access = self.known.get(part, (None, None))
@@ -130,7 +130,7 @@ class Transposed:
         return self._shifted(value, access.axes)
 
     def _with_steps(self, part: Tensor) -> tuple[SSAValue, Sequence[str]]:
-        """An operand that has the steps of windows: the elements themselves, or factors in the opposite order."""
+        """An operand with a folded dimension: the elements themselves, or factors in reverse order."""
         value, access = self.known[part]
         axes: list[str] = []
         for axis in access.axes:
@@ -140,11 +140,11 @@ class Transposed:
                 self._refuse(f"{access}, beside {self.access},")
             else:
                 axes.append(axis)
-        turned = [place for place, axis in enumerate(axes) if axis in self.folded]
+        turned = [number for number, axis in enumerate(axes) if axis in self.folded]
         return self._reversed(value, turned), axes
 
     def _reversed(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
-        """A value with some axes in the opposite order."""
+        """A value with some axes reversed."""
         if not axes:
             return value
         sizes, rank = sizes_of(value), rank_of(value)
@@ -154,21 +154,21 @@ class Transposed:
         return self.emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
 
     def _shifted(self, value: SSAValue, axes: Sequence[str]) -> tuple[SSAValue, Sequence[str]]:
-        """What there is for each window, read by the elements of the operand, and zeros between windows."""
+        """A value of each window, zeros between windows, and the axes by which elements of the operand read it."""
         found: list[str] = []
-        for place, name in enumerate(axes):
+        for number, name in enumerate(axes):
             if name not in self.moved:
                 found.append(name)
                 continue
             folded, total = self.moved[name]
             step, count = total.terms[folded], self.sizes[folded]
             assert isinstance(count, int)
-            value = self._spread(value, place, total.terms[name])
+            value = self._spread(value, number, total.terms[name])
             found.append(str(Sum({name: 1, folded: step}, -(step * (count - 1) + total.offset))))
         return value, found
 
     def _spread(self, value: SSAValue, axis: int, apart: int) -> SSAValue:
-        """A value with zeros behind each element along an axis, so that they are further apart."""
+        """A value whose elements along an axis are `apart` elements apart, with zeros between."""
         if apart == 1:
             return value
         sizes = sizes_of(value)
@@ -179,11 +179,11 @@ class Transposed:
         return reshaped(padded, (*sizes[:axis], sizes[axis] * apart, *sizes[axis + 1 :]), self.emit)
 
     def _ones(self) -> SSAValue:
-        """1 for each window."""
+        """A one for each window."""
         return self.emit.splat(1, self.known[self.operand][0], tuple(self.sizes[name] for name in self.moved))
 
     def _is_covered(self, accesses: Sequence[Access]) -> bool:
-        """Whether some values have windows along each axis, and no zeros in between."""
+        """Whether the values have windows along each moved dimension, without zeros in between."""
         sums = (total for access in accesses for total in map(sum_of, access.axes) if total is not None)
         covered = {name for total in sums for name in total.terms}
         return all(name in covered and total.terms[name] == 1 for name, (_, total) in self.moved.items())
@@ -194,7 +194,7 @@ class Transposed:
 
 
 def _summed(value: Tensor, along: frozenset[str]) -> Tensor:
-    """A sum along dimensions, of which factors that lack these are taken out, and terms that are equal once."""
+    """A sum along dimensions: factors without these dimensions are moved out, and equal terms are computed once."""
     terms = list(_terms(value))
     counts = Counter(map(_key, terms))
     if len(counts) > 1:
@@ -227,7 +227,7 @@ def _factors(value: Tensor) -> Iterator[Tensor]:
 
 
 def _key(part: Tensor) -> object:
-    """What expressions have alike that compute the same."""
+    """A key that is equal for expressions that compute the same value."""
     if part.operand is not None:
         return part
     arguments = (_key(item) if isinstance(item, Tensor) else item for item in part.arguments)
@@ -237,7 +237,7 @@ def _key(part: Tensor) -> object:
 def folded(
     root: Tensor, known: Known, compute: Callable[[Tensor, Known], SSAValue]
 ) -> tuple[Known, Mapping[Tensor, Tensor]]:
-    """Operands, and folds of an expression over windows among them, which `compute` emits; and what these folds are."""
+    """The operands with the inner folds of an expression added, which `compute` emits; and fold → its operand."""
     values, names = dict(known), dict[Tensor, Tensor]()
     for part in (part for part in postorder(root) if part.along and part is not root):
         names[part] = Tensor(part.element, part.dimensions, "fold", operand=len(values))
@@ -247,7 +247,7 @@ def folded(
 
 def emitted(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> SSAValue | None:
     """
-    Emit an expression of elements by operators, which others join, over axes; `None` where it takes more than these.
+    Emit an expression over axes as elementwise operators, which fuse; `None` if it needs folds or windows.
     """
     parts = list(postorder(root))
     if not all(part.word in KNOWN if part.operand is None else not part.is_windowed for part in parts):
@@ -261,16 +261,16 @@ def emitted(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> S
 
 
 def _arranged(value: SSAValue, access: Access, axes: Sequence[str], emit: Emitter) -> SSAValue:
-    """An operand with these axes, of size 1 where it lacks them."""
+    """An operand with these axes; an axis that it lacks has size 1."""
     sizes = dict(zip(access.axes, sizes_of(value), strict=True))
     order = [access.axes.index(axis) for axis in axes if axis in sizes]
-    rest = [place for place in range(rank_of(value)) if place not in order]
+    rest = [axis for axis in range(rank_of(value)) if axis not in order]
     moved = transposed(value, (*order, *rest), emit)
     return reshaped(moved, tuple(sizes.get(axis, 1) for axis in axes), emit)
 
 
 def _added(known: dict[Tensor, tuple[SSAValue, Access]], value: SSAValue, axes: Sequence[str]) -> Tensor:
-    """A value with these axes as one more operand."""
+    """Add a value with these axes to the operands."""
     access = Access(f"part{len(known)}", tuple(axes))
     leaf = operand_tensor(element_of(value), access, len(known))
     known[leaf] = value, access
@@ -279,9 +279,9 @@ def _added(known: dict[Tensor, tuple[SSAValue, Access]], value: SSAValue, axes: 
 
 def separated(root: Tensor, known: Known, compute: Callable[[Tensor, Known], SSAValue]) -> tuple[Tensor, Known]:
     """
-    An expression over windows of which all folds are along the same dimensions, and for each element of the result.
+    An expression over windows whose folds all have the same dimensions, and one value for each element of the result.
 
-    Others become operands, which `compute` emits with their dimensions in order.
+    Other folds become operands, which `compute` emits with their dimensions in order.
     """
     folds = [part for part in postorder(root) if part.along]
     inner = {part for fold in folds for part in postorder(fold.parts[0]) if part.along}
@@ -297,7 +297,7 @@ def separated(root: Tensor, known: Known, compute: Callable[[Tensor, Known], SSA
 
     for part in folds:
         first = part.along - _behind(part, known)
-        if first != part.along:  # The steps of each window, and then all windows.
+        if first != part.along:  # Fold the steps of each window first, then all windows.
             own = replace(substituted(part, leaves), along=first, dimensions=part.dimensions | part.along - first)
             leaves[part] = computed(replace(part, along=part.along - first, arguments=(computed(own),)))
         elif part in inner or part.along != along or part.dimensions != root.dimensions:
@@ -306,7 +306,7 @@ def separated(root: Tensor, known: Known, compute: Callable[[Tensor, Known], SSA
 
 
 def _behind(fold: Tensor, known: Known) -> frozenset[str]:
-    """The dimensions along which windows move that are folded with these: all but the last of a sum."""
+    """The dimensions of sums that are folded, except the last folded one of each sum."""
     accesses = [known[part][1] for part in ex.windowed_operands(fold.parts[0])]
     sums = (total for access in accesses for total in map(sum_of, access.axes) if total is not None)
     return frozenset(name for total in sums for name in [name for name in total.terms if name in fold.along][:-1])
