@@ -84,7 +84,9 @@ def _scaled(match: Match, emit: Emitter) -> SSAValue | None:
         known = emit.known(factor)
         if known is None:
             return None
-        factor = emit.constant(np.broadcast_to(scale * known, trailing), "scale")
+        product = scale * known
+        extra = max(0, product.ndim - len(trailing))  # Axes of size 1, as `has_trailing_shape` says.
+        factor = emit.constant(np.broadcast_to(product.reshape(product.shape[extra:]), trailing), "scale")
     return emit(type(op), op.input, factor, axis=op.axis, epsilon=op.epsilon)
 
 

@@ -101,3 +101,27 @@ glow_high.func @no(@x, @y, @r, @z) {
   %10 = glow_high.div %x, %9 : tensor<2x4xf32>
   glow_high.save %10, @z
 }
+
+// -----
+
+// Two constant factors of more axes than the normalization has are one scale.
+
+// CHECK-LABEL: glow_high.func @factors(
+// CHECK:         %[[SCALE:.*]] = glow_high.get @scale : tensor<4xf32>
+// CHECK:         glow_high.rms_normalization %{{.*}}, %[[SCALE]] {{.*}}: tensor<2x4xf32>
+// CHECK-NOT:     glow_high.mul
+glow_high.constant @a : tensor<1x4xf32> {value = dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<1x4xf32>}
+glow_high.constant @b : tensor<1x4xf32> {value = dense<[[5.0, 6.0, 7.0, 8.0]]> : tensor<1x4xf32>}
+glow_high.func @factors(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
+  %a = glow_high.get @a : tensor<1x4xf32>
+  %b = glow_high.get @b : tensor<1x4xf32>
+  %1 = glow_high.mul %x, %x : tensor<2x4xf32>
+  %2 = glow_high.reduce_mean %1 {axes = [1]} : tensor<2x1xf32>
+  %3 = glow_high.add %2, %epsilon : tensor<2x1xf32>
+  %4 = glow_high.sqrt %3 : tensor<2x1xf32>
+  %5 = glow_high.div %x, %4 : tensor<2x4xf32>
+  %6 = glow_high.mul %5, %a : tensor<2x4xf32>
+  %7 = glow_high.mul %6, %b : tensor<2x4xf32>
+  glow_high.return %7
+}
