@@ -53,7 +53,8 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="+",
         default=list(WORKLOADS),
         metavar="MODEL",
-        help="names, ONNX files, zoo for networks of further families, or int8 for quantized ones (the default: "
+        help="names, ONNX files, zoo for networks of further families, int8 for quantized ones, or glow_paper for "
+        + "further ones of that evaluation (the default: "
         + ", ".join(WORKLOADS)
         + ")",
     )

@@ -73,7 +73,8 @@ REST = 2.5
 def start(kind: str, model: Path, inputs: Path, cache: Path, rest: float = 0) -> Mapping[str, float]:
     """Start a process and return its figures; raises `NotAWorkload` where it fails."""
     command = [sys.executable, "-c", START, kind, str(model), str(inputs), str(rest)]
-    environment = {**os.environ, "GLOW_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "GLOW_CACHE_DIR": str(cache), "PYTHONPYCACHEPREFIX": str(FOLDER / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # Installed packages have their bytecode beside them.
     begin = time.time()
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:

@@ -23,6 +23,7 @@ from glow_mlir import TrainingSession
 from glow_mlir.errors import GlowError
 from glow_mlir.torch import exported
 from glow_mlir.training import SGD, CrossEntropy
+from training.modules import Layer
 
 RATE, MOMENTUM, CLASSES = 0.01, 0.9, 10
 
@@ -42,6 +43,30 @@ class Encoder(nn.Module):
 
     def forward(self, words: Any) -> Any:
         return self.head(self.layers(self.table(words)).mean(1))
+
+
+class Decoder(nn.Module):
+    """Words, four layers of GPT-2 of width 256, and the scores of a class for each sentence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.places = nn.Embedding(1000, 256), nn.Parameter(torch.randn(128, 256) * 0.02)
+        self.layers = nn.Sequential(*(DecoderLayer(256, 4) for _ in range(4)))
+        self.last, self.head = nn.LayerNorm(256), nn.Linear(256, CLASSES)
+
+    def forward(self, words: Any) -> Any:
+        return self.head(self.last(self.layers(self.table(words) + self.places)).mean(1))
+
+
+class DecoderLayer(Layer):
+    """A layer whose attention is an operator of PyTorch's."""
+
+    def attended(self, x: Any) -> Any:
+        """The sum of the values that each word sees, head by head."""
+        batch, time, width = x.shape
+        parts = self.projections(x).view(batch, time, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        found = nn.functional.scaled_dot_product_attention(*parts.unbind(0), is_causal=True)
+        return found.transpose(1, 2).reshape(batch, time, width)
 
 
 class Recurrent(nn.Module):
@@ -75,19 +100,27 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
     "resnet18": _vision("resnet18"),
     "mobilenet_v2": _vision("mobilenet_v2", dropout=0.0),
     "encoder": lambda: (Encoder(), torch.randint(0, 1000, (8, 128))),
+    "encoder_bf16": lambda: (Encoder(), torch.randint(0, 1000, (8, 128))),
+    "gpt": lambda: (Decoder(), torch.randint(0, 1000, (8, 128))),
     "lstm": lambda: (Recurrent(), torch.randint(0, 1000, (16, 64))),
     "perceptron": _perceptron,
 }
 """Name → what builds the network, and its input."""
 
+AUTOCAST = {"encoder_bf16": torch.bfloat16}
+"""Name of a network that computes with narrower floats under `torch.autocast` → their type."""
 
-def step_of(module: nn.Module, call: Callable[..., Any], x: torch.Tensor, targets: torch.Tensor) -> Step:
-    """A step in PyTorch of a module, which `call` runs."""
+
+def step_of(
+    module: nn.Module, call: Callable[..., Any], x: torch.Tensor, targets: torch.Tensor, narrow: torch.dtype | None
+) -> Step:
+    """A step in PyTorch of a module, which `call` runs, under autocast to `narrow` where that is given."""
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=MOMENTUM)
 
     def step() -> float:
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(call(x), targets)
+        with torch.autocast("cpu", narrow, enabled=narrow is not None):
+            loss = nn.functional.cross_entropy(call(x), targets)
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -112,16 +145,18 @@ def session_step(module: nn.Module, x: torch.Tensor, targets: torch.Tensor) -> S
     return lambda: session.step(batch)
 
 
-def contenders(module: nn.Module, x: torch.Tensor, targets: torch.Tensor) -> dict[str, Step]:
-    """Name → a step of the module, each with parameters of its own."""
+def contenders(
+    module: nn.Module, x: torch.Tensor, targets: torch.Tensor, narrow: torch.dtype | None
+) -> dict[str, Step]:
+    """Name → a step of the module, each with parameters of its own; sessions know no autocast."""
     own = {name: copy.deepcopy(module) for name in ("eager", "inductor", "glow")}
     calls: dict[str, Callable[..., Any]] = {
         "eager": own["eager"],
         "inductor": torch.compile(own["inductor"], dynamic=False),
         "glow": torch.compile(own["glow"], backend="glow", dynamic=False),
     }
-    steps = {name: step_of(own[name], call, x, targets) for name, call in calls.items()}
-    session = session_step(copy.deepcopy(module), x, targets)
+    steps = {name: step_of(own[name], call, x, targets, narrow) for name, call in calls.items()}
+    session = None if narrow else session_step(copy.deepcopy(module), x, targets)
     return steps if session is None else {**steps, "session": session}
 
 
@@ -129,7 +164,7 @@ def measure(name: str, threads: int, rounds: int) -> None:
     """Print a line for a network."""
     torch.manual_seed(0)
     module, x = NETWORKS[name]()
-    steps = contenders(module.train(), x, torch.randint(0, CLASSES, (len(x),)))
+    steps = contenders(module.train(), x, torch.randint(0, CLASSES, (len(x),)), AUTOCAST.get(name))
     losses = {contender: [step() for _ in range(3)][-1] for contender, step in steps.items()}
     clock = time.process_time if threads == 1 else time.perf_counter
     times: dict[str, list[float]] = {contender: [] for contender in steps}

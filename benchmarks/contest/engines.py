@@ -39,6 +39,7 @@ ENGINES: dict[str, Engine] = {
     "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", TORCH, NUMPY)),
     "mnn": Engine("MNN", ("MNN==3.6.1", NUMPY), accurate=False),
     "inductor": Engine("PyTorch inductor", (TORCH, ONNX, NUMPY)),
+    "xla": Engine("XLA (JAX)", ("jax==0.10.2", ONNX, NUMPY)),
     "iree": Engine("IREE", ("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", ONNX, NUMPY), tuned=False),
     "tvm": Engine("TVM", ("apache-tvm==0.27.0.post1", ONNX, NUMPY), tuned=False),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,20 @@ def usable_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def rest(limit: float = 0.3) -> None:
+    """
+    Sleep until the threads of this process do nothing, at most `limit` seconds.
+
+    Pools poll for work after a call, some for tens of milliseconds, and take a core from whoever is timed next.
+    """
+    end = time.perf_counter() + limit
+    while time.perf_counter() < end:
+        before = time.process_time()
+        time.sleep(0.005)
+        if time.process_time() - before < 0.0005:
+            return
 
 
 @contextmanager

@@ -77,10 +77,16 @@ WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
 EQUAL_LAYERS = {f"decoder{layers}": functools.partial(decoder, layers=layers, width=256) for layers in (22, 44)}
 """Decoders of many equal layers, of which compilation should take little more time than of few."""
 
-GROUPS = {"zoo": zoo.ZOO, "int8": quantized.QUANTIZED, "equal_layers": EQUAL_LAYERS}
+GLOW_PAPER = {
+    "resnet50_v2_b8": functools.partial(in_batches, zoo.resnet50_v2, 8),
+    "vgg19_b8": functools.partial(in_batches, functools.partial(seeded_light_model, "vgg19"), 8),
+}
+"""What Glow's paper measures beside `resnet50_b8` (Rotem et al. 2018)."""
+
+GROUPS = {"glow_paper": GLOW_PAPER, "zoo": zoo.ZOO, "int8": quantized.QUANTIZED, "equal_layers": EQUAL_LAYERS}
 """Name of further models together → the models."""
 
-BUILT = WORKLOADS | zoo.ZOO | quantized.QUANTIZED | EQUAL_LAYERS
+BUILT = WORKLOADS | zoo.ZOO | quantized.QUANTIZED | EQUAL_LAYERS | GLOW_PAPER
 """All models that are built here."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
-from models import GraphBuilder, gru_network, he, layer_norm, linear, seeded_light_model
+from models import GraphBuilder, calibrate_batch_norm, gru_network, he, layer_norm, linear, seeded_light_model
 from onnx import TensorProto
 
 FLOAT = int(TensorProto.FLOAT)
@@ -112,6 +112,33 @@ def resnext50() -> onnx.ModelProto:
             x = x if index else _conv(g, x, channels, 2 * hidden, 1, stride)
             x, channels = g.node("Relu", g.node("Add", x, y)), 2 * hidden
     return _image(g, _head(g, x, channels), 224, [1, 1000])
+
+
+def resnet50_v2() -> onnx.ModelProto:
+    """ResNet-50 v2 (He et al. 2016): normalizations and activations stand in front of convolutions."""
+    g = GraphBuilder(0)
+
+    def conv(x: str, channels: int, outputs: int, size: int, stride: int = 1) -> str:
+        weights = g.weight(he(g.rng, (outputs, channels, size, size), channels * size * size))
+        return g.node("Conv", x, weights, strides=[stride] * 2, pads=[size // 2] * 4, kernel_shape=[size] * 2)
+
+    def activated(x: str, channels: int) -> str:
+        parts = (g.weight(np.full(channels, value, np.float32)) for value in (1.0, 0.0, 0.0, 1.0))
+        return g.node("Relu", g.node("BatchNormalization", x, *parts))
+
+    x = g.node("MaxPool", conv("input", 3, 64, 7, 2), kernel_shape=[3] * 2, strides=[2] * 2, pads=[1] * 4)
+    channels = 64
+    for hidden, repeats, first in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for index in range(repeats):
+            stride = first if index == 0 else 1
+            active = activated(x, channels)
+            y = conv(activated(conv(active, channels, hidden, 1), hidden), hidden, hidden, 3, stride)
+            y = conv(activated(y, hidden), hidden, 4 * hidden, 1)
+            x = x if index else conv(active, channels, 4 * hidden, 1, stride)
+            x, channels = g.node("Add", x, y), 4 * hidden
+    model = _image(g, _head(g, activated(x, channels), channels), 224, [1, 1000])
+    calibrate_batch_norm(model, np.random.default_rng(1))
+    return model
 
 
 def convnext_tiny() -> onnx.ModelProto:
@@ -342,6 +369,7 @@ ZOO: dict[str, Callable[[], onnx.ModelProto]] = {
     },
     "efficientnet_b0": efficientnet_b0,
     "mobilenet_v3": mobilenet_v3,
+    "resnet50_v2": resnet50_v2,
     "resnext50": resnext50,
     "convnext_tiny": convnext_tiny,
     "unet": unet,

@@ -91,7 +91,7 @@ class Layer(nn.Module):
         return x + self.perceptron(self.before_perceptron(x))
 
     def attended(self, x: Any) -> Any:
-        """What each token takes of itself and those before it, head by head."""
+        """The sum of the values that each token sees, its own and those before it, head by head."""
         batch, time, width = x.shape
         parts = self.projections(x).view(batch, time, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         query, key, value = parts[0], parts[1], parts[2]
