@@ -40,7 +40,9 @@ class Costs:
     part_operations: int
     """The minimum work of a task, in additions, where an instruction is partitioned into tasks for several threads."""
     parts_per_thread: int
-    """Tasks per thread: while one thread is delayed, the others execute the remaining tasks."""
+    """Tasks per thread from which on threads are busy alike: with fewer, kernels cut along another axis."""
+    max_parts_per_thread: int
+    """The maximum number of tasks per thread; a thread takes many of them at once at first, and few in the end."""
     least_tap_filters: int
     """The minimum number of filters whose products outweigh copying the image for each tap."""
     least_tap_channels: int
@@ -61,8 +63,21 @@ class Costs:
     """Pixels in a row of a pool above which vectors of pixels are faster than transposes and vectors of channels."""
     clipped_pooled_pixels: int
     """The same where windows at the ends of rows reach beyond them and are computed one by one."""
+    plane_channels: int
+    """
+    The maximum number of channels for which an image is read plane by plane; with more, a transpose costs less than the
+    short runs.
+    """
+    pooled_channels: int
+    """Channels from which vectors of channels are faster than vectors of pixels in long rows of all channels."""
+    larger_operations: int
+    """Additions that cost as much as the larger one of two floats, of which one may be NaN, in rows of pixels."""
+    pool_operations: int
+    """Elements of a window that cost as much as writing a result of a pool and reading it again."""
     dequantizing_rows: int
     """Rows of a product from which reading weights that were dequantized once is faster than reading narrow ones."""
+    shifting_rows: int
+    """Rows of a product of bytes from which a signed copy of an unsigned right operand made at run time pays."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

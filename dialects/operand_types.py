@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Self, cast
 
 from typing_extensions import TypeVar
-from xdsl.dialects.builtin import TensorType, f32, f64, i16, i32, i64
+from xdsl.dialects.builtin import TensorType, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
@@ -45,6 +45,10 @@ def _is_code(element: Attribute) -> bool:
 
 def _is_narrow_code(element: Attribute) -> bool:
     return _is_code(element) and byte_width(element) <= 2
+
+
+def _is_summand(element: Attribute) -> bool:
+    return _is_narrow_code(element) or element in (f32, f64, i32)
 
 
 def _is_wide_float(element: Attribute) -> bool:
@@ -110,6 +114,8 @@ BOOLS = TensorConstraint("truth values", is_bool)
 INDICES = TensorConstraint("i32 or i64", _is_index)
 QUANTIZED = TensorConstraint("quantized elements and integers", _is_code)
 NARROW_QUANTIZED = TensorConstraint("quantized elements and integers of 8 or 16 bits", _is_narrow_code)
+SUMMANDS = TensorConstraint("f32, f64, i32, and quantized elements and integers of 8 or 16 bits", _is_summand)
+I8 = TensorConstraint("i8", _is(i8))
 I16 = TensorConstraint("i16", _is(i16))
 I32 = TensorConstraint("i32", _is(i32))
 I64 = TensorConstraint("i64", _is(i64))

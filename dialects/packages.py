@@ -7,9 +7,9 @@ A distribution offers operators by an entry point of the group `glow_mlir.operat
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -79,13 +79,13 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage returns call control_flow loop elementwise_math activations elementwise_binary convolution linear "
-        "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
+        "attention linear_attention pages einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
         "generic gradient predicate random_numbers saved trees",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention linear_attention pooling data_movement indexing resize "
+        "storage convolution linear attention linear_attention pages pooling data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
@@ -131,11 +131,12 @@ BUILTIN = OperatorPackage(
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.products",
-                "pack conv matmul predicated_matmul grouped_matmul blockwise_matmul",
+                "pack conv streamed_matmul matmul predicated_matmul grouped_matmul blockwise_matmul "
+                "blockwise_matmul_integer",
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.attention",
-                "attention linear_attention",
+                "attention linear_attention paged_attention write_pages",
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.recurrences",
@@ -244,15 +245,22 @@ def loader_of(backend: str) -> ModuleType | None:
     return None
 
 
-def load_part(part: str, backend: str = "") -> Iterator[ModuleType]:
+def part_modules(part: str, backend: str = "") -> Iterator[Callable[[], ModuleType]]:
     """
-    Import the modules of one part (a field of `OperatorPackage`) of every package, or those of it for one backend.
+    Functions that import the modules of one part (a field of `OperatorPackage`) of every package, or those of it for
+    one backend.
 
-    Raises `PackageError` where a module of another distribution cannot be imported.
+    They raise `PackageError` where a module of another distribution cannot be imported.
     """
     for name, package in packages():
         for module in getattr(package, part).get(backend, ()) if backend else getattr(package, part):
-            yield _imported(name, package, module)
+            yield partial(_imported, name, package, module)
+
+
+def load_part(part: str) -> Iterator[ModuleType]:
+    """Import the modules of one part of every package, as `part_modules`."""
+    for load in part_modules(part):
+        yield load()
 
 
 def _imported(name: str, package: OperatorPackage, module: str) -> ModuleType:

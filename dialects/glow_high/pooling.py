@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.reductions import real
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.operand_types import FLOATS, NARROW_QUANTIZED, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, SUMMANDS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -245,8 +245,8 @@ class AvgPoolOp(Pool):
 @op_definition
 class SumPoolOp(Pool):
     """
-    The sum of each window of 8-bit or 16-bit quantized values, less their zero point, in i32; it wraps.
-    Padding adds nothing.
+    The sum of each window of floats or integers; padding adds nothing. Sums of integers are in i32, and wrap. Those of
+    8-bit or 16-bit quantized values are of the values less their zero point.
 
     ```mlir
     %s = glow_high.sum_pool %codes {kernel_shape = [25, 5]} : tensor<1x1x1x64xi32>
@@ -255,12 +255,13 @@ class SumPoolOp(Pool):
 
     name = "glow_high.sum_pool"
 
-    input = operand_def(NARROW_QUANTIZED.from_rank(3))
+    input = operand_def(SUMMANDS.from_rank(3))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (summed,) = Images.infer_types(self)
         require(not is_per_axis(element_of(self.input)), f"sums of {element_of(self.input)} have no scale")
-        return (tensor(sizes_of(summed), i32),)
+        element = element_of(self.input)
+        return (tensor(sizes_of(summed), element if is_float(element) else i32),)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return ANY
@@ -269,6 +270,8 @@ class SumPoolOp(Pool):
         return [storage_of(element_of(self.input))]
 
     def of_window(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        if is_float(x.element):
+            return reduce_sum(x, along)
         wide, zero_point = converted(x, i32), zero_point_of(element_of(self.input))
         total = reduce_sum(wide, along)
         return total - size_along(wide, along, zero_point) if zero_point else total

@@ -34,6 +34,9 @@ from glow_mlir.xdsl_patches.definitions import op_definition
 MODES = ("nearest", "linear", "cubic")
 """The interpolation between elements of the input."""
 
+MIN_INNER = 8
+"""The number of elements behind a resized axis from which vectors run over these."""
+
 COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",

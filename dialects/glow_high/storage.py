@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     LocationAttr,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -42,6 +43,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
+from glow_mlir.dialects.collapsed_layers import names_in_layers
 from glow_mlir.dialects.control_flow import ControlFlowOp, FunctionCall
 from glow_mlir.dialects.glow_high.base import (
     HighOp,
@@ -425,16 +427,16 @@ class FuncOp(FunctionOp):
         return {op.storage_name for op in self.block.ops if isinstance(op, SaveOp)}
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
-        saved = self.written_names()
-        names = self.binding_names
+        saved, names = self.written_names(), self.binding_names
+        module = self.parent_op()
+        erased = names_in_layers(module) if isinstance(module, ModuleOp) else set[str]()
         bound = frozenset(names)
         for op in self.walk():
             if isinstance(op, GetOp | SaveOp):
                 _verify_use(op, storage.get(op.storage_name), bound, saved)
-        for name in names:
-            placeholder = storage[name]
-            written = not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output" or name in saved
-            require(written, f"output @{name} is never saved")
+        for name, placeholder in ((name, storage[name]) for name in names):
+            is_output = isinstance(placeholder, PlaceholderOp) and placeholder.role == "output"
+            require(not is_output or name in saved or name in erased, f"output @{name} is never saved")
 
 
 def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[str], saved: Collection[str]) -> None:

@@ -400,7 +400,7 @@ def run_function(
     bindings: dict[str, np.ndarray] = {}
     written: list[str] = []
     mutable = function.written_names()
-    sizes = symbol_values(_sized(module, function, inputs), inputs)
+    sizes = symbol_values(_sized(module, function, inputs), {name: array.shape for name, array in inputs.items()})
     for binding in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, binding)
         assert isinstance(placeholder, high.PlaceholderOp)

@@ -77,7 +77,7 @@ class Emitter:
         op = constant_op(self.storage, known, name, self.location)
         return self.insert(op).results[0]
 
-    def stored(self, array: np.ndarray, name: str) -> SSAValue:
+    def stored(self, array: np.ndarray | Deferred, name: str) -> SSAValue:
         """Like `constant`, but never a splat: kernels that read packed operands need storage for a single element."""
         return self.insert(GetOp.of(self.storage.add_constant(name, array, self.location), self.location)).results[0]
 

@@ -8,14 +8,14 @@ entries; they are imported when the first entry of their part is requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from xdsl.ir import Operation
 
 from glow_mlir.constants.packed_layout import PackedLayout
-from glow_mlir.dialects.packages import load_part
+from glow_mlir.dialects.packages import part_modules
 from glow_mlir.errors import PackageError
 
 Entry = TypeVar("Entry", bound=Callable[..., Any])
@@ -33,7 +33,9 @@ class Part(Generic[Entry]):
     def __init__(self, part: str, backend: str = "") -> None:
         self.name = f"{part.replace('_', ' ')} of '{backend}'" if backend else part
         self._entries: dict[Any, Entry] = {}
-        self._load = cache(lambda: list(load_part(part, backend)))
+        self._modules = cache(lambda: tuple(part_modules(part, backend)))
+        self._imported = 0
+        """The number of modules that are imported, in their order."""
 
     def add(self, key: Any, entry: Entry) -> Entry:
         """Register `entry`; raises `PackageError` if the key is taken."""
@@ -45,12 +47,29 @@ class Part(Generic[Entry]):
 
     def all(self) -> dict[Any, Entry]:
         """Every entry, of all packages."""
-        self._load()
+        for _ in self._import_rest():
+            pass
         return self._entries
 
     def get(self, key: Any) -> Entry | None:
         """The entry for `key`, or `None`."""
         return self.all().get(key)
+
+    def first(self, key: Any) -> Entry | None:
+        """As `get`, but modules behind the one with the entry are not imported."""
+        if key not in self._entries:
+            for _ in self._import_rest():
+                if key in self._entries:
+                    break
+        return self._entries.get(key)
+
+    def _import_rest(self) -> Iterator[None]:
+        """Import the modules that are not imported yet, one for each step; several threads may do so."""
+        modules = self._modules()
+        for number in range(self._imported, len(modules)):
+            modules[number]()
+            self._imported = max(self._imported, number + 1)
+            yield
 
 
 def _described(key: Any) -> str:

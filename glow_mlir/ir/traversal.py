@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Block, Operation
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -55,6 +56,14 @@ def own_operations_backward(scope: Scope) -> Iterator[Operation]:
         previous = op.prev_op
         yield op
         op = previous
+
+
+def storage_read(function: FunctionOp) -> Iterator[str]:
+    """The names of the storage that the operations of a function mention, once for each operation."""
+    for op in operations(function):
+        symbol = op.properties.get("symbol")
+        if isinstance(symbol, SymbolRefAttr):
+            yield symbol.string_value()
 
 
 def operations(scope: Scope) -> Iterator[Operation]:

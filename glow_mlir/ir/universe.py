@@ -21,13 +21,15 @@ DIALECTS: dict[str, str] = {
 
 _PACKAGES: dict[str, str] = {
     "transforms.graph": (
-        "apply-patterns bin-trees canonicalize cse deduplicate expand-powers flatten-convolutions "
+        "apply-patterns bin-trees canonicalize collapse-layers cse deduplicate expand-powers flatten-convolutions "
         "fold-constants fold-dilated-convolutions fold-into-trees fold-into-weights "
         "fold-transposes-into-matmul fold-transposes-into-pools gather-to-slice hoist-from-loops lower "
-        "merge-arithmetic merge-matmuls merge-pads raise-clips recognize-activations recognize-attention "
-        "recognize-grouped-products recognize-normalization recognize-softmax remove-identity-clips "
+        "merge-arithmetic merge-matmuls merge-pads merge-reductions raise-clips raise-gathers "
+        "recognize-activations recognize-attention recognize-grouped-products recognize-normalization "
+        "recognize-softmax remove-identity-clips "
         "shrink-splats simplify-control-flow simplify-convolutions sink-clips sink-conversions "
-        "sink-from-loops sink-reshapes sink-transposes split-products unroll-loops"
+        "sink-from-loops sink-reshapes sink-transposes split-products split-windows "
+        "unroll-loops"
     ),
     "transforms.quantization": (
         "convert-precision equalize-channels fold-quantization lower-quantization quantize quantize-weights"
@@ -37,7 +39,8 @@ _PACKAGES: dict[str, str] = {
         "remove-unused-storage schedule share-buffers shorten-lifetimes tile-lines"
     ),
     "transforms.instructions": (
-        "fuse-epilogues fuse-prologues instrument-debug instrument-profile parameterize-scalars select stack"
+        "expand-layers fuse-epilogues fuse-prologues instrument-debug instrument-profile parameterize-scalars select "
+        "stack"
     ),
     "transforms.devices": (
         "assign-devices assign-target insert-events insert-transfers partition place-operators shard-tables split-batch"

@@ -17,10 +17,23 @@ glow_high.func @numbers(%c: tensor<2x3x24xui8>, %s: tensor<2x3x3xf16>, %z: tenso
 }
 
 // LOW-LABEL:   glow_low.func @products(
-glow_high.func @products(%x: tensor<1x2x48xf32>, %c: tensor<5x24xui8>, %s: tensor<5x3xf32>, %z: tensor<5x3xf32>, %b: tensor<5xf32>) -> (tensor<1x2x5xf32>, tensor<1x2x5xf32>) {
-  // LOW: glow_low.blockwise_matmul @out %{{.*}}, @in %x, @in %c, @in %s, @in none, @in %b {bits = 4, block = 16}
-  %y = glow_high.blockwise_matmul %x, %c, %s, none, %b {bits = 4, block = 16} : tensor<1x2x5xf32>
+glow_high.func @products(%x: tensor<1x2x48xf32>, %c: tensor<5x24xui8>, %s: tensor<5x3xf32>, %z: tensor<5x3xf32>, %b: tensor<5xf32>) -> (tensor<1x2x5xf32>, tensor<1x2x5xf32>, tensor<1x2x5xf32>) {
+  // LOW: glow_low.blockwise_matmul @out %{{.*}}, @in %x, @in %c, @in %s, @in none, @in none, @in %b {bits = 4, block = 16}
+  %y = glow_high.blockwise_matmul %x, %c, %s, none, none, %b {bits = 4, block = 16} : tensor<1x2x5xf32>
   // LOW: glow_low.blockwise_matmul @out %{{.*}}, @in %x, @in %c, @in %s, @in %z {bits = 4, block = 16, left_bits = 8}
   %r = glow_high.blockwise_matmul %x, %c, %s, %z {bits = 4, block = 16, left_bits = 8} : tensor<1x2x5xf32>
+  // Minima.
+  // LOW: glow_low.blockwise_matmul @out %{{.*}}, @in %x, @in %c, @in %s, @in none, @in %z {bits = 4, block = 16, left_bits = 15}
+  %m = glow_high.blockwise_matmul %x, %c, %s, none, %z {bits = 4, block = 16, left_bits = 15} : tensor<1x2x5xf32>
+  glow_high.return %y, %r, %m
+}
+
+// LOW-LABEL:   glow_low.func @integers(
+glow_high.func @integers(%x: tensor<1x2x48xi8>, %l: tensor<1x2x48xi8>, %d: tensor<1x2x3xf32>, %t: tensor<1x2x3xi32>, %c: tensor<5x24xui8>, %s: tensor<5x3xf16>, %z: tensor<5x3xui8>) -> (tensor<1x2x5xf32>, tensor<1x2x5xf32>) {
+  // LOW: glow_low.blockwise_matmul_integer @out %{{.*}}, @in %x, @in none, @in %d, @in %t, @in %c, @in %s {bits = 4, block = 16}
+  %y = glow_high.blockwise_matmul_integer %x, none, %d, %t, %c, %s {bits = 4, block = 16} : tensor<1x2x5xf32>
+  // Values of 15 bits, and zero points.
+  // LOW: glow_low.blockwise_matmul_integer @out %{{.*}}, @in %x, @in %l, @in %d, @in %t, @in %c, @in %s, @in %z {bits = 4, block = 16}
+  %r = glow_high.blockwise_matmul_integer %x, %l, %d, %t, %c, %s, %z {bits = 4, block = 16} : tensor<1x2x5xf32>
   glow_high.return %y, %r
 }
