@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.backends.interface import costs_of
+from glow_mlir.constants.deferred import Bytes, Deferred
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes
-from glow_mlir.dialects.element_types import is_integer, is_narrow_integer, number_width, storage_of
-from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.element_types import element_type, is_integer, is_narrow_integer, number_width, storage_of
+from glow_mlir.dialects.glow_high.blockwise import (
+    FEWEST,
+    HALF_BITS,
+    WIDTHS,
+    BlockwiseDequantizeOp,
+    BlockwiseMatMulOp,
+)
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
@@ -36,8 +43,9 @@ class MultiplyBlocks(Pattern):
         weights = _blocks(right, _is_turned(op)) if _has_plain_rows(op) else None
         if weights is None or not all(map(rewriter.storage.is_constant, weights.operands)):
             return
-        operands = left, weights.codes, weights.scales, weights.zero_points, op.bias
-        rewriter.replace(op, BlockwiseMatMulOp.make(*operands, **weights.form()))
+        rewriter.replace(
+            op, BlockwiseMatMulOp.make(left, *weights.quantized(), op.bias, *weights.factors(), **weights.form())
+        )
 
 
 def _has_plain_rows(op: MatMulOp | FullyConnectedOp) -> bool:
@@ -63,11 +71,12 @@ def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
 
 class MultiplyDequantized(Pattern):
     """
-    Replace a product of few rows with a dequantized constant matrix by a blockwise product, one block a column.
+    Replace a product of few rows with a dequantized constant matrix, or with a large one of widened f16 or bf16, by a
+    blockwise product, one block a column.
 
     The time of such a product is the time to read its weights. There is one scale, or one for each column; zero points
-    are subtracted from the values. A number of rows that is known only at run time counts as small. Strict products
-    stay as they are: a blockwise product scales its accumulators last, which may overflow.
+    are subtracted from the values, and floats have the scale 1. A number of rows that is known only at run time counts
+    as small. Strict products stay as they are: a blockwise product scales its accumulators last, which may overflow.
     """
 
     @rooted
@@ -79,22 +88,38 @@ class MultiplyDequantized(Pattern):
         costs = costs_of(rewriter.function.target)
         if rank_of(left) < 2 or rows >= costs.dequantizing_rows or is_strict(rewriter.function):
             return
-        columns = _columns(right.owner, _is_turned(op), rewriter.storage)
+        is_turned, storage = _is_turned(op), rewriter.storage
+        columns = _columns(right.owner, is_turned, storage) or _halves(right, is_turned, storage)
+        if columns is not None and columns.element == f16 and not rewriter.function.target.halves:
+            return  # Each number would be decoded by a dozen instructions.
         if columns is None:
             return
-        depth, bits = columns.values.shape[1], columns.bits
-        packed = pack_sub_bytes((columns.values + (1 << bits - 1)).astype(np.uint8), bits)
-        weights, scales = rewriter.emit.stored(packed, "weights"), rewriter.emit.stored(columns.scales, "scales")
+        depth = columns.codes.shape[1] * 8 // columns.bits
         block = max(FEWEST, 1 << (depth - 1).bit_length())
-        rewriter.replace(op, BlockwiseMatMulOp.make(left, weights, scales, None, op.bias, bits=bits, block=block))
+        weights, scales = rewriter.emit.stored(columns.codes, "weights"), rewriter.emit.stored(columns.scales, "scales")
+        form: dict[str, Any] = {"bits": columns.bits, "block": block, "element": columns.element}
+        rewriter.replace(op, BlockwiseMatMulOp.make(left, weights, scales, None, None, op.bias, **form))
 
 
 class _Columns(NamedTuple):
-    """Values [N, K] less their zero points, which fit signed integers of `bits` bits, and scales [N, 1]."""
+    """The bytes of codes [N, K] of `bits` bits, of integers or of an `element`, and scales [N, 1]."""
 
-    values: np.ndarray
+    codes: np.ndarray | Deferred
     scales: np.ndarray
     bits: int
+    element: Attribute | None = None
+
+
+def _halves(right: SSAValue, is_turned: bool, storage: Storage) -> _Columns | None:
+    """The columns of a large constant [K, N], or [N, K] if `is_turned`, of f16 or bf16 that are widened to f32."""
+    widened = storage.deferred(right)
+    if widened is None:
+        return None
+    numbers = widened.unwidened if is_turned else widened.transposed((1, 0)).unwidened
+    element = element_type(numbers.dtype)
+    if element not in (f16, bf16) or 0 in numbers.shape or numbers.shape[1] * HALF_BITS % DOT_GROUP_BITS:
+        return None
+    return _Columns(Bytes(numbers), np.ones((numbers.shape[0], 1), np.float32), HALF_BITS, element)
 
 
 def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Columns | None:
@@ -117,7 +142,8 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
     for bits in WIDTHS:
         fits = -(1 << bits - 1) <= low and high < 1 << bits - 1
         if fits and less.shape[1] * bits % DOT_GROUP_BITS == 0:
-            return _Columns(less, np.ascontiguousarray(scales, np.float32), bits)
+            codes = (less + (1 << bits - 1)).astype(np.uint8)
+            return _Columns(pack_sub_bytes(codes, bits), np.ascontiguousarray(scales, np.float32), bits)
     return None
 
 
@@ -144,6 +170,6 @@ class GatherBlocks(Pattern):
         axis = normalize_axis(integer(op.axis), rank)
         if axis == rank - 1:
             return
-        parts = (table.codes, table.scales, table.zero_points)
+        parts = *table.quantized(), *table.factors()
         rows = [None if part is None else rewriter.emit(GatherOp, part, op.indices, axis=axis) for part in parts]
         rewriter.replace(op, BlockwiseDequantizeOp.make(*rows, **table.form()))

@@ -93,6 +93,25 @@ def test_products(weights: str, rows: int) -> None:
     check(model([*nodes, node("MatMul", "x c", "y")], x, arrays), x)
 
 
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_products_of_few_rows_read_halves(kind: int, is_turned: bool) -> None:
+    """Memory holds the weights as narrow as they are; with many rows they are widened."""
+    element = helper.tensor_dtype_to_np_dtype(kind)
+    weights = HALF.astype(element)
+    transposed = [node("Transpose", "v", "c", perm=[1, 0])] if is_turned else [node("Identity", "v", "c")]
+    arrays = {"w": np.ascontiguousarray(weights.T) if is_turned else weights}
+    for rows in (1, 4, 64):
+        x = RANDOM.standard_normal((rows, DEPTH), np.float32)
+        nodes = [node("Cast", "w", "v", to=TensorProto.FLOAT), *transposed, node("MatMul", "x c", "y")]
+        proto = model(nodes, x, arrays)
+        found = InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+        np.testing.assert_allclose(found, x @ weights.astype(np.float32), 2e-4, 2e-4)
+        lowered = str(Compilation(import_model(proto)).run("lowered"))
+        name = "f16" if kind == TensorProto.FLOAT16 else "bf16"
+        assert (f"element = {name}" in lowered) == (rows < 64), lowered
+
+
 def test_a_turned_matrix() -> None:
     arrays = {**quantized("int8", 0), "b": RANDOM.standard_normal(DEPTH, np.float32)}
     x = RANDOM.standard_normal((3, COLUMNS), np.float32)
@@ -106,10 +125,12 @@ def test_filters() -> None:
     check(model([node("Cast", "w", "c", to=TensorProto.FLOAT), node("Conv", "x c", "y")], x, {"w": filters}), x)
 
 
-def test_tables() -> None:
+def test_tables_with_other_readers() -> None:
+    """Tables whose rows are gathered alone stay narrow: `raise-gathers`."""
     nodes, arrays = WEIGHTS["f16 scaled"]()
     x = RANDOM.integers(0, DEPTH, (5,))
-    check(model([*nodes, node("Gather", "c x", "y")], x, arrays), x)
+    nodes += [node("Gather", "c x", "g"), node("Slice", "c begin end", "p"), node("Add", "g p", "y")]
+    check(model(nodes, x, {**arrays, "begin": np.array([0]), "end": np.array([5])}), x)
 
 
 @pytest.mark.parametrize("columns", [1, 3])

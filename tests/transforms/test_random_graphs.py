@@ -39,8 +39,10 @@ from random_graphs import (
     step_linear_conv,
     step_linear_matmul,
     step_normalize,
+    step_padded_summands,
     step_power,
     step_projections,
+    step_range,
     step_rows,
     step_sandwich,
     step_small_conv,
@@ -72,7 +74,9 @@ EXACT_HIGH = (
     "gather-to-slice",
     "lower-quantization",
     "merge-pads",
+    "merge-reductions",
     "raise-clips",
+    "raise-gathers",
     "rematerialize",
     "remove-identity-clips",
     "remove-unused-storage",
@@ -99,6 +103,7 @@ ROUNDING_HIGH = (
     "recognize-normalization",
     "recognize-softmax",
     "simplify-convolutions",
+    "split-windows",
 )
 LOW = (
     "decompose-data-movement",
@@ -124,8 +129,10 @@ ELSEWHERE = {
     "fold-into-trees",  # test_fold_into_trees.py
     "apply-patterns",
     "assign-devices",
+    "collapse-layers",  # test_equal_layers.py
     "convert-precision",
     "differentiate",
+    "expand-layers",  # test_equal_layers.py
     "glow-low-to-scf",
     "hoist-from-loops",
     "instrument-debug",
@@ -172,7 +179,8 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
     "lower-quantization": QUANTIZED_STEPS,
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
     "merge-matmuls": (step_projections, step_rows),
-    "merge-pads": (step_padded_window,),
+    "merge-pads": (step_padded_window, step_padded_summands),
+    "merge-reductions": (step_range,),
     "raise-clips": (step_moved_clip,),
     "recognize-activations": (step_activation,),
     "recognize-attention": (step_attention,),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -13,10 +12,11 @@ from xdsl.traits import Commutative
 from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SplatOp
-from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.transforms.graph.shrink_splats import equal_elements
 
 FIRST = (False, -1)
 """The position of block arguments, before all results of operators."""
@@ -69,24 +69,18 @@ def _splat_uniform(function: FuncOp, storage: Storage) -> None:
     """Replace uniform constants read by elementwise operators by splats, which are not loaded."""
     for op in operations(function):
         small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MAX_COMPARED
-        array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
-        if array is None or not _is_uniform(array):
+        number = equal_elements(op.result, storage) if isinstance(op, GetOp) and small else None
+        if number is None or bool(number != number):
             continue
         assert isinstance(op, GetOp)
         users = [use for use in op.result.uses if isinstance(use.operation, Elementwise)]
         if not users:
             continue
-        value = scalar_attribute(array.reshape(-1)[0], element_of(op.result))
-        splat = SplatOp.make(value=value, shape=array.shape, location=op.location)
+        value = scalar_attribute(number, element_of(op.result))
+        splat = SplatOp.make(value=value, shape=shape_of(op.result), location=op.location)
         Rewriter.insert_op(splat, InsertPoint.after(op))
         for use in users:
             use.operation.operands[use.index] = splat.result
-
-
-def _is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements are bit-identical: 0 and -0 differ, and NaN equals nothing."""
-    first = array.reshape(-1)[0]
-    return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
 
 
 def _order_operands(function: FuncOp, storage: Storage) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import field
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,13 +14,24 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage
-from glow_mlir.constants.weights import is_large
+from glow_mlir.constants.weights import is_deferred
 from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import (
+    ConcatOp,
+    ExpandOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TileOp,
+    TransposeOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
+from glow_mlir.dialects.glow_high.returns import ReturnOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -26,7 +39,9 @@ from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
+from glow_mlir.ir.traversal import storage_read
 from glow_mlir.rewriting.elementwise_constants import widened_constant
 from glow_mlir.rewriting.quantized_values import is_typing, untyped
 from glow_mlir.support.dataclass import dataclass
@@ -38,6 +53,14 @@ MAX_GROWTH = 8
 LARGEST_SPLATS = 1 << 28
 """Splats larger than this many bytes are not evaluated: they are small only as long as they stay splats."""
 
+LARGEST_RETURNED = 1 << 16
+"""
+Results of more bytes are not folded if they are only returned and much larger than their operands: a call computes them
+in the time of a copy.
+"""
+
+_AS_FAST_AS_COPIES = (ConcatOp, ExpandOp, PadOp, ReshapeOp, SliceOp, TileOp, AddOp, SubOp, MulOp, CastOp)
+"""Operators that take no longer than it takes to copy their results."""
 
 UNCOUNTED = 1 << 10
 """Results up to this many bytes are not counted: an operator takes as much itself."""
@@ -45,10 +68,20 @@ UNCOUNTED = 1 << 10
 
 @dataclass
 class Growth:
-    """The bytes of constants that all runs of the pass on one module have added, and those it had before."""
+    """
+    The bytes of constants that a module had before any run of the pass, and those that the runs have added.
+
+    Constants that are no longer read are erased at once, and do not count: in a chain of operators on a large constant
+    only the last result stays.
+    """
 
     held: int
-    made: int = 0
+    made: dict[str, int] = field(default_factory=dict[str, int])
+    """Name of an added constant → its bytes, if these count."""
+    total: int = 0
+    """The sum of these bytes."""
+    _readers: Counter[str] | None = None
+    """Name of a constant → the number of operations that read it in a run of the pass; `None` until it is needed."""
 
     @staticmethod
     def of(module: ModuleOp) -> Growth:
@@ -62,9 +95,46 @@ class Growth:
             _GROWTHS[module] = Growth(sum(bytes_of(op.type) for op in constants))
         return _GROWTHS[module]
 
+    def begin(self, module: ModuleOp) -> None:
+        """Begin a run: other passes may have erased constants, and added readers."""
+        self._readers = None
+        if self.made:
+            self.made = {name: size for name, size in self.made.items() if self.readers(module)[name]}
+            self.total = sum(self.made.values())
+
+    def readers(self, module: ModuleOp) -> Counter[str]:
+        """Name of a constant → the number of operations that read it."""
+        if self._readers is None:
+            self._readers = Counter(read for function in functions(module) for read in storage_read(function))
+        return self._readers
+
     def allows(self, size: int, total: int) -> bool:
         """Whether `size` more bytes are allowed: up to `total`, or up to a multiple of the original constants."""
-        return self.made + size <= max(total, MAX_GROWTH * self.held)
+        return self.total + size <= max(total, MAX_GROWTH * self.held)
+
+    def add(self, constant: GetOp, size: int, readers: Counter[str]) -> None:
+        """Record a read of a folded result, and at the first one its bytes if these count."""
+        name = constant.storage_name
+        if not readers[name] and size:
+            self.made[name] = size
+            self.total += size
+        readers[name] += 1
+
+    def release(self, values: Iterable[SSAValue], rewriter: Rewriter) -> None:
+        """Erase reads without uses behind values, and constants that nothing reads any more."""
+        readers = self.readers(rewriter.storage.module)
+        pending = list(values)
+        while pending:
+            owner = pending.pop().owner
+            if not isinstance(owner, GetOp | StorageCastOp) or owner.parent is None or owner.results[0].uses:
+                continue
+            pending += owner.operands
+            rewriter.erase(owner)
+            if isinstance(owner, GetOp):
+                name = owner.storage_name
+                readers[name] -= 1
+                if not readers[name] and rewriter.storage.erase_constant(name):
+                    self.total -= self.made.pop(name, 0)
 
 
 _GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()
@@ -113,6 +183,8 @@ class FoldConstantOperands(Pattern):
         available = sum(map(bytes_of, set(op.operands)))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
         largest = max(map(bytes_of, op.results), default=0)
+        if largest > max(LARGEST_RETURNED, self.expansion * (available - splats)) and is_returned(op, rewriter.storage):
+            return
         if splats > LARGEST_SPLATS or largest > max(self.limit, self.expansion * available):
             return
         widened = widened_constant(op, sources, rewriter.storage)
@@ -124,8 +196,7 @@ class FoldConstantOperands(Pattern):
             return
         results = _results(op, sources, rewriter.storage) if widened is None else [widened]
         if results is not None:
-            growth.made += counted
-            replace_by_constants(op, results, rewriter)
+            replace_by_constants(op, results, rewriter, counts=bool(counted))
 
 
 def _results(op: HighOp, sources: Sequence[SSAValue], storage: Storage) -> Sequence[np.ndarray | Deferred] | None:
@@ -143,10 +214,12 @@ class FoldConstantsPass(PatternPass):
     Replace operators whose operands are all constants by a constant (Glow's ConstantFold).
 
     A result larger than `limit` bytes is folded only if it is at most `expansion` times as large as its operands
-    together, so that expansions do not bloat the weights. Large constants are widened when they are written. Quantized
-    constants stay quantized unless they are as wide as the dequantized numbers, or `quantized` is set. All results of
-    all runs on a module, tiny ones excepted, take at most `total` bytes or eight times the original constants, and
-    repetitions of elements beyond `limit` only the latter; the rest is computed at run time.
+    together, so that expansions do not bloat the weights; one that is only returned stays if it is larger than that,
+    because computing it takes less time than reading and copying it. Large constants are widened when they are written.
+    Quantized constants stay quantized unless they are as wide as the dequantized numbers, or `quantized` is set. All
+    results of all runs on a module that are read, tiny ones excepted, take at most `total` bytes or eight times the
+    original constants, and repetitions of elements beyond `limit` only the latter; the rest is computed at run time.
+    Constants that only folded operators have read are erased.
     """
 
     name = "fold-constants"
@@ -162,8 +235,27 @@ class FoldConstantsPass(PatternPass):
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        Growth.of(op)
+        Growth.of(op).begin(op)
         super().apply(ctx, op)
+
+
+def is_returned(op: Operation, storage: Storage) -> bool:
+    """
+    Whether the results of an operator are only returned, by themselves or behind operators on other constants, and all
+    of these operators take no longer than a copy.
+    """
+    while isinstance(op, _AS_FAST_AS_COPIES):
+        uses = [use for result in op.results for use in result.uses]
+        if len(uses) != 1:
+            return False
+        user = uses[0].operation
+        if isinstance(user, ReturnOp | SaveOp):
+            return True
+        others = (operand for operand in user.operands if operand.owner is not op)
+        if not all(map(storage.is_constant, others)):
+            return False
+        op = user
+    return False
 
 
 def is_expansion(op: HighOp) -> bool:
@@ -177,14 +269,25 @@ def is_expansion(op: HighOp) -> bool:
     )
 
 
-def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter) -> None:
-    """Replace the results of `op` by constants named after them, or else after the operator."""
-    kind, emit = op.name.split(".", 1)[1], rewriter.emit
-    values = [
-        _as_element(emit.constant(array, result.name_hint or kind), element_of(result), emit)
-        for result, array in zip(op.results, arrays, strict=True)
-    ]
+def replace_by_constants(
+    op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter, *, counts: bool = False
+) -> None:
+    """
+    Replace the results of `op` by constants named after them, or else after it, and erase what only it has read.
+
+    `counts` says whether the results count as growth.
+    """
+    kind, emit, growth = op.name.split(".", 1)[1], rewriter.emit, Growth.of(rewriter.storage.module)
+    readers = growth.readers(rewriter.storage.module)
+    operands = tuple(op.operands)
+    values: list[SSAValue] = []
+    for result, array in zip(op.results, arrays, strict=True):
+        value = emit.constant(array, result.name_hint or kind)
+        if isinstance(value.owner, GetOp):
+            growth.add(value.owner, bytes_of(value) if counts else 0, readers)
+        values.append(_as_element(value, element_of(result), emit))
     rewriter.replace(op, (), values)
+    growth.release(operands, rewriter)
 
 
 def _as_element(value: SSAValue, element: Attribute, emit: Emitter) -> SSAValue:
@@ -195,6 +298,6 @@ def _as_element(value: SSAValue, element: Attribute, emit: Emitter) -> SSAValue:
 def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | None:
     """Permute or reshape a large constant lazily; `None` for other operands."""
     source = storage.deferred(op.input)
-    if source is None or not is_large(source) or source.size == 1:
+    if source is None or not is_deferred(source) or source.size == 1:
         return None
     return source.transposed(ints(op.permutation)) if isinstance(op, TransposeOp) else source.reshaped(ints(op.shape))

@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.constants.deferred import Scaled
+from glow_mlir.constants.deferred import Deferred, Scaled, Stored
+from glow_mlir.constants.layer_weights import agreed, of_all_layers
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
-from glow_mlir.dialects.shapes import element_of, size_along
+from glow_mlir.dialects.shapes import element_of, has_one_element, size_along
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.rewriting.affine import Affine, AffineOp, affine_parts, data_operand
+from glow_mlir.rewriting.elementwise_constants import Computed
 from glow_mlir.rewriting.linear_operators import Factor, Linear, linear_operator
 from glow_mlir.rewriting.policies import is_strict
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
+
+
+class FoldBiasOfLayers(Pattern):
+    """Make an addend whose elements differ between layers the bias of the linear operator before it, without a look."""
+
+    @rooted
+    def match_and_rewrite(self, op: AddOp, rewriter: Rewriter, /) -> None:
+        for data, addend in ((op.left, op.right), (op.right, op.left)):
+            array = rewriter.storage.deferred(addend)
+            if array is None or not array.is_per_layer or not isinstance(data.owner, Operation):
+                continue
+            linear = linear_operator(data.owner) if data.has_one_use() and data.type == op.result.type else None
+            if (
+                linear is None
+                or linear.form.bias is not None
+                or array.size != linear.channels
+                or array.shape[-1] != linear.channels
+            ):
+                continue
+            if not rewriter.storage.is_constant(linear.form.weights):
+                continue
+            bias = rewriter.emit.constant(array.reshaped((linear.channels,)), "bias")
+            location = fuse_locations([linear.op.location, op.location])
+            rewriter.replace(op, linear.rebuilt(linear.form.data, linear.form.weights, bias, location))
+            rewriter.erase(linear.op)
+            return
 
 
 class FoldArithmeticIntoWeights(Pattern):
@@ -48,8 +78,10 @@ class FoldFactorIntoWeights(Pattern):
     @rooted
     def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
         data = None if is_strict(rewriter.function) else data_operand(op, rewriter.storage)
-        parts = None if data is None else affine_parts(op, data, rewriter.storage)
-        if data is None or parts is None or parts.factor.size != 1 or parts.addend.any():
+        if data is None or any(value is not data and not has_one_element(value) for value in op.operands):
+            return
+        parts = affine_parts(op, data, rewriter.storage)
+        if parts is None or parts.addend.any():
             return
         linear = _weights_behind(data, rewriter.storage)
         factor = parts.factor.reshape(-1)
@@ -79,7 +111,11 @@ class FoldIntoWeightsPass(PatternPass):
     """
 
     name = "fold-into-weights"
-    WALKS = (Walk((FoldArithmeticIntoWeights(),)), Walk((FoldFactorIntoWeights(),)))
+    WALKS = (
+        Walk((FoldBiasOfLayers(),)),
+        Walk((FoldArithmeticIntoWeights(),)),
+        Walk((FoldFactorIntoWeights(),)),
+    )
 
 
 @dataclass
@@ -156,30 +192,33 @@ def _rewrite(
 ) -> bool:
     """Replace the linear operator and its chains by one operator; returns whether the new weights are acceptable."""
     known = rewriter.storage.deferred(linear.form.weights)
-    bias = None if linear.form.bias is None else rewriter.storage.value_of(linear.form.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
-    shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
     factors: list[Factor] = []
     with np.errstate(all="ignore"):
+        shift = np.zeros(linear.channels)
         if before is not None and before.ops and known is not None:
             if before.total.addend.any():
-                shift = shift + linear.answer(known, before.total.addend)
+                shift = linear.answer(known, before.total.addend)
             if not before.total.is_identity_but_for_addend():
                 factors.append((before.total.factor, linear.form.inputs))
+        total = Affine(np.ones(()), shift)
         if after is not None:
-            shift = shift * after.total.factor + after.total.addend
+            total = total.then(after.total)
             if not after.total.is_identity_but_for_addend():
                 factors.append((after.total.factor, linear.form.outputs))
         weights = linear.scaled(known, factors, dtype) if factors and known is not None else None
-        shift = shift.astype(dtype)
-        if not np.isfinite(shift).all() or not (weights is None or keeps_digits(weights)):
+        bias = _shifted(linear, total, dtype, rewriter.storage)
+        if not agreed(bias, lambda array: bool(np.isfinite(array).all())):
+            return False
+        if weights is not None and not all(keeps_digits(one) for one in of_all_layers(weights)):
             return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = rewriter.emit_before(ops[-1])
     hint = linear.form.weights.name_hint or "weights"
     data = before.end if before is not None else linear.form.data
     replaced = linear.form.weights if weights is None else emit.constant(weights, hint)
-    shifted = emit.constant(shift, f"{hint}_bias") if linear.form.bias is not None or shift.any() else None
+    is_needed = linear.form.bias is not None or agreed(bias, lambda array: bool(array.any()))
+    shifted = emit.constant(bias, f"{hint}_bias") if is_needed else None
     location = fuse_locations([*(op.location for op in ops), *locations])
     rewriter.replace(ops[-1], linear.rebuilt(data, replaced, shifted, location))
     for op in reversed(ops[:-1]):
@@ -187,8 +226,23 @@ def _rewrite(
     return True
 
 
-def keeps_digits(weights: Scaled) -> bool:
+def _shifted(linear: Linear, total: Affine, dtype: np.dtype[Any], storage: Storage) -> Deferred:
+    """The bias of a linear operator after an affine function per channel; zeros if it has no bias."""
+    bias = None if linear.form.bias is None else storage.deferred(linear.form.bias)
+    if bias is None:
+        return Stored(np.broadcast_to(total.addend, (linear.channels,)).astype(dtype))
+
+    def shift(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return (arrays[0].astype(np.float64) * arrays[1] + arrays[2]).astype(dtype)
+
+    coefficients = [np.broadcast_to(part, (linear.channels,)) for part in (total.factor, total.addend)]
+    return Computed(f"shift {dtype}", shift, bias.reshaped((linear.channels,)), 0, coefficients, dtype)
+
+
+def keeps_digits(weights: Deferred) -> bool:
     """Whether scaled weights are finite, and the largest is not so small that precision is lost."""
+    assert isinstance(weights, Scaled)
     largest = weights.largest()
     weights.forget()
     _, tiny, _ = float_limits(weights.dtype)

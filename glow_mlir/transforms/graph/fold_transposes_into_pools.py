@@ -14,6 +14,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.transforms.graph.split_windows import is_split
 
 LONGEST_STRIDE = 2
 """Maximum stride along rows for which vectors of pixels are loaded contiguously."""
@@ -60,7 +61,11 @@ def only_reader(op: Pool) -> object:
 
 
 def has_long_rows(op: Pool, costs: Costs) -> bool:
-    """Whether rows of results are long enough for vectors of pixels."""
-    window = op.window()
-    shortest = costs.clipped_pooled_pixels if any(window.padding(len(window.kernel) - 1)) else costs.pooled_pixels
-    return window.strides[-1] <= LONGEST_STRIDE and size_along(op.result, -2) >= shortest
+    """Whether rows of results are long enough for vectors of pixels, or channels few."""
+    window, count = op.window(), size_along(op.result, -2)
+    if window.strides[-1] > LONGEST_STRIDE or count < costs.pooled_pixels:
+        return False
+    if not any(window.padding(len(window.kernel) - 1)) or count >= costs.clipped_pooled_pixels:
+        return True
+    is_worth = count >= costs.channel_lanes or size_along(op.result, -1) < costs.pooled_channels
+    return is_worth and is_split(op, costs, is_last=False)

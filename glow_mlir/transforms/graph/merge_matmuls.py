@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from glow_mlir.constants.deferred import Joined
+from glow_mlir.constants.deferred import Joined, Stored
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -36,16 +36,16 @@ class MergeProductsOfMatrix(Pattern):
             return
         storage = rewriter.storage
         weights = [storage.deferred(product.right) for product in products]
-        biases = [None if product.bias is None else storage.value_of(product.bias) for product in products]
+        biases = [None if product.bias is None else storage.deferred(product.bias) for product in products]
         columns = Joined([array for array in weights if array is not None], axis=1)
         hint = op.right.name_hint or "weights"
         bias = None
         if any(array is not None for array in biases):
             vectors = [
-                np.zeros(shape_of(product.right)[1], columns.dtype) if array is None else array
+                Stored(np.zeros(shape_of(product.right)[1], columns.dtype)) if array is None else array
                 for product, array in zip(products, biases, strict=True)
             ]
-            bias = rewriter.emit.constant(np.concatenate(vectors), f"{hint}_bias")
+            bias = rewriter.emit.constant(Joined(vectors, axis=0), f"{hint}_bias")
         emit = rewriter.emit.at(fuse_locations(product.location for product in products))
         whole = emit(MatMulOp, op.left, rewriter.emit.constant(columns, hint), bias)
         replace_by_parts(products, whole, -1, rewriter.emit, rewriter)

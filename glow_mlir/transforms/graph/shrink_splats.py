@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.layer_weights import agreed
 from glow_mlir.constants.storage import Storage, scalar_attribute, splat_array
 from glow_mlir.dialects.glow_high.base import group_like
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
@@ -61,10 +62,16 @@ class ShrinkSplatsPass(PatternPass):
 
 def equal_elements(value: SSAValue, storage: Storage) -> np.generic | None:
     """The common value of all elements of a splat or constant, or `None`."""
-    array = None if is_empty(value) else storage.value_of(value)
+    array = None if is_empty(value) else storage.deferred(value)
     if array is None:
         return None
+    common = agreed(array, _common_bytes)
+    return None if common is None else np.frombuffer(common, array.dtype)[0]
+
+
+def _common_bytes(array: np.ndarray) -> bytes | None:
+    """The bytes of each element if all are equal, or `None`."""
     flat = array.reshape(-1)
     first, last = flat[:1].tobytes(), flat[-1:].tobytes()
     same = first == last and bool((flat.view(np.uint8).reshape(flat.size, -1) == np.frombuffer(first, np.uint8)).all())
-    return flat[0] if same else None
+    return first if same else None

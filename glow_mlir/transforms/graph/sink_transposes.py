@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.backends.interface import costs_of
+from glow_mlir.constants.deferred import Reshaped, Transposed
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp
 from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, has_one_element, rank_of, shape_of, size_of, sizes_of
-from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -84,7 +86,10 @@ class RaiseTranspose(Pattern):
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
         chain = operators_above(op, rewriter.storage)
         sizes = [0 if has_equal(value, op) else size_of(value.type) for _, value in chain]
-        if not chain or WORTH_RAISING * min(sizes) > size_of(op.input.type):
+        if not chain:
+            return
+        ratio = 1 if saves_copy(op, chain, rewriter.function) else WORTH_RAISING
+        if ratio * min(sizes) > size_of(op.input.type):
             return
         permutation = ints(op.permutation)
         back = inverse(permutation)
@@ -111,7 +116,7 @@ class SinkTransposesPass(PatternPass):
     Operators define by `untransposed` whether and how they can. If one operand is transposed, the others must be
     transposed by the same permutation, be constant, or have a transpose that is a reshape. A transpose that did not
     cancel moves back above operators that enlarged its tensor (Glow's HoistCode): at least twice, or where another
-    reader transposes the smaller tensor in the same way.
+    reader transposes the smaller tensor in the same way, and above pads of what is given: it writes their interior.
     """
 
     name = "sink-transposes"
@@ -119,6 +124,21 @@ class SinkTransposesPass(PatternPass):
         Walk((CancelTransposes(), TransposeToReshape(), MergeTransposes(), SinkTranspose())),
         Walk((RaiseTranspose(),), backward=True),
     )
+
+
+def saves_copy(op: TransposeOp, chain: Sequence[tuple[HighOp, SSAValue]], function: FunctionOp) -> bool:
+    """
+    Whether a transpose above some pads writes into their interior, so that no other copy is needed.
+
+    That is so for values that nothing computes: else what computes them writes them there. Few channels are read as
+    planes.
+    """
+    if function.assigned is None:
+        return False
+    _, source = chain[-1]
+    is_given = not isinstance(source.owner, HighOp) or isinstance(source.owner, GetOp)
+    is_few = largest(sizes_of(op.result)[-1]) <= costs_of(function.target).plane_channels
+    return is_given and not is_few and all(isinstance(owner, PadOp) for owner, _ in chain)
 
 
 def transposed_source(op: TransposeOp) -> tuple[SSAValue, Shape]:
@@ -177,10 +197,10 @@ def origin(value: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
     if has_one_element(value):
         return value
     shape = static(padded_sizes(value, len(permutation)))
-    array = emit.known(value)
+    array = emit.storage.deferred(value)
     if array is None:
         return emit(ReshapeOp, value, shape=moved(shape, permutation))
-    transposed = np.ascontiguousarray(array.reshape(shape).transpose(inverse(permutation)))
+    transposed = Transposed(Reshaped(array, shape), inverse(permutation))
     return emit.constant(transposed, value.name_hint or "constant")
 
 

@@ -6,16 +6,16 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_float, numpy_dtype
+from glow_mlir.dialects.element_types import byte_width, is_float, numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, RoundOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.glow_high.resize import MIN_INNER, ResizeOp
 from glow_mlir.dialects.properties import number, text
 from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
-from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
@@ -27,22 +27,26 @@ MAX_GATHERS = 4
 
 @lowering(ResizeOp)
 def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
-    """Resize one axis after the other; integers are interpolated in f32 and rounded."""
+    """Resize one axis after the other; integers are interpolated in f32 and rounded, and narrow floats in f32."""
     value, given = op.input, sizes_of(op.input)
     weighted = text(op.mode) != "nearest"
     element = element_of(value)
-    through_floats = weighted and not is_float(element)
-    if through_floats:
-        value = emit(CastOp, value, to=f32)
     found = list(samplings(op))
+    through_floats = weighted and not is_float(element)
+    if through_floats or (weighted and len(found) > 1 and byte_width(element) < 4):
+        value = emit(CastOp, value, to=f32)
     if symbolic := [given[sampling.axis] for sampling in found if not isinstance(given[sampling.axis], int)]:
         if not through_floats:
             raise RunTimeSizeError(symbolic[0])
         resized = emit(ResizeOp, value, **op.properties)
         return emit(CastOp, emit(RoundOp, resized), to=element)
+    is_alone = len(found) == 1 and value is op.input
     for sampling in found:
+        is_first = sampling.axis == 0 or largest(product_of(sizes_of(value)[sampling.axis + 1 :])) >= MIN_INNER
         if not weighted:
             value = _gather(emit, value, sampling, 0)
+        elif not sampling.outside.any() and not (is_alone and is_first):
+            value = _resized(op, emit, value, sampling)
         elif sampling.indices.shape[1] <= MAX_GATHERS:
             value = _weighted_gathers(emit, value, sampling)
         else:
@@ -50,7 +54,27 @@ def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
         if sampling.outside.any():
             mask = emit.constant(_along_axis(sampling.outside, sampling.axis, value), "outside")
             value = emit(WhereOp, mask, emit.splat(number(op.extrapolation), value), value)
-    return emit(CastOp, emit(RoundOp, value), to=element) if through_floats else value
+    value = emit(RoundOp, value) if through_floats else value
+    return value if element_of(value) == element else emit(CastOp, value, to=element)
+
+
+def _resized(op: ResizeOp, emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
+    """Resize one axis; it goes in front of all others where few elements are behind it."""
+    axis, rank = sampling.axis, rank_of(value)
+    inner = product_of(sizes_of(value)[axis + 1 :])
+    order = tuple(range(rank)) if largest(inner) >= MIN_INNER else (axis, *(i for i in range(rank) if i != axis))
+    is_turned = order != tuple(range(rank))
+    source = emit(TransposeOp, value, permutation=order) if is_turned else value
+    at = order.index(axis)
+    shape = tuple(len(sampling.indices) if i == at else size for i, size in enumerate(sizes_of(source)))
+    scales, starts, ends = ([fill] * rank for fill in (0.0, 0.0, 1.0))
+    scales[at] = 0.0 if op.by_sizes()[axis] else op.ratios()[axis]
+    starts[at], ends[at] = op.region(axis)
+    named = ("mode", "coordinates", "rounding", "cubic_coefficient", "exclude_outside", "antialias", "extrapolation")
+    kept = {name: op.properties[name] for name in named if name in op.properties}
+    regions = None if op.roi is None else [*starts, *ends]
+    result = emit(ResizeOp, source, shape=shape, scales=scales if any(scales) else None, roi=regions, **kept)
+    return emit(TransposeOp, result, permutation=tuple(order.index(i) for i in range(rank))) if is_turned else result
 
 
 def _along_axis(row: np.ndarray, axis: int, value: SSAValue) -> np.ndarray:

@@ -134,9 +134,13 @@ class TransposedConvolution:
         if any(axis.kernel % axis.stride for axis in self.axes):
             return phases > costs.most_uneven_phases
         outputs = size_along(self.op.result, channel_axis(rank_of(self.op.result), self.op.layout)) // self.groups
+        if outputs == 1 and shape_of(self.op.filter)[0] == self.groups > 1:
+            return phases > costs.most_phases  # Vectors of a depthwise convolution are of groups.
         lanes = costs.channel_lanes
         joined, apart = _channels(phases * outputs, lanes), phases * _channels(outputs, lanes)
-        return phases > costs.most_phases or joined < apart
+        # Moving phases from channels to pixels is a transpose, which merges with one of the result.
+        is_turned = any(isinstance(use.operation, TransposeOp) for use in self.op.result.uses)
+        return phases > costs.most_phases or joined < apart or (joined == apart and is_turned)
 
     def padded(self, leading: Sequence[int], trailing: Sequence[Size]) -> SSAValue:
         """Pad the input with zeros along the spatial axes, if needed."""

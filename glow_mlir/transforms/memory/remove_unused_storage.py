@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import operations, storage_read
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -27,10 +27,7 @@ class RemoveUnusedStoragePass(ModulePass):
         used: set[str] = set()
         for function in functions(op):
             erase_unused_reads(function)
-            for inner in operations(function):
-                symbol = inner.properties.get("symbol")
-                if isinstance(symbol, SymbolRefAttr):
-                    used.add(symbol.string_value())
+            used.update(storage_read(function))
         for storage in list(op.body.block.ops):
             if isinstance(storage, ConstantOp) and storage.sym_name.data not in used:
                 op.body.block.erase_op(storage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import cast
 
@@ -10,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
+from glow_mlir.analysis.accesses import Access, Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, WeightOp, byte_size, root_of
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -29,7 +30,7 @@ class ShareBuffersPass(ModulePass):
     the paper's §3.3 on @inout).
 
     Both allocations have the same size, so that peak memory never grows: two lifetimes that met at the instruction
-    become one.
+    become one. A result that only leads from the old value of state to the new one is written over the state itself.
     """
 
     name = "share-buffers"
@@ -48,12 +49,13 @@ class Sharing:
     accesses: Accesses
 
     def run(self) -> None:
-        """Visit instructions in order, so that a chain of them ends up in one buffer."""
-        for op in list(own_operations(self.block)):
-            if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
-                for output, value in enumerate(op.operands):
-                    if self._begins_at(op, root_of(value)):
-                        self._share(op, output)
+        """Visit instructions in order, so that a chain of them ends up in one buffer, and that maybe in state."""
+        for share in (self._share, self._share_state):
+            for op in list(own_operations(self.block)):
+                if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+                    for output, value in enumerate(op.operands):
+                        if self._begins_at(op, root_of(value)):
+                            share(op, output)
 
     def _is_own(self, root: SSAValue) -> bool:
         """Whether a buffer is an allocation of the block, without accesses outside."""
@@ -76,6 +78,37 @@ class Sharing:
             if fits and can_take(op, output, input_) and _agree(op, (output, input_)):
                 self._merge(begins, dies)
                 return
+
+    def _share_state(self, op: Instruction, output: int) -> None:
+        """
+        Let an @out operand, whose allocation begins here, be the state that another operand is, if that is not used
+        until an instruction overwrites it as the last one that uses the allocation.
+        """
+        begins, uses = op.operands[output], self.accesses.to(root_of(op.operands[output]))
+        if begins is not root_of(begins):
+            return
+        for input_, state in enumerate(op.operands):
+            declared = isinstance(state.owner, WeightOp) and state.owner.mutable is not None
+            if declared and state.type == begins.type and can_take(op, output, input_):
+                if self._is_overwritten(state, op, uses):
+                    hoist_declaration(self.block, self.accesses, state, op)
+                    begins.replace_all_uses_with(state)
+                    self.accesses.move(begins, state)
+                    join_lives(self.block, self.accesses, state, begins)
+                    erase_with_views(begins)
+                    statistics.count("buffers shared")
+                    return
+
+    def _is_overwritten(self, state: SSAValue, first: Instruction, uses: Sequence[Access]) -> bool:
+        """Whether, after `first`, the last user of an allocation is the next one of a state, and overwrites it."""
+        last, begin = uses[-1].op, self.accesses.positions[first]
+        between = [other for other in self.accesses.to(state) if begin < other.position <= uses[-1].position]
+        if not isinstance(last, Instruction) or last is first or not between:
+            return False
+        if any(other.op is not last or other.value is not state or not other.writes for other in between):
+            return False
+        reads = [access.index for access in uses if access.op is last]
+        return all(may_be_same_buffer(last, other.index, read) for other in between for read in reads)
 
     def _merge(self, gone: SSAValue, root: SSAValue) -> None:
         """Merge two allocations into one; the lifetime of `gone` begins where that of `root` ends."""

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import backend_of
+from glow_mlir.dialects.collapsed_layers import collapsed_layers
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.dialects.scalar_parameters import may_be_parameter, parameter_number, parameters
@@ -23,12 +24,13 @@ class VerifySelectedPass(ModulePass):
     """
     Raise one `UnsupportedOperatorsError` that lists all instructions without a kernel; or a `ModelError` for the first
     one whose kernel does not execute it, whose tiles, packed operands, tasks or scratch do not match the kernel, or
-    whose scalar parameters are invalid.
+    whose scalar parameters are invalid, or for layers that `collapse-layers` erased and `expand-layers` has not added.
     """
 
     name = "verify-selected"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_at(op, not collapsed_layers(op), "it lacks layers that were erased (run 'expand-layers')")
         programs = [(function, _instructions(function)) for function in low_functions(op)]
         missing = [
             inner for _, instructions in programs for inner in instructions if inner.properties.get("kernel") is None

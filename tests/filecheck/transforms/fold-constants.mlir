@@ -86,9 +86,10 @@ glow_high.func @state(@s) {
 
 // -----
 
-// Functions share storage: a folded constant gets a name that is free, and equal constants are one.
+// Functions share storage: a folded constant gets a name that is free, equal constants are one, and the constant that both
+// functions have read is erased behind the second one.
 
-// CHECK: glow_high.constant @neg : tensor<2xf32> {value
+// CHECK-NOT: glow_high.constant @neg :
 // CHECK: glow_high.constant @neg_1 : tensor<2xf32> {value = dense<[-1.0
 // CHECK-NOT: glow_high.constant
 // CHECK: glow_high.func @first(
@@ -144,6 +145,63 @@ glow_high.func @numbers() -> tensor<2xf32> {
   %0 = glow_high.storage_cast %i {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x!quant.uniform<u8:f32, 0.5:128>>
   %1 = glow_high.dequantize %0 : tensor<2xf32>
   glow_high.return %1
+}
+
+// -----
+
+// Many bytes that are only returned are computed if operands are much smaller; what another operator reads is folded.
+
+// CHECK-LABEL: glow_high.func @returned(
+// CHECK:         %[[WIDE:.*]] = glow_high.expand
+// CHECK:         glow_high.return %[[WIDE]]
+glow_high.constant @x : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
+glow_high.func @returned() -> tensor<9000x2xf32> {
+  %x = glow_high.get @x : tensor<1x2xf32>
+  %0 = glow_high.expand %x {shape = [9000, 2]} : tensor<9000x2xf32>
+  glow_high.return %0
+}
+
+// -----
+
+// CHECK-LABEL: glow_high.func @read_again(
+// CHECK-NOT:     glow_high.expand
+// CHECK:         glow_high.add
+glow_high.constant @x : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
+glow_high.func @read_again(%y: tensor<9000x2xf32>) -> tensor<9000x2xf32> {
+  %x = glow_high.get @x : tensor<1x2xf32>
+  %0 = glow_high.expand %x {shape = [9000, 2]} : tensor<9000x2xf32>
+  %1 = glow_high.add %0, %y : tensor<9000x2xf32>
+  glow_high.return %1
+}
+
+// -----
+
+// Neither is computed what takes longer than a copy, such as a sine, whether or not something else is behind it.
+
+// CHECK-LABEL: glow_high.func @returned_sines(
+// CHECK-NOT:     glow_high.expand
+// CHECK-NOT:     glow_high.sin
+// CHECK:         glow_high.return
+glow_high.constant @x : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
+glow_high.func @returned_sines() -> tensor<9000x2xf32> {
+  %x = glow_high.get @x : tensor<1x2xf32>
+  %0 = glow_high.expand %x {shape = [9000, 2]} : tensor<9000x2xf32>
+  %1 = glow_high.sin %0 : tensor<9000x2xf32>
+  glow_high.return %1
+}
+
+// -----
+
+// CHECK-LABEL: glow_high.func @returned_product(
+// CHECK-NOT:     glow_high.matmul
+// CHECK:         glow_high.return
+glow_high.constant @x : tensor<300x1xf32> {value = dense<1.0> : tensor<300x1xf32>}
+glow_high.constant @y : tensor<1x300xf32> {value = dense<2.0> : tensor<1x300xf32>}
+glow_high.func @returned_product() -> tensor<300x300xf32> {
+  %x = glow_high.get @x : tensor<300x1xf32>
+  %y = glow_high.get @y : tensor<1x300xf32>
+  %0 = glow_high.matmul %x, %y : tensor<300x300xf32>
+  glow_high.return %0
 }
 
 // OPTION: glow-opt: error: pass pipeline 'fold-constants{limit=much}':

@@ -216,8 +216,8 @@ glow_high.constant @blocks : tensor<5x16xui8> {value = dense<1> : tensor<5x16xui
 glow_high.constant @block_scales : tensor<5x2xf32> {value = dense<0.5> : tensor<5x2xf32>}
 
 // CHECK-LABEL: glow_high.func @blocks_multiplied(
-// CHECK:         glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
-// CHECK-NEXT:    glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
+// CHECK:         glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
+// CHECK-NEXT:    glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
 // CHECK:         glow_high.matmul %y, %w : tensor<3x32xf32>
 glow_high.func @blocks_multiplied(%x: tensor<3x32xf32>, %y: tensor<3x5xf32>, %b: tensor<5xf32>) -> (tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x32xf32>) {
   %c = glow_high.get @blocks : tensor<5x16xui8>
@@ -252,4 +252,15 @@ glow_high.func @gathered(%c: tensor<9x16xui8>, %s: tensor<9x2xf16>, %z: tensor<9
   %0 = glow_high.gather %w, %i : tensor<2x3x32xf32>
   %1 = glow_high.gather %w, %i {axis = 1} : tensor<9x2x3xf32>
   glow_high.return %0, %1
+}
+
+// So are minima.
+
+// CHECK-LABEL: glow_high.func @minima(
+// CHECK:         %[[M:.*]] = glow_high.gather %m, %i : tensor<2x3x2xf16>
+// CHECK-NEXT:    glow_high.blockwise_dequantize %{{.*}}, %{{.*}}, none, %[[M]] {bits = 4, block = 16} : tensor<2x3x32xf32>
+glow_high.func @minima(%c: tensor<9x16xui8>, %s: tensor<9x2xf16>, %m: tensor<9x2xf16>, %i: tensor<2x3xi64>) -> tensor<2x3x32xf32> {
+  %w = glow_high.blockwise_dequantize %c, %s, none, %m {bits = 4, block = 16} : tensor<9x32xf32>
+  %0 = glow_high.gather %w, %i : tensor<2x3x32xf32>
+  glow_high.return %0
 }

@@ -37,7 +37,7 @@ glow_high.func @line(%x: tensor<1x5x16xf32>) -> tensor<1x5x8xf32> {
 // CHECK-COUNT-2: glow_high.transpose
 glow_high.func @short(%x: tensor<1x8x31x31xf32>) -> tensor<1x8x31x31xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x31x31x8xf32>
-  %2 = glow_high.max_pool %1 {kernel_shape = [3, 3], pads = [1, 1, 1, 1]} : tensor<1x31x31x8xf32>
+  %2 = glow_high.avg_pool %1 {kernel_shape = [3, 3], pads = [1, 1, 1, 1]} : tensor<1x31x31x8xf32>
   %3 = glow_high.transpose %2 {permutation = [0, 3, 1, 2]} : tensor<1x8x31x31xf32>
   glow_high.return %3
 }

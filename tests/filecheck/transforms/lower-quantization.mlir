@@ -82,3 +82,25 @@ glow_high.func @blocks(%x: tensor<1x32xf32>, %c: tensor<5x16xui8>, %s: tensor<5x
   %z = glow_high.blockwise_matmul %x, %codes, %scales {bits = 4, block = 16} : tensor<1x5xf32>
   glow_high.return %y, %z
 }
+
+// With enough columns, zero points of unsigned weights are those of signed ones. If these are no zeros, they are
+// multiplied by the sums of rows. Zero points that leave differences of 8 bits are subtracted from the weights.
+
+// CHECK-LABEL: glow_high.func @unsigned(
+// CHECK:         %[[W:.*]] = glow_high.get @{{.*}} : tensor<3x8xi8>
+// CHECK:         %[[S:.*]] = glow_high.matmul %x, %[[W]] : tensor<2x8xi32>
+// CHECK:         %[[T:.*]] = glow_high.reduce_sum %{{.*}} {axes = [1]} : tensor<2x1xi32>
+// CHECK:         %[[M:.*]] = glow_high.mul %[[T]], %{{.*}} : tensor<2x1xi32>
+// CHECK:         glow_high.sub %[[S]], %[[M]] : tensor<2x8xi32>
+// CHECK:         glow_high.matmul %x, %{{.*}} : tensor<2x8xi32>
+// CHECK-NOT:     glow_high.reduce_sum
+// CHECK:         glow_high.return
+glow_high.constant @wide : tensor<3x8xui8> {value = dense<200> : tensor<3x8xui8>}
+glow_high.constant @narrow : tensor<3x8xui8> {value = dense<100> : tensor<3x8xui8>}
+glow_high.func @unsigned(%x: tensor<2x3xui8>) -> (tensor<2x8xi32>, tensor<2x8xi32>) {
+  %w = glow_high.get @wide : tensor<3x8xui8>
+  %y = glow_high.matmul %x, %w : tensor<2x8xi32>
+  %v = glow_high.get @narrow : tensor<3x8xui8>
+  %z = glow_high.matmul %x, %v : tensor<2x8xi32>
+  glow_high.return %y, %z
+}

@@ -58,6 +58,25 @@ glow_high.func @joined(%x: tensor<1x5x4xf32>, %w: tensor<4x4x3xf32>) -> tensor<1
   glow_high.return %1
 }
 
+// … and where the result is transposed anyway, while a depthwise one stays depthwise …
+
+// CHECK-LABEL: glow_high.func @turned(
+// CHECK:         glow_high.conv %{{.*}} : tensor<1x8x8x64xf32>
+// CHECK-NOT:     glow_high.conv
+// CHECK:         glow_high.return
+glow_high.func @turned(%x: tensor<1x8x8x32xf32>, %w: tensor<32x2x2x16xf32>) -> tensor<1x16x16x16xf32> {
+  %1 = glow_high.conv_transpose %x, %w {strides = [2, 2]} : tensor<1x16x16x16xf32>
+  %2 = glow_high.transpose %1 {permutation = [0, 3, 1, 2]} : tensor<1x16x16x16xf32>
+  glow_high.return %2
+}
+
+// CHECK-LABEL: glow_high.func @by_channel(
+// CHECK-COUNT-4: glow_high.conv {{.*}}group = 4{{.*}} : tensor<1x8x8x4xf32>
+glow_high.func @by_channel(%x: tensor<1x8x8x4xf32>, %w: tensor<4x2x2x1xf32>) -> tensor<1x16x16x4xf32> {
+  %1 = glow_high.conv_transpose %x, %w {strides = [2, 2], group = 4} : tensor<1x16x16x4xf32>
+  glow_high.return %1
+}
+
 // … and where the filter is shorter than the stride, zeros stand between its outputs.
 
 // CHECK-LABEL: glow_high.func @sparse(
@@ -80,6 +99,24 @@ glow_high.func @sparse(%x: tensor<1x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<
 glow_high.func @empty(%x: tensor<0x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<0x21x16xf32> {
   %1 = glow_high.conv_transpose %x, %w {pads = [1, 0], strides = [5]} : tensor<0x21x16xf32>
   glow_high.return %1
+}
+
+// Rows are rounded for a product of integers: to bytes, or to high and low ones.
+
+// CHECK-LABEL: glow_high.func @rounded(
+// CHECK:         %[[SCALE:.*]] = glow_high.div %{{.*}}, %{{.*}} : tensor<2x3x1xf32>
+// CHECK:         %[[VALUES:.*]] = glow_high.round %{{.*}} : tensor<2x3x16xf32>
+// CHECK:         %[[SUMS:.*]] = glow_high.reduce_sum %{{.*}} : tensor<2x3xi32>
+// CHECK:         %[[SCALES:.*]] = glow_high.reshape %[[SCALE]] {{.*}} : tensor<2x3xf32>
+// CHECK:         %[[BYTES:.*]] = glow_high.reshape %{{.*}} : tensor<2x48xi8>
+// CHECK-NEXT:    glow_high.blockwise_matmul_integer %[[BYTES]], none, %[[SCALES]], %[[SUMS]], %c, %s {bits = 4, block = 16} : tensor<2x5xf32>
+// CHECK:         %[[HIGH:.*]] = glow_high.reshape %{{.*}} : tensor<2x48xi8>
+// CHECK:         %[[LOW:.*]] = glow_high.reshape %{{.*}} : tensor<2x48xi8>
+// CHECK-NEXT:    glow_high.blockwise_matmul_integer %[[HIGH]], %[[LOW]], %{{.*}}, %{{.*}}, %c, %s {bits = 4, block = 16} : tensor<2x5xf32>
+glow_high.func @rounded(%x: tensor<2x48xf32>, %c: tensor<5x24xui8>, %s: tensor<5x3xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>) {
+  %y = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 16, left_bits = 8} : tensor<2x5xf32>
+  %z = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 16, left_bits = 15} : tensor<2x5xf32>
+  glow_high.return %y, %z
 }
 
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend' (hint: there are {{.*}}cpu

@@ -153,3 +153,78 @@ glow_high.func @cuts_stay(@x, @f, @a, @b, @c, @d, @e) {
   %8 = glow_high.slice %7 {starts = [0, 0, 0], ends = [1, 9, 2]} : tensor<1x9x2xf32>
   glow_high.save %8, @d
 }
+
+// -----
+
+// The gradients of slices, whose sum is a concatenation: in any order, as pads or beside zeros, with a border that is left
+// and with what is no part of it.
+
+// CHECK-LABEL: glow_high.func @slices(
+// CHECK-NEXT:    %[[C:.*]] = glow_high.concat %c, %b, %a {axis = 0} : tensor<4x2xf32>
+// CHECK-NEXT:    %[[P:.*]] = glow_high.pad %[[C]] {pads = [1, 0, 0, 0]} : tensor<5x2xf32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.add %d, %[[P]]
+// CHECK-NEXT:    glow_high.return %[[S]]
+glow_high.func @slices(%a: tensor<1x2xf32>, %b: tensor<2x2xf32>, %c: tensor<1x2xf32>, %d: tensor<5x2xf32>) -> tensor<5x2xf32> {
+  %0 = glow_high.splat {value = 0.0} : tensor<4x2xf32>
+  %1 = glow_high.concat %0, %a {axis = 0} : tensor<5x2xf32>
+  %2 = glow_high.pad %c {pads = [1, 0, 3, 0]} : tensor<5x2xf32>
+  %3 = glow_high.pad %b {pads = [2, 0, 1, 0]} : tensor<5x2xf32>
+  %4 = glow_high.add %1, %2 : tensor<5x2xf32>
+  %5 = glow_high.add %4, %d : tensor<5x2xf32>
+  %6 = glow_high.add %5, %3 : tensor<5x2xf32>
+  glow_high.return %6
+}
+
+// -----
+
+// Parts that overlap, or lie apart, parts along different axes, and what another operator reads too stay sums.
+
+// CHECK-LABEL: glow_high.func @apart(
+// CHECK-NOT:     glow_high.concat
+// CHECK-COUNT-3: glow_high.pad
+// CHECK-COUNT-3: glow_high.add
+glow_high.func @apart(%a: tensor<2x3xf32>, %b: tensor<1x3xf32>, %c: tensor<4x1xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %1 = glow_high.pad %a {pads = [0, 0, 2, 0]} : tensor<4x3xf32>
+  %2 = glow_high.pad %b {pads = [1, 0, 2, 0]} : tensor<4x3xf32>
+  %3 = glow_high.pad %c {pads = [0, 0, 0, 2]} : tensor<4x3xf32>
+  %4 = glow_high.add %1, %2 : tensor<4x3xf32>
+  %5 = glow_high.add %4, %3 : tensor<4x3xf32>
+  %6 = glow_high.add %5, %5 : tensor<4x3xf32>
+  glow_high.return %5, %6
+}
+
+// -----
+
+// The sum of each element keeps its order: what is added before, or behind, stays there, and what is added between stays.
+
+// CHECK-LABEL: glow_high.func @order(
+// CHECK-NEXT:    %[[S1:.*]] = glow_high.add %c, %d
+// CHECK-NEXT:    %[[C1:.*]] = glow_high.concat %a, %b {axis = 0}
+// CHECK-NEXT:    %[[R1:.*]] = glow_high.add %[[S1]], %[[C1]]
+// CHECK-NEXT:    %[[C2:.*]] = glow_high.concat %a, %b {axis = 0}
+// CHECK-NEXT:    %[[S2:.*]] = glow_high.add %c, %[[C2]]
+// CHECK-NEXT:    %[[R2:.*]] = glow_high.add %[[S2]], %d
+// CHECK-NEXT:    %[[A:.*]] = glow_high.pad %a
+// CHECK-NEXT:    %[[B:.*]] = glow_high.pad %b
+// CHECK-NEXT:    %[[S3:.*]] = glow_high.add %[[A]], %c
+// CHECK-NEXT:    %[[S4:.*]] = glow_high.add %[[S3]], %d
+// CHECK-NEXT:    %[[R3:.*]] = glow_high.add %[[S4]], %[[B]]
+// CHECK-NEXT:    glow_high.return %[[R1]], %[[R2]], %[[R3]]
+glow_high.func @order(%a: tensor<1xf32>, %b: tensor<2xf32>, %c: tensor<3xf32>, %d: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %a1 = glow_high.pad %a {pads = [0, 2]} : tensor<3xf32>
+  %b1 = glow_high.pad %b {pads = [1, 0]} : tensor<3xf32>
+  %1 = glow_high.add %c, %d : tensor<3xf32>
+  %2 = glow_high.add %1, %a1 : tensor<3xf32>
+  %3 = glow_high.add %2, %b1 : tensor<3xf32>
+  %a2 = glow_high.pad %a {pads = [0, 2]} : tensor<3xf32>
+  %b2 = glow_high.pad %b {pads = [1, 0]} : tensor<3xf32>
+  %4 = glow_high.add %a2, %b2 : tensor<3xf32>
+  %5 = glow_high.add %4, %c : tensor<3xf32>
+  %6 = glow_high.add %5, %d : tensor<3xf32>
+  %a3 = glow_high.pad %a {pads = [0, 2]} : tensor<3xf32>
+  %b3 = glow_high.pad %b {pads = [1, 0]} : tensor<3xf32>
+  %7 = glow_high.add %a3, %c : tensor<3xf32>
+  %8 = glow_high.add %7, %d : tensor<3xf32>
+  %9 = glow_high.add %8, %b3 : tensor<3xf32>
+  glow_high.return %3, %6, %9
+}

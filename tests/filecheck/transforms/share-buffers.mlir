@@ -141,3 +141,44 @@ glow_low.func @epilogue(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>) {
   glow_low.dealloc @out %b
   glow_low.dealloc @out %c
 }
+
+// -----
+
+// State that leads to its new value in two steps is changed in its place.
+
+glow_high.placeholder @memory : tensor<9x4xf32> {state}
+glow_high.placeholder @i : tensor<1x1xi64> {input}
+glow_high.placeholder @u : tensor<1x4xf32> {input}
+
+// CHECK-LABEL: glow_low.func @state(
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.scatter_nd @out %m, @in %m, @in %i, @in %u
+// CHECK-NEXT:    glow_low.scatter_nd @out %m, @in %m, @in %i, @in %u
+// CHECK-NEXT:  }
+glow_low.func @state(@i, @u, @memory) {
+  %m = glow_low.weight @memory {mutable} : memref<9x4xf32>
+  %i = glow_low.weight @i : memref<1x1xi64>
+  %u = glow_low.weight @u : memref<1x4xf32>
+  %a = glow_low.alloc : memref<9x4xf32>
+  glow_low.scatter_nd @out %a, @in %m, @in %i, @in %u
+  glow_low.scatter_nd @out %m, @in %a, @in %i, @in %u
+  glow_low.dealloc @out %a
+}
+
+// CHECK-LABEL: glow_low.func @reads_the_old_value(
+// CHECK:         glow_low.scatter_nd @out %a, @in %m, @in %i, @in %u
+// CHECK-NEXT:    glow_low.gather @out %b, @in %m, @in %i
+// CHECK-NEXT:    glow_low.scatter_nd @out %m, @in %a, @in %i, @in %c
+glow_low.func @reads_the_old_value(@i, @u, @memory) {
+  %m = glow_low.weight @memory {mutable} : memref<9x4xf32>
+  %i = glow_low.weight @i : memref<1x1xi64>
+  %u = glow_low.weight @u : memref<1x4xf32>
+  %a = glow_low.alloc : memref<9x4xf32>
+  %b = glow_low.alloc : memref<1x1x4xf32>
+  %c = glow_low.view %b : memref<1x1x4xf32> to memref<1x4xf32>
+  glow_low.scatter_nd @out %a, @in %m, @in %i, @in %u
+  glow_low.gather @out %b, @in %m, @in %i
+  glow_low.scatter_nd @out %m, @in %a, @in %i, @in %c
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+}

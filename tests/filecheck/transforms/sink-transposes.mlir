@@ -79,3 +79,22 @@ glow_high.func @stay(@x, @z, @y, @w) {
   %4 = glow_high.layer_normalization %3, %s : tensor<3x3xf32>
   glow_high.save %4, @w
 }
+
+// -----
+
+// A transpose writes the interior of a pad of what is given, but few channels are planes of their own.
+
+// CHECK-LABEL: glow_high.func @pads(
+// CHECK:         %[[A:.*]] = glow_high.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x8x8x5xf32>
+// CHECK-NEXT:    %[[B:.*]] = glow_high.pad %[[A]] {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x10x10x5xf32>
+// CHECK:         %[[C:.*]] = glow_high.pad %z {pads = [0, 0, 1, 1, 0, 0, 1, 1]} : tensor<1x3x10x10xf32>
+// CHECK-NEXT:    %[[D:.*]] = glow_high.transpose %[[C]] {permutation = [0, 2, 3, 1]} : tensor<1x10x10x3xf32>
+// CHECK-NEXT:    glow_high.return %[[B]], %[[D]]
+glow_high.func @pads(%x: tensor<1x5x8x8xf32>, %z: tensor<1x3x8x8xf32>) -> (tensor<1x10x10x5xf32>, tensor<1x10x10x3xf32>)
+    attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v3">} {
+  %1 = glow_high.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x8x8x5xf32>
+  %2 = glow_high.pad %1 {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x10x10x5xf32>
+  %3 = glow_high.transpose %z {permutation = [0, 2, 3, 1]} : tensor<1x8x8x3xf32>
+  %4 = glow_high.pad %3 {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x10x10x3xf32>
+  glow_high.return %2, %4
+}
