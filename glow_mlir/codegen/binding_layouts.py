@@ -4,12 +4,13 @@ How the arrays of a function's inputs and outputs are laid out, and which output
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.analysis.accesses import each_user
-from glow_mlir.dialects.glow_low.base import QualifiedOp
+from glow_mlir.analysis.accesses import Accesses, each_user, may_be_same_buffer
+from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, capacity_of, root_of, strides_of
 from glow_mlir.dialects.shapes import has_static_shape, sizes_of
@@ -30,8 +31,12 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
         weight: binding.name for binding, weight in pairs if binding.role == "input" and weight is not None
     }
     known = set(symbols_of(size for weight in inputs for size in sizes_of(weight)))
+    accesses, names = Accesses.of(function.block), dict(inputs)
     found: list[Binding] = []
-    for binding, weight in pairs:
+    for given, weight in pairs:
+        binding = given
+        if weight is not None and binding.role == "output":
+            binding = replace(given, in_place_of=tuple(_replaced(weight, accesses, names)))
         if weight is None or has_static_shape(weight):
             found.append(binding)
         elif binding.role == "input":
@@ -46,6 +51,25 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
 
 def _take(inputs: dict[SSAValue, str], begin: SSAValue | None) -> str:
     return "" if begin is None else inputs.pop(begin, "")
+
+
+def _replaced(output: SSAValue, accesses: Accesses, inputs: Mapping[SSAValue, str]) -> Iterator[str]:
+    """
+    The inputs that are read for the last time when an output is written for the first, by an instruction that works in
+    place.
+    """
+    own = accesses.to(output)
+    first = own[0] if own else None
+    if first is None or not isinstance(op := first.op, Instruction) or op not in accesses.positions:
+        return
+    written = [access for access in own if access.op is op]
+    for root in dict.fromkeys(map(root_of, op.operands)):
+        reads = accesses.to(root)
+        if root not in inputs or root.type != output.type or reads[-1].position > first.position:
+            continue
+        last = [access for access in reads if access.op is op]
+        if all(may_be_same_buffer(op, one.index, other.index) for one in written for other in last):
+            yield inputs[root]
 
 
 def _begin_of(output: SSAValue) -> SSAValue | None:

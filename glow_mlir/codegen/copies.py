@@ -101,6 +101,9 @@ def copy_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partit
     if _repeats_elements(dimensions, kernel_costs(b.target).repeated_elements):
         _repeat_elements(b, dimensions, target, source, share)
         return
+    if _turns_groups(dimensions, b.target.vector_width(element)):
+        _turn_groups(b, dimensions, target, source, share)
+        return
     lanes = lanes_for(b.target, element, (inner.out_of,)) if inner.into == 1 else 1
 
     def run(outer: list[Index], i: Index, width: int) -> None:
@@ -152,6 +155,36 @@ def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, 
         target.operand.pointer.at(into, element).store(repeated)
 
     vector_nest(b, tuple(d.extent for d in over), lanes_for(b.target, element, (1,)), run, share)
+
+
+def _turns_groups(dimensions: Sequence[_Dimension], lanes: int) -> bool:
+    """Whether the target has small groups of neighbours in the source, each in the opposite order."""
+    if len(dimensions) < 2:
+        return False
+    line, group = dimensions[-2:]
+    is_small = (
+        isinstance(group.extent, int) and 1 < group.extent <= lanes // 2 and not group.extent & (group.extent - 1)
+    )
+    return is_small and (group.into, group.out_of, line.into, line.out_of) == (1, -1, group.extent, group.extent)
+
+
+def _turn_groups(b: Builder, dimensions: Sequence[_Dimension], target: Box, source: Box, share: Partition) -> None:
+    """Copy vectors of the source, with the lanes of each group in the opposite order."""
+    *outer, line, group = dimensions
+    element, (size,) = raw(target.operand.element), numbers((group.extent,))
+    strides = [d.out_of for d in outer], [d.into for d in outer]
+
+    def run(indices: list[Index], i: Index, width: int) -> None:
+        if width < size:
+            return  # Elements are whole groups.
+        offset = linear([*indices, i], [*strides[0], 1]) + (source.offset - (size - 1))
+        value = load_as(b, source.operand, element, offset, 1, width)
+        turned = b.shuffle(value, value, [lane ^ (size - 1) for lane in range(width)])
+        into = linear([*indices, i], [*strides[1], 1]) + target.offset
+        target.operand.pointer.at(into, element).store(turned)
+
+    extents = (*(d.extent for d in outer), line.extent * size)
+    vector_nest(b, extents, lanes_for(b.target, element, (1,)), run, share)
 
 
 def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute) -> int | None:

@@ -57,6 +57,8 @@ class KernelCosts(Costs):
     """The number of tiles from which on that pays off."""
     unrolled_groups: int
     """The minimum number of dot groups of the depth in a step of a tile, where the overhead of a loop takes time."""
+    long_run: int
+    """The number of dot groups in a run of the depth from which on a step of a tile takes two of them."""
     sized_depth: int
     """
     The maximum number of products in a sum for which a tile has code for its sizes, if it computes one vector, or
@@ -70,19 +72,39 @@ class KernelCosts(Costs):
     """
     The maximum number of rows for which the next panel is prefetched; with more, a prefetch would gain too little.
     """
+    fetched_rows: int
+    """
+    How many rows ahead a tile of `fewest_rows` fetches a whole panel that is larger than the nearest cache; 1 where the
+    cache does so itself.
+    """
     fetched_bytes: int
     """How far ahead quantized values that are read once, from memory, are prefetched, in bytes."""
+    blockwise_rows: int
+    """The maximum number of rows of a tile of products of integers that are quantized in blocks."""
+    blockwise_vectors: int
+    """The maximum number of vectors of such a tile."""
+    blockwise_strips: int
+    """The minimum number of strips of rows for which tile registers multiply such integers."""
+    blockwise_strips_together: int
+    """The number of strips that are multiplied by a panel, unpacked once, before the next panel."""
+    blockwise_groups: int
+    """The maximum number of dot groups of a block whose products are not a loop."""
+    streamed_rows: int
+    """The maximum number of rows that are multiplied by a matrix in place; with more, packing it pays off."""
+    streamed_dot_group_rows: int
+    """The same for bytes whose dot groups are interleaved in registers."""
+    streamed_widened_rows: int
+    """The same for bytes that are multiplied one at a time, although packed ones have dot groups."""
+    streamed_sums: int
+    """Sums that stay in a nearby cache while rows of such a matrix pass by, and elements of its pieces there."""
     part_tiles: int
     """Row tiles in a part of a product: enough to make up for reading all columns."""
     uneven_percent: int
     """By how many percent the slice of one thread may take longer than the mean."""
     unpacked_queries: int
     """The maximum number of queries for which attention does not pack keys and values."""
-    plane_channels: int
-    """
-    The maximum number of channels for which an image is read plane by plane; with more, a transpose costs less than the
-    short runs.
-    """
+    paged_queries: int
+    """Queries of neighbouring tokens and heads that share what attention to pages loads, if there are as many."""
 
     # Matrix products by tile registers, in cycles.
     dot_products_per_cycle: int
@@ -99,6 +121,10 @@ class KernelCosts(Costs):
     """Lines of a tile, which share their loads."""
     depthwise_pixels: int
     """Pixels of a line of the tile; the other registers hold lines of the filter, and one pixel."""
+    depthwise_elements: int
+    """The largest number of elements of a depthwise filter for which there is code for each; others have loops."""
+    depthwise_columns: int
+    """The columns of such a filter for which there is code for each, where it has lines of more than that number."""
     core_depthwise_lines: int
     """The maximum number of lines of a tile whose accumulators are integers in core registers."""
     core_depthwise_pixels: int

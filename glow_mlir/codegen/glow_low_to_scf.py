@@ -55,6 +55,7 @@ from glow_mlir.ir.locations import source_location
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
+from glow_mlir.runtime.pool_layout import COUNT_BITS
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Quotient, Size
@@ -488,7 +489,8 @@ class FunctionEmission:
                 number = None
                 if kernel.rounds(op, axis, self.module.target) != 1:
                     number = data.at(end, ptr).load(ptr).load(b.index_type)
-                share = Partition(b.index(part), parts)
+                first = b.index(part & ((1 << COUNT_BITS) - 1))
+                share = Partition(first, parts, first + b.index(b.lshr(part, COUNT_BITS)) + 1)
                 kernel.emit(
                     KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients, cancelled)
                 )
@@ -533,8 +535,8 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
     with function as (b, arguments):
         parallel, task, data, parts = arguments
         alone = b.address(parallel).eq(0)
-        with b.when(alone), b.loop(0, parts) as part:
-            b.call_pointer(task, [data, b.cast(part, i64), b.constant(0, i64)])
+        with b.when(alone):
+            b.call_pointer(task, [data, (parts - 1) << COUNT_BITS, b.constant(0, i64)])
         with b.when(~alone):
             run, context = parallel.load(ptr), parallel.at(1, ptr).load(ptr)
             b.call_pointer(run, [context, task, data, parts])

@@ -164,6 +164,26 @@ class TapBlock:
         return loop.results[0]
 
 
+def store_by_channels(
+    call: KernelCall, block: TapBlock, step: int, start: Index, target: Index, channels: Index
+) -> None:
+    """
+    As `store_blended`, for all points of a block, `step` elements of the result apart: one channel after the other.
+
+    For images whose channels are not neighbours: neighbouring points have neighbouring elements in a channel.
+    """
+    b, source, result = call.b, block.source, call.result
+    moves = source.strides[-1], result.strides[-1]
+    with b.loop(0, channels) as channel:
+        first, into = channel * moves[0] + start, channel * moves[1] + target
+        for point in range(block.lanes):
+            value = block.total(b.index(point), first, 1)
+            if block.moves_bits:
+                result.pointer.at(into + point * step, block.type).store(value)
+            else:
+                store(b, result, into + point * step, value)
+
+
 def _combined(values: Sequence[Value], combine: Callable[[Value, Value], Value]) -> Value:
     total = values[0]
     for value in values[1:]:

@@ -75,7 +75,7 @@ class KernelBackend(Backend):
 
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         guess = self._guess(op, storage, target)
-        return guess is not None and guess.STRIDED_INNER
+        return guess is not None and guess.takes_strided_inner(op, target)
 
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         found = self._first(op, storage, target, by_lines=not must_be_best)

@@ -1,15 +1,17 @@
 """
 The pool of workers, as machine code: a parallel-for that costs about a microsecond if its workers are awake.
 
-    run(pool, task, data, parts)   for the caller, the `run` of `glow_parallel`: it returns when all is done
+    share(pool, task, data, parts) for the caller, the `run` of `glow_parallel`: it returns when all is done
     work(pool, worker)             for a worker: it runs until it is stopped
     stop(pool)                     ends all workers
 
-Every thread has a share of the parts and takes them one by one, so that it meets the same part of each tensor again and
-finds it in its cache. Then it takes parts from the shares of others. The caller works too, and waits for parts, not for
-workers, so that it can finish alone. Each share is one word, `number of the job, end, next part`, which is changed by
-compare-and-exchange. A late worker finds another number and changes nothing. A worker that gets a part knows that its
-job is not finished, so that the fields that describe the job are still valid.
+Every thread has a share of the parts, the same for each job, so that it meets the same part of each tensor again and
+finds it in its cache. It takes half of what is left of its share, from the front, until nothing is left: first many
+parts in one call, then few. Then it takes halves from the ends of the shares of others, so that a thread on a slower
+core, or one that is interrupted, keeps the others waiting for little. The caller works too, and waits for parts, not
+for workers, so that it can finish alone. Each share is one word, `number of the job, end, next part`, which is changed
+by compare-and-exchange. A late worker finds another number and changes nothing. A worker that gets a part knows that
+its job is not finished, so that the fields that describe the job are still valid.
 
 Waiting threads first poll one word in a tight loop. Then a worker sleeps in a futex on the number of the job, and the
 caller yields to other threads of the system. `syscall` of libc is passed as a pointer, since the code has no undefined
@@ -26,7 +28,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.support.dataclass import dataclass
 
-RUN, WORK, STOP = "glow_pool_run", "glow_pool_work", "glow_pool_stop"
+RUN, WORK, STOP = layout.RUNS[0], "glow_pool_work", "glow_pool_stop"
 """Names of the functions."""
 
 _CLAIM, _WAKE = "glow_pool.claim", "glow_pool.wake"
@@ -104,22 +106,32 @@ class _Pool:
         b.repeat([b.atomic_load(done, i64), self.setting(layout.SPINS)], look, is_missing)
 
     def claim(self, worker: Value, job: Value) -> None:
-        """Run parts of a job as long as there are any, first those of the worker's own share."""
+        """Run parts of a job as long as there are any, first those of the worker's own share, from its front."""
         b, workers = self.b, self.setting(layout.WORKERS)
-        task = b.atomic_load(self.field(layout.TASK), ptr, "monotonic")
-        data = b.atomic_load(self.field(layout.DATA), ptr, "monotonic")
-        with b.loop(0, workers) as turn:
-            share = self.share((worker + turn) % workers)
 
-            def take(word: Value, share: Value = share) -> list[Value]:
-                with b.when(b.exchange_if(share, word, word + 1)):
-                    b.call_pointer(task, [data, word & _PART_MASK, worker])
-                    b.atomic("add", self.field(layout.DONE), 1, i64, "release")
+        def bounds(word: Value) -> tuple[Value, Value]:
+            """The next part of a share, and the end of the share."""
+            return word & _PART_MASK, b.lshr(word, _PART_BITS) & _PART_MASK
+
+        with b.loop(0, workers) as turn:
+            share, own = self.share((worker + turn) % workers), turn.eq(0)
+
+            def take(word: Value, share: Value = share, own: Value = own) -> list[Value]:
+                begin, end = bounds(word)
+                count = b.lshr(end - begin + 1, 1)
+                left = b.select(own, word + count, word - (count << _PART_BITS))
+                with b.when(b.exchange_if(share, word, left)):
+                    # Read behind the exchange: the end of the pool, too, changes the number of the job.
+                    task = b.atomic_load(self.field(layout.TASK), ptr, "monotonic")
+                    data = b.atomic_load(self.field(layout.DATA), ptr, "monotonic")
+                    first = b.select(own, begin, end - count)
+                    b.call_pointer(task, [data, first | ((count - 1) << layout.COUNT_BITS), worker])
+                    b.atomic("add", self.field(layout.DONE), count, i64, "release")
                 return [b.atomic_load(share, i64)]
 
             def is_open(word: Value) -> Value:
-                left = (word & _PART_MASK) < (b.lshr(word, _PART_BITS) & _PART_MASK)
-                return b.lshr(word, _JOB_BITS).eq(job) & left
+                begin, end = bounds(word)
+                return b.lshr(word, _JOB_BITS).eq(job) & (begin < end)
 
             b.repeat([b.atomic_load(share, i64)], take, is_open)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from types import MappingProxyType
@@ -19,7 +19,12 @@ from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
-from glow_mlir.codegen.math.quotients import corrects_quotients, quotient_by_number, quotient_of_halves
+from glow_mlir.codegen.math.quotients import (
+    corrects_quotients,
+    quotient_by_number,
+    quotient_by_value,
+    quotient_of_halves,
+)
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
 from glow_mlir.codegen.quantized_rounding import RoundedValue
@@ -37,24 +42,30 @@ def _divide_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
     """Division that does not trap: by 0 it gives 0, and the smallest integer by -1 wraps."""
     x, y = v
     special = b.compare("ule", y + 1, 1)
-    quotient = signed_quotient(b, x, b.select(special, 1, y))
+    quotient = signed_quotient(b, x, b.select(special, 1, y), _is_by_number(op))
     return b.select(y.eq(0), 0, b.select(y.eq(-1), -x, quotient))
 
 
 def _remainder_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
     special = b.compare("ule", y + 1, 1)
-    return b.select(special, 0, signed_remainder(b, x, b.select(special, 1, y)))
+    return b.select(special, 0, signed_remainder(b, x, b.select(special, 1, y), _is_by_number(op)))
 
 
 def _divide_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
-    return b.select(y.eq(0), 0, quotient(b, x, b.select(y.eq(0), 1, y)))
+    return b.select(y.eq(0), 0, quotient(b, x, b.select(y.eq(0), 1, y), _is_by_number(op)))
 
 
 def _remainder_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
-    return b.select(y.eq(0), 0, remainder(b, x, b.select(y.eq(0), 1, y)))
+    return b.select(y.eq(0), 0, remainder(b, x, b.select(y.eq(0), 1, y), _is_by_number(op)))
+
+
+def _is_by_number(op: Operation) -> bool:
+    """Whether the divisor of integers is known at compile time."""
+    divisor = op.operands[1]
+    return isinstance(divisor.owner, arith.ConstantOp) and parameter_number(divisor) is None
 
 
 def _is_number(value: SSAValue) -> bool:
@@ -79,6 +90,11 @@ def _divisor(op: Operation) -> float | None:
     if not isinstance(op, arith.DivfOp) or not _is_number(op.rhs) or parameter_number(op.rhs) is not None:
         return None
     return float(numpy_dtype(op.rhs.type).type(_number(op.rhs)))
+
+
+def _uniform_divisor(op: Operation, uniform: Collection[SSAValue]) -> SSAValue | None:
+    """The argument by which an operation divides, if all lanes have the same; else `None`."""
+    return op.rhs if isinstance(op, arith.DivfOp) and op.rhs in uniform else None
 
 
 def _quotient(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -168,15 +184,18 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
 def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
     """x to an integer power, by squaring; a negative power gives 0 unless x = ±1."""
     x, y = v
-    bits = v[0].info.bits
     one = x * 0 + 1
     odd = (y & 1).ne(0)
     unit = b.select(x.eq(1), one, b.select(x.eq(-1), b.select(odd, x, one), 0))
-    result, base, rest = one, x, y
-    with b.loop(0, bits - 1, 1, carried=[result, base, rest]) as loop:
-        result, base, rest = loop.values
-        loop.set(b.select((rest & 1).ne(0), result * base, result), base * base, b.lshr(rest, 1))
-    return b.select(y < 0, unit, loop.results[0])
+
+    def square(result: Value, base: Value, rest: Value) -> list[Value]:
+        return [b.select((rest & 1).ne(0), result * base, result), base * base, b.lshr(rest, 1)]
+
+    def goes_on(result: Value, base: Value, rest: Value) -> Value:
+        return b.any(rest.ne(0))
+
+    result, _, _ = b.repeat([one, x, b.select(y < 0, 0, y)], square, goes_on)
+    return b.select(y < 0, unit, result)
 
 
 def _power(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -289,12 +308,14 @@ def has_angles(block: Block) -> bool:
     return any(_math_name(op) in ("sin", "cos", "tan") for op in block.ops)
 
 
-def has_quotients(block: Block, target: Target) -> bool:
-    """Whether a body divides by a number, and vectors on the target branch if a quotient is unusual."""
+def has_quotients(block: Block, target: Target, uniform: Collection[SSAValue] = ()) -> bool:
+    """
+    Whether a body divides by a number, or by one of its `uniform` arguments, and vectors on the target branch if a
+    quotient is unusual.
+    """
     return any(
-        _divisor(op) is not None
-        and not is_held_as_f32(op.results[0].type)
-        and corrects_quotients(target, type_info(op.results[0].type).bits)
+        (_divisor(op) is not None or _uniform_divisor(op, uniform) is not None)
+        and _is_corrected(target, op.results[0].type)
         for op in block.ops
     )
 
@@ -307,17 +328,19 @@ def emit_scalar_body(
     lanes: int,
     around: Mapping[SSAValue, Value] = MappingProxyType({}),
     may_branch: bool = False,
+    uniform: Mapping[SSAValue, Value] = MappingProxyType({}),
 ) -> list[Value]:
     """
     Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; return the values of `outputs`.
 
     Floats of at most 16 bits are passed and returned in their own types, but are held as f32 that is rounded after each
     op; values from `around` the body are held that way already. A body that `may_branch`, as in loops over elements,
-    divides by a number in fewer instructions.
+    divides by a number in fewer instructions, and by its `uniform` arguments. Those are the same in all lanes; their
+    scalars are given.
     """
     loaded: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     values = {**around, **{argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}}
-    emit_scalar_ops(b, block.ops, values, lanes, outputs, loaded, may_branch)
+    emit_scalar_ops(b, block.ops, values, lanes, outputs, loaded, may_branch, uniform)
     return [to_memory(b, values[output], output.type) for output in outputs]
 
 
@@ -329,6 +352,7 @@ def emit_scalar_ops(
     outputs: Sequence[SSAValue] = (),
     loaded: Mapping[SSAValue, Value] = MappingProxyType({}),
     may_branch: bool = False,
+    uniform: Mapping[SSAValue, Value] = MappingProxyType({}),
 ) -> None:
     """
     Emit scalar ops on `values`, as bodies hold them, and add their results to `values`.
@@ -336,17 +360,24 @@ def emit_scalar_ops(
     `outputs` are the values that are stored; `loaded` has values in their types in memory.
     """
     ops, stored = list(ops), set(outputs)
-    rounded = {op: value for op in ops if (value := RoundedValue.of(op)) is not None}
+    rounded = {op: value for op in ops if (value := RoundedValue.of(op, uniform)) is not None}
     skipped = {step for value in rounded.values() for step in value.steps}
     for op in ops:
         if (conversion := rounded.get(op)) is not None:
-            values[op.results[0]] = conversion.emit(b, values[conversion.number], op)
+            values[op.results[0]] = conversion.emit(b, values[conversion.number], op, uniform)
         elif op.results and op not in skipped:
             result = op.results[0]
             if isinstance(op, arith.BitcastOp) and op.input in loaded:
                 value = _of_bits(b, loaded[op.input], result.type)
             elif may_branch and not is_held_as_f32(result.type) and (divisor := _divisor(op)) is not None:
                 value = quotient_by_number(b, values[op.operands[0]], divisor)
+            elif (
+                may_branch
+                and lanes > 1
+                and _is_corrected(b.target, result.type)
+                and (divider := _uniform_divisor(op, uniform)) is not None
+            ):
+                value = quotient_by_value(b, values[op.operands[0]], uniform[divider])
             else:
                 value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
             # A result that is only stored is rounded when it is stored.
@@ -354,6 +385,11 @@ def emit_scalar_ops(
             if is_read and is_held_as_f32(result.type):
                 value = from_memory(b, to_memory(b, value, result.type), result.type)
             values[result] = value
+
+
+def _is_corrected(target: Target, type_: Attribute) -> bool:
+    """Whether a target divides vectors of such floats by one number in fewer instructions."""
+    return not is_held_as_f32(type_) and corrects_quotients(target, type_info(type_).bits)
 
 
 def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Value:

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 from abilities import COUNT, Cell, alone, cell, kernels, laid_out, reason, shapes_of
-from cut import backwards, check_parts, however_small
+from cut import by_hand, check_parts, however_small, in_runs
 from execute import assert_same, compile_module, runnable_targets
 from kernel_cases import ABILITIES, CASES, REFUSED, SIZES, THREADS
 from operator_case import BATCH, LARGEST
@@ -81,7 +81,7 @@ def check_results(found: Cell) -> None:
         inputs = found.inputs(batch)
         expected = run_function(found.module, inputs)
         given = laid_out(inputs, shapes_of(program), batch) if found.is_sized else inputs
-        results, ran = backwards(program, found.threads, given)
+        results, ran = by_hand(program, found.threads, given, in_runs)
         assert (ran > 0) == (THREADS in found.abilities)
         parts = {name: results[name][(..., *map(slice, wanted.shape))] for name, wanted in expected.items()}
         assert_same(expected, parts, found.case.tolerance)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import assembly_of, innermost_loops
+from blockwise_cases import FORMS, WEIGHTS, in_levels, product, weights
 from breadth import examples
 from cut import check_parts
 from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
@@ -16,7 +17,14 @@ from hypothesis import strategies as st
 
 from glow_mlir.constants.sub_byte_values import pack_dot_groups, pack_sub_bytes, unpack_dot_groups, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
-from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.glow_high.blockwise import (
+    HALF_BITS,
+    LARGEST,
+    WIDTHS,
+    BlockwiseDequantizeOp,
+    BlockwiseMatMulIntegerOp,
+    BlockwiseMatMulOp,
+)
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
@@ -24,36 +32,11 @@ from glow_mlir.ir.text import parse_module
 from glow_mlir.support.dtypes import FLOAT4, named_dtype, packed_bits
 
 RANDOM = np.random.default_rng(11)
-WEIGHTS = (1, 2, 3, 4)
-"""The operands of a product that are constants."""
 
 
-def weights(
-    shape: Sequence[int], bits: int, block: int, scale: str = "float32", zero_point: str = ""
-) -> list[np.ndarray | None]:
-    """Codes of the whole range, scales, and zero points, if they have a type."""
-    *outer, depth = shape
-    parameters = (*outer, -(-depth // block))
-    codes = pack_sub_bytes(RANDOM.integers(0, 1 << bits, shape, np.uint8), bits)
-    points = RANDOM.integers(0, 1 << bits, parameters).astype(named_dtype(zero_point or "uint8"))
-    scales = RANDOM.uniform(0.1, 0.4, parameters) / (1 << bits)
-    return [codes, scales.astype(named_dtype(scale)), points if zero_point else None]
-
-
-def product(
-    rows: Sequence[int], sizes: tuple[int, int], bits: int, block: int, *kinds: str, bias: bool = False, **more: Any
-) -> Case:
-    """A product of rows and weights of some sizes, which are constants."""
-    columns, depth = sizes
-    left = RANDOM.normal(size=(*rows, depth)).astype(np.float32)
-    added = RANDOM.normal(size=columns).astype(np.float32) if bias else None
-    operands = [left, *weights((columns, depth), bits, block, *kinds), added]
-    return Case(BlockwiseMatMulOp, *operands, constants=WEIGHTS, bits=bits, block=block, **more)
-
-
-@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("bits", [*WIDTHS, HALF_BITS])
 def test_codes_come_back_out_of_bytes_and_cells(bits: int) -> None:
-    codes = RANDOM.integers(0, 1 << bits, (7, 64), np.uint8)
+    codes = RANDOM.integers(0, 1 << bits, (7, 64)).astype(np.uint16 if bits == HALF_BITS else np.uint8)
     packed = pack_sub_bytes(codes, bits)
     assert packed.shape == (7, 8 * bits)
     np.testing.assert_array_equal(unpack_sub_bytes(packed, bits), codes)
@@ -70,8 +53,68 @@ def test_products_are_those_of_the_numbers(target: str, bits: int) -> None:
         product((13,), (33, 80), bits, 32, "float32", "uint8", bias=True),
         product((2, 3), (64, 64), bits, 64, "bfloat16", "float32"),
         product((2, 1, 5), (5, 144), bits, 128, "float32", "float16"),
+        product((1,), (70, 80), bits, 16, "float16", "", "float16", bias=True),
+        product((2, 7), (37, 144), bits, 64, "float32", "", "bfloat16"),
     ]
     check_all(cases, target)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("left_bits", LARGEST)
+def test_rounded_rows_are_multiplied_as_integers(target: str, left_bits: int) -> None:
+    """All widths of weights, few rows and many, zero points, small blocks and large ones, a short last block."""
+    cases = [
+        product((1,), (130, 96), 4, 32, left_bits=left_bits),
+        product((1,), (70, 80), 8, 16, "float16", "uint8", bias=True, left_bits=left_bits),
+        product((13,), (33, 80), 2, 32, "float32", "uint8", bias=True, left_bits=left_bits),
+        product((2, 3), (64, 64), 4, 64, "bfloat16", "float32", left_bits=left_bits),
+        product((2, 1, 5), (5, 144), 8, 128, left_bits=left_bits),
+        product((3,), (9, 328), 4, 256, "float16", left_bits=left_bits),
+        product((1,), (70, 80), 4, 16, "float16", "", "float16", bias=True, left_bits=left_bits),
+        product((9,), (37, 336), 8, 64, "float32", "", "bfloat16", left_bits=left_bits),
+        product((2,), (9, 1032), 8, 1024, left_bits=left_bits),
+    ]
+    check_all(cases, target)
+    module, _ = module_of(cases[0])
+    compilation = Compilation(module, target=target)
+    compilation.run(until="selected")
+    assert 'kernel = "blockwise-matmul-integer"' in str(compilation.module)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("left_bits", LARGEST)
+def test_largest_integers_do_not_overflow(target: str, bits: int, left_bits: int) -> None:
+    """All values of a row, and all of a column, at the same end of their range; and rows that are not finite."""
+    block = 64
+    case = product((5,), (40, 4 * block), bits, block, "float32", "uint8", left_bits=left_bits)
+    left, codes, points = (np.array(case.operands[position]) for position in (0, 1, 3))
+    left[0], left[1], left[2, ::2] = 3.0, -3.0, 1e-45
+    left[2, 1::2], left[3], left[4, 7] = 0.0, 0.0, np.inf
+    codes[:20], codes[20:30] = 255, 0
+    points[:10], points[20:25] = 0, (1 << bits) - 1
+    case.operands = [left, codes, case.operands[2], points, None, None]
+    check_all([case], target)
+    case.operands = [left, codes, case.operands[2], None, -points.astype(np.float32), None]
+    check_all([case], target)
+
+
+@pytest.mark.parametrize("target", [*runnable_targets(), "host"])
+@pytest.mark.parametrize("left_bits", [0, *LARGEST])
+def test_rows_do_not_see_each_other(target: str, left_bits: int) -> None:
+    """A row has the same bits whichever rows are beside it."""
+    cases: list[Case] = []
+    for form in FORMS:
+        together = product((512,), (40, 80), *form[:2], *form[2:], left_bits=left_bits)
+        left, *others = together.operands
+        for rows in (512, 64, 7, 3, 2, 1):
+            operands = np.array(left)[:rows], *others
+            cases.append(Case(BlockwiseMatMulOp, *operands, constants=WEIGHTS, **together.properties))
+    module, inputs = module_of(*cases)
+    found = [array.view(np.uint32) for array in compile_module(module, target, verify_each=False).run(inputs).values()]
+    for all_rows, *fewer in zip(*[iter(found)] * 6, strict=True):
+        for rows in fewer:
+            np.testing.assert_array_equal(rows, all_rows[: len(rows)])
 
 
 def float_product(
@@ -81,12 +124,12 @@ def float_product(
     columns, depth = sizes
     numbers = RANDOM.normal(size=sizes).astype(named_dtype(name))
     numbers[0, 0] = np.nan
-    bits = packed_bits(name) or 8
-    codes = pack_sub_bytes(numbers.view(np.uint8), bits)
+    bits = packed_bits(name) or 8 * numbers.itemsize
+    codes = pack_sub_bytes(numbers.view(f"u{numbers.itemsize}"), bits)
     scales = RANDOM.uniform(0.1, 0.4, (columns, -(-depth // block))).astype(named_dtype(scale))
     left = RANDOM.normal(size=(*rows, depth)).astype(np.float32)
     widths: dict[str, Any] = {"bits": bits, "block": block, "element": ELEMENT_TYPES[name], **more}
-    return Case(BlockwiseMatMulOp, left, codes, scales, None, None, constants=WEIGHTS, **widths)
+    return Case(BlockwiseMatMulOp, left, codes, scales, None, None, None, constants=WEIGHTS, **widths)
 
 
 @pytest.mark.parametrize("target", runnable_targets())
@@ -98,6 +141,9 @@ def test_products_with_codes_of_floats(target: str) -> None:
         float_product("float8_e4m3fn", (1,), (70, 80), 32),
         float_product("float8_e5m2fnuz", (13,), (33, 64), 64, "bfloat16"),
         float_product("float8_e5m2", (2,), (5, 36), 16, left_bits=8),
+        float_product("float16", (1,), (130, 98), 128),
+        float_product("bfloat16", (11,), (37, 64), 32, "float16"),
+        float_product("bfloat16", (2,), (5, 35), 16),
         float_product(FLOAT4, (2,), (5, 36), 16),
     ]
     check_all(cases, target)
@@ -108,12 +154,15 @@ def test_products_without_a_kernel_are_lowered(target: str) -> None:
     """
     Codes that are no constants, rows of codes that fill no dot group, rows that are rounded; and numbers on their own.
     """
-    cases = [product((3,), (9, 48), 4, 16, "float32", "uint8"), product((2,), (9, 72), 8, 32, left_bits=8)]
-    cases[0].constants = ()
+    cases = [product((3,), (9, 48), 4, 16, "float32", "uint8"), product((3,), (9, 48), 4, 16, "float32", "", "float16")]
+    for case in cases:
+        case.constants = ()
+    cases += [product((2,), (9, 72), 8, 32, left_bits=8), product((2,), (9, 44), 8, 32, "float32", "", "float32")]
     cases += [product((3,), (9, 44), 2, 16), product((1,), (9, 66), 8, 32, bias=True)]
     for bits in WIDTHS:
-        numbers = weights((2, 5, 48), bits, 32, "float16", "uint8")
-        cases.append(Case(BlockwiseDequantizeOp, *numbers, bits=bits, block=32))
+        for kinds in (("uint8", ""), ("", "float16")):
+            numbers = weights((2, 5, 48), bits, 32, "float16", *kinds)
+            cases.append(Case(BlockwiseDequantizeOp, *numbers, bits=bits, block=32))
     check_all(cases, target)
 
 
@@ -164,9 +213,11 @@ def test_products_of_any_sizes_are_those_of_the_numbers(data: st.DataObject) -> 
         bits, block = data.draw(st.sampled_from(WIDTHS)), data.draw(st.sampled_from((16, 32, 64)))
         depth = data.draw(st.integers(1, 12)) * (32 // bits)
         sizes = data.draw(st.integers(1, 150)), depth
-        kinds = data.draw(st.sampled_from(("float32", "float16"))), data.draw(st.sampled_from(("", "uint8", "float32")))
+        scale = data.draw(st.sampled_from(("float32", "float16")))
+        kinds = scale, *data.draw(st.sampled_from((("", ""), ("uint8", ""), ("float32", ""), ("", "bfloat16"))))
         rows = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=2)))
-        cases.append(product(rows, sizes, bits, block, *kinds, bias=data.draw(st.booleans())))
+        more = {"bias": data.draw(st.booleans()), "left_bits": data.draw(st.sampled_from((0, *LARGEST)))}
+        cases.append(product(rows, sizes, bits, block, *kinds, **more))
     check_all(cases)
 
 
@@ -208,5 +259,72 @@ def test_loops_over_cells_compute_in_whole_vectors(target: str, width: int, rows
 
 @pytest.mark.parametrize("target", runnable_targets())
 def test_parts_change_no_bit(target: str) -> None:
-    module, inputs = module_of(product((2,), (300, 96), 4, 32, "float32", "uint8"))
-    assert check_parts(module, inputs, target=target) > 1
+    for left_bits in (0, *LARGEST):
+        for kinds in (("uint8",), ("", "float16")):
+            module, inputs = module_of(product((2,), (300, 96), 4, 32, "float32", *kinds, left_bits=left_bits))
+            assert check_parts(module, inputs, target=target) > 1
+
+
+@pytest.mark.parametrize("constants", [(), (1,), (2, 3, 4)], ids=["none", "codes", "parameters"])
+def test_weights_of_a_call(constants: Sequence[int]) -> None:
+    """Codes and parameters of blocks that are inputs are dequantized in front of a product, rounded rows too."""
+    for left_bits in (0, *LARGEST):
+        for kinds in (("uint8",), ("", "float32")):
+            left = RANDOM.normal(size=(3, 48)).astype(np.float32)
+            operands = [left, *weights((5, 48), 4, 32, "float32", *kinds), None]
+            case = Case(BlockwiseMatMulOp, *operands, constants=constants, bits=4, block=32, left_bits=left_bits)
+            check_all([case], "host", 1e-4)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_sums_of_a_call_take_zero_points_and_minima(target: str) -> None:
+    """Lowered products of integers take the sums that they are given, whatever the values of the row are."""
+    left = RANDOM.integers(-127, 128, (3, 48)).astype(np.int8)
+    rows = [left, None, RANDOM.uniform(0.1, 0.2, (3, 2)).astype(np.float32), np.full((3, 2), 77, np.int32)]
+    for kinds in (("",), ("uint8",), ("", "float16")):
+        operands = [*rows, *weights((5, 48), 4, 32, "float32", *kinds), None]
+        check_all([Case(BlockwiseMatMulIntegerOp, *operands, bits=4, block=32)], target, 1e-4)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_numbers_with_minima_are_rounded_twice(target: str) -> None:
+    """scale · q becomes f32, and then the sum: with scales of f32, no product is exact."""
+    for bits in WIDTHS:
+        quantized = weights((9, 96), bits, 32, "float32", "", "float32")
+        module, inputs = module_of(Case(BlockwiseDequantizeOp, *quantized, bits=bits, block=32))
+        (found,) = compile_module(module, target).run(inputs).values()
+        codes, scales, minima = (np.array(quantized[position]) for position in (0, 1, 3))
+        numbers = unpack_sub_bytes(codes, bits).astype(np.float32) * scales.repeat(32, -1) + minima.repeat(32, -1)
+        np.testing.assert_array_equal(found.view(np.uint32), numbers.view(np.uint32))
+
+
+@pytest.mark.parametrize("target", [*runnable_targets(), "host"])
+@pytest.mark.parametrize("left_bits", [0, *LARGEST])
+def test_scales_and_minima_of_two_levels(target: str, left_bits: int) -> None:
+    """As in GGUF's K-quants: bytes, signed or not, and a factor for some neighbours, as constants and as inputs."""
+    cases = [
+        in_levels(product((1,), (40, 256), 4, 32, "float32", "", "float32", left_bits=left_bits), 8),
+        in_levels(product((35,), (37, 96), 8, 16, "float32", "uint8", bias=True, left_bits=left_bits), 3, signed=True),
+    ]
+    check_all(cases, target)
+    module, _ = module_of(cases[1])
+    compilation = Compilation(module, target=target)
+    compilation.run(until="selected")
+    assert 'kernel = "blockwise-matmul' in str(compilation.module)
+    cases[0].constants = ()
+    check_all(cases[:1], target, 1e-4)
+
+
+def test_numbers_of_two_levels_have_the_bits_of_the_file() -> None:
+    """As gguf-py computes them: all steps in f32."""
+    case = in_levels(product((1,), (9, 256), 4, 32, "float32", "", "float32"), 8)
+    codes, scales, minima, factors, minimum_factors = (np.array(case.operands[place]) for place in (1, 2, 4, 6, 7))
+    scale, minimum = (
+        (factor.astype(np.float32) * level.astype(np.float32))[..., np.newaxis]
+        for factor, level in ((factors, scales), (minimum_factors, minima))
+    )
+    numbers = scale * unpack_sub_bytes(codes, 4).reshape(9, 8, 32).astype(np.float32) + minimum
+    operands = codes, scales, None, minima, factors, minimum_factors
+    module, inputs = module_of(Case(BlockwiseDequantizeOp, *operands, bits=4, block=32))
+    (found,) = compile_module(module, "host").run(inputs).values()
+    np.testing.assert_array_equal(found.view(np.uint32), numbers.reshape(9, 256).view(np.uint32))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.backends.opencl.targets import GENERIC, targets
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -163,6 +164,17 @@ def test_masks_are_as_wide_as_what_they_choose() -> None:
     assert any(line.startswith("int8 ") and " > " in line for line in lines)
     assert any("CONVERT(long8, " in line and " ? " in line for line in lines)
     assert any(".lo | " in line for line in lines)
+
+
+def test_lanes_of_masks_are_bits_without_masks_in_memory() -> None:
+    def build(b: Builder, given: Sequence[Value]) -> None:
+        x = given[1].load(vector(f32, 8))
+        bits = b.mask_bits(b.compare("ogt", x, b.constant(0.0, x.type)))
+        given[0].store(b.lowest_bit(bits))
+
+    lines = printed(build, module=ModuleBuilder(targets()[GENERIC]))
+    assert any("(uint8)(1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u)" in line for line in lines)
+    assert any(" = clz(" in line for line in lines)
 
 
 def test_shared_functions_are_written_for_the_spaces_of_their_arguments() -> None:

@@ -65,7 +65,7 @@ glow_low.func @main(@x, @s, @f, @y) {{
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("height", [7, 28, 29])
+@pytest.mark.parametrize("height", [7, 28, 29, 42])
 @pytest.mark.parametrize("target", runnable_targets())
 def test_prologues(target: str, height: int, batch: int) -> None:
     """A block that is an image, which threads share, and blocks that they have for themselves."""

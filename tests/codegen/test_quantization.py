@@ -67,6 +67,8 @@ def test_quantization_and_its_inverse_are_exact(target: str) -> None:
         [
             Case(QuantizeOp, x, None, None, to=uniform(ui8, f32, 0.25, 131)),
             Case(QuantizeOp, x, scale, zero, to=i8),
+            Case(QuantizeOp, x, np.array(0.25, np.float32), np.array(-77, np.int8), to=i8),
+            Case(QuantizeOp, x, np.array(0.3, np.float32), np.array(200, np.uint8), to=ui8),
             Case(QuantizeOp, x.astype(np.float16), scale[:1], to=ui8),
             Case(DequantizeOp, codes, scale, zero),
             Case(DequantizeOp, codes, scale.astype(np.float16)),

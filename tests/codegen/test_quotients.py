@@ -15,6 +15,8 @@ from glow_mlir.ir.text import parse_module
 DIVISORS = (3.0, 0.3, -7.0, 255.0, 6.0, 1.9999999, -0.1, 9.1e-6, 12.0, 2.0, 0.25, -1.0, 1e30, 1e-30, 3e38, 1.2e-38)
 FAR = (2.0**127, 2.0**-126, 1e-40, np.inf, -np.inf, 0.0, -0.0, np.nan)
 """Divisors whose reciprocals are denormal, infinite or no numbers."""
+BOUNDS = (2.0**60, 2.0**-60, 1.1 * 2.0**59, 1.9 * 2.0**-60)
+"""Divisors near the ends of the range for which the reciprocal of an f32 that is known at run time only is taken."""
 KINDS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
 
@@ -39,29 +41,40 @@ def numbers(kind: np.dtype, count: int) -> np.ndarray:
     return np.concatenate([patterns, random.normal(size=count).astype(kind), tiny, few])
 
 
-def by_machine(x: np.ndarray, divisors: Sequence[np.ndarray], element: str, target: str) -> list[np.ndarray]:
-    """`x` by each divisor, each as an operator of its own."""
+def by_machine(
+    x: np.ndarray, divisors: Sequence[np.ndarray], element: str, target: str, are_inputs: bool
+) -> list[np.ndarray]:
+    """`x` by each divisor, each as an operator of its own; divisors are constants, or inputs of the function."""
     lines: list[str] = []
+    inputs: dict[str, np.ndarray] = {"f.x": x}
     for number, divisor in enumerate(divisors):
         value = f"{float(divisor):.17e}" if np.isfinite(divisor) else str(float(divisor))
-        lines.append(f"%c{number} = glow_high.splat {{value = {value} : {element}}} : tensor<{element}>")
+        if are_inputs:
+            inputs[f"f.c{number}"] = divisor
+        else:
+            lines.append(f"%c{number} = glow_high.splat {{value = {value} : {element}}} : tensor<{element}>")
         lines.append(f"%q{number} = glow_high.div %x, %c{number} : tensor<{x.size}x{element}>")
     results = ", ".join([f"tensor<{x.size}x{element}>"] * len(divisors))
     names = ", ".join(f"%q{number}" for number in range(len(divisors)))
     body = "\n".join(lines)
-    text = f"glow_high.func @f(%x: tensor<{x.size}x{element}>) -> ({results}) {{\n{body}\nglow_high.return {names}\n}}"
-    found = compile_module(parse_module(text, new_context()), target).run({"f.x": x})
+    names_of_divisors = [name.removeprefix("f.") for name in inputs if name != "f.x"]
+    given = ", ".join(
+        [f"%x: tensor<{x.size}x{element}>", *(f"%{name}: tensor<{element}>" for name in names_of_divisors)]
+    )
+    text = f"glow_high.func @f({given}) -> ({results}) {{\n{body}\nglow_high.return {names}\n}}"
+    found = compile_module(parse_module(text, new_context()), target).run(inputs)
     return [found[f"f.result{number or ''}"] for number in range(len(divisors))]
 
 
 @pytest.mark.parametrize("target", runnable_targets())
 @pytest.mark.parametrize("element", KINDS)
-def test_quotients_are_rounded_once(element: str, target: str) -> None:
+@pytest.mark.parametrize("are_inputs", [False, True], ids=["constants", "inputs"])
+def test_quotients_are_rounded_once(are_inputs: bool, element: str, target: str) -> None:
     kind = np.dtype(numpy_dtype(ELEMENT_TYPES[KINDS[element]]))
     x = numbers(kind, 20_001)
     with np.errstate(all="ignore"):
-        divisors = [np.array(value).astype(kind) for value in (*DIVISORS, *FAR, *hard_divisors(8))]
-        found = by_machine(x, divisors, element, target)
+        divisors = [np.array(value).astype(kind) for value in (*DIVISORS, *FAR, *BOUNDS, *hard_divisors(8))]
+        found = by_machine(x, divisors, element, target, are_inputs)
         for divisor, quotients in zip(divisors, found, strict=True):
             wide = np.float32 if kind.itemsize == 2 else kind
             exact = (x.astype(wide) / divisor.astype(wide)).astype(kind)

@@ -156,6 +156,17 @@ def test_pairs_of_f32_keep_the_bounds_of_f64(name: str, target: str):
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
+@pytest.mark.parametrize("target", [*RUNNABLE, *SMALL])
+@pytest.mark.parametrize("name", ["asin", "acos", "atan"])
+def test_arc_functions_keep_the_bounds_where_they_bend(name: str, target: str):
+    """The polynomials are largest at the end of their ranges, where results are just above a power of two."""
+    _, exact, _, limit, _ = next(case for case in CASES if case[0] == name)
+    ends = np.array([0.35, 0.65], np.float32).view(np.uint32)
+    x = np.arange(*ends, 11, dtype=np.uint32).view(np.float32)
+    x = np.concatenate([x, -x])
+    assert ulps(compiled(name, 32, 1, target)(x)[: x.size], exact(x.astype(np.float64))) <= limit
+
+
 @functools.cache
 def all_over_the_range_of_f64() -> Array:
     """Random bits, magnitudes of the size at which functions bend, and the neighbours of one."""

@@ -39,8 +39,8 @@ CASES: dict[str, tuple[type[HighOp], tuple[Shape | np.ndarray, ...], dict[str, A
     "depthwise": (ConvOp, ((2, 7, 9, 8), (8, 3, 3, 1)), {"group": 8}),
     "max-pool": (pooling.MaxPoolOp, ((2, 7, 9, 5),), WINDOW),
     "avg-pool": (pooling.AvgPoolOp, ((2, 7, 9, 5),), WINDOW),
-    "max-pool in rows": (
-        pooling.MaxPoolOp,
+    "avg-pool in rows": (
+        pooling.AvgPoolOp,
         ((2, 5, 7, 19),),
         {**WINDOW, "strides": (1, 1), "layout": "channels_first"},
     ),

@@ -18,9 +18,12 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.arithmetic import Arithmetic
-from glow_mlir.codegen.builder.types import f32, i1, i32, integer_of_width, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i1, i32, i64, integer_of_width, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values, vectors
+
+_MANTISSAS = {32: 24, 64: 53}
+"""Bits of a float → bits of whole numbers that it has without gaps."""
 
 _NARROW = 16
 """Integers of up to this many bits are narrower than the vectors of floats that are converted to them."""
@@ -75,9 +78,28 @@ class Lanes(Arithmetic):
             low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
             number = self.select(self.compare("uno", value, value), 0.0, value) if signed else value
             return self.cast(self.cast(self.min(self.max(number, float(low)), float(high)), i32), element)
+        if value.lanes > 1 and self.target.is_x86:
+            return self._clamped_to_int(value, element, signed)
         result = vector(element, value.lanes)
         name = f"llvm.fpto{'s' if signed else 'u'}i.sat"
         return self.intrinsic(name, (value,), result)
+
+    def _clamped_to_int(self, value: Value, element: Attribute, signed: bool) -> Value:
+        """The same of a vector, for x86, where LLVM would split it into scalars."""
+        bits = type_info(element).bits
+        end = 2.0 ** (bits - signed)
+        largest = int(end) - 1
+        # The largest number of the integer type, or the number below its end that the float type has.
+        below = (
+            float(largest)
+            if largest < 1 << _MANTISSAS[value.info.bits]
+            else end - end / (1 << _MANTISSAS[value.info.bits])
+        )
+        clamped = self.max(self.min(value, below), -end if signed else 0.0)
+        number = self.cast(clamped, element, signed=signed)
+        if below != largest:
+            number = self.select(self.compare("oge", value, end), largest if signed else -1, number)
+        return self.select(self.compare("uno", value, value), 0, number)
 
     def round_to_i32(self, value: Value) -> Value:
         """Return an f32, which is within the range of i32, as the nearest integer, ties to even."""
@@ -133,6 +155,21 @@ class Lanes(Arithmetic):
     def any(self, mask: Value) -> Value:
         """Return whether a lane of a vector of i1, or an i1, is set."""
         return self.intrinsic("llvm.vector.reduce.or", (mask,), i1) if mask.info.is_vector else mask
+
+    def mask_bits(self, mask: Value) -> Value:
+        """Return the lanes of a mask of up to 64 lanes as bits of an i64, the first lane as the lowest bit."""
+        lanes = mask.lanes
+        if self.target.is_x86 and lanes % 8 == 0:
+            return self.cast(self.bitcast(mask, integer_of_width(lanes)), i64, signed=False)
+        word = i32 if lanes < 32 else i64
+        bits = self.constant([1 << lane for lane in range(lanes)] if lanes > 1 else 1, vector(word, lanes))
+        chosen = self.select(mask, bits, self.constant(0, vector(word, lanes)))
+        return self.cast(self.reduce(chosen, self.or_), i64, signed=False)
+
+    def lowest_bit(self, bits: Value) -> Value:
+        """Return the number of the lowest bit that is set in an i64, which is not 0."""
+        zeros = self.intrinsic("llvm.ctlz", (bits & -bits, self.constant(1, i1)), i64)
+        return self.sub(self.constant(63, i64), zeros)
 
     def _lanes(self, a: Value, start: int, count: int) -> Value:
         if count == 1:

@@ -8,17 +8,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Protocol
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
-from glow_mlir.codegen.builder.types import i32, i64
+from glow_mlir.codegen.builder.types import f32, f64, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.lanewise import call_for_each_lane, each_lane
 
 _LOWER = (1 << 32) - 1
 
+_BITS_IN_SINGLES, _BITS_IN_DOUBLES = 16, 32
+"""Integers of up to so many bits have quotients that truncated floats of 32 or 64 bits give exactly."""
+
 Divide = Callable[[Builder, Value, Value], Value]
+
+
+class Division(Protocol):
+    """An operation on two integers, or vectors of them, of one type."""
+
+    def __call__(self, b: Builder, x: Value, y: Value, by_number: bool = False) -> Value:
+        """Return the result; `by_number` says that LLVM knows the divisor, and multiplies instead."""
+        ...
+
 
 _INSTRUCTIONS: dict[str, Divide] = {
     "sdiv": Builder.sdiv,
@@ -28,11 +41,13 @@ _INSTRUCTIONS: dict[str, Divide] = {
 }
 
 
-def _operation(name: str) -> Divide:
+def _operation(name: str) -> Division:
     """The operation of that name, as instruction or function."""
 
-    def divide(b: Builder, x: Value, y: Value) -> Value:
+    def divide(b: Builder, x: Value, y: Value, by_number: bool = False) -> Value:
         instruction = _INSTRUCTIONS[name]
+        if not by_number and x.lanes > 1 and x.info.bits <= _BITS_IN_DOUBLES and b.target.is_x86:
+            return _by_floats(b, x, y, name)
         if b.target.wide_integers:
             return instruction(b, x, y)
         if x.info.bits < 64:
@@ -55,6 +70,18 @@ signed_remainder = _operation("srem")
 
 remainder = _operation("urem")
 """The remainder of two unsigned integers or vectors of them."""
+
+
+def _by_floats(b: Builder, x: Value, y: Value, name: str) -> Value:
+    """
+    The same of vectors, for which x86 divides floats alone.
+
+    A quotient is a whole number or further from one than a float is rounded: by the reciprocal of the dividend.
+    """
+    signed, element = name[0] == "s", x.info.element
+    carrier = f32 if x.info.bits <= _BITS_IN_SINGLES else f64
+    quotient = b.cast(b.fdiv(*(b.cast(value, carrier, signed=signed) for value in (x, y))), element, signed=signed)
+    return x - quotient * y if name.endswith("rem") else quotient
 
 
 def _build(module: ModuleBuilder, function: str, name: str) -> None:

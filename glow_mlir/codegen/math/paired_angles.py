@@ -1,14 +1,15 @@
 """
-Trigonometric functions of f32 and their inverses in pairs of f32, for machines without f64.
+Trigonometric functions of f32 in pairs of f32, for machines without f64, and their inverses, for all machines.
 
-They use polynomials (`angle_polynomials.py`) whose leading terms are computed in pairs. Below a
-magnitude of 2^10, angles are reduced by multiples of pi/2 in four parts (Cody and Waite), and exactly from there on.
+They use polynomials (`angle_polynomials.py`). Only what is added to them is in pairs where they are small, as in the
+inverses, else their leading terms are as well. Below a magnitude of 2^10, angles are reduced by multiples of pi/2 in
+four parts (Cody and Waite), and exactly from there on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32
@@ -20,7 +21,7 @@ from glow_mlir.codegen.math.angle_polynomials import (
     QUARTER_PI_OF_F32,
     in_two_parts,
 )
-from glow_mlir.codegen.math.float_format import Function, is_negative, keep_tiny, nearest_integer
+from glow_mlir.codegen.math.float_format import Function, is_negative, keep_tiny, nearest_integer, polynomial
 from glow_mlir.codegen.math.large_angles import PAIRED, of_any_angle
 from glow_mlir.codegen.math.pairs import (
     Pair,
@@ -33,9 +34,11 @@ from glow_mlir.codegen.math.pairs import (
     ordered_sum,
     polynomial_of_pair,
     product_and_error,
+    remainder,
     select,
-    square_root,
 )
+from glow_mlir.codegen.math.quotients import rough_inverse
+from glow_mlir.codegen.math.roots import square_root
 
 _SINE, _COSINE, _ARC_TANGENT, _ARC_SINE = COEFFICIENTS[32]
 
@@ -126,8 +129,26 @@ def _arc_tangent(b: Builder, rise: Value, run: Value) -> Pair:
 
 def atan(b: Builder, x: Value) -> Value:
     """Return the arc tangent, within -pi/2 to pi/2."""
-    magnitude = b.min(BEYOND_ALL, b.fabs(x))
-    return keep_tiny(b, x, b.copysign(_arc_tangent(b, magnitude, b.constant(1.0, x.type)).high, x))
+    a = b.min(BEYOND_ALL, b.fabs(x))
+    if not b.target.fuses(x.info.bits):  # Then single floats are too coarse for the polynomial.
+        return keep_tiny(b, x, b.copysign(_arc_tangent(b, a, b.constant(1.0, x.type)).high, x))
+    beyond, middle = a > math.tan(3 * math.pi / 8), a > math.tan(math.pi / 8)
+    zero, one = b.constant(0.0, a.type), b.constant(1.0, a.type)
+    # Between these two numbers, the sums with one are as exact as if one was the larger number.
+    numerator = select(b, middle, ordered_sum(-one, a), Pair(a, zero))
+    numerator = select(b, beyond, Pair(-one, zero), numerator)
+    denominator = select(b, middle, ordered_sum(one, a), Pair(one, zero))
+    denominator = select(b, beyond, Pair(a, zero), denominator)
+    base = b.select(middle, b.constant(QUARTER_PI_OF_F32[0], a.type), zero)
+    base = b.select(beyond, b.constant(HALF_PI_OF_F32[0], a.type), base)
+    t = numerator.high / denominator.high
+    rest = remainder(b, numerator.high, t, denominator.high)
+    rest = b.fma(t, -denominator.low, rest + numerator.low) * rough_inverse(b, denominator.high)
+    square, lost = product_and_error(b, t, t)
+    total = ordered_sum(base, t)
+    small = b.fma(base, HALF_PI_OF_F32[1] / HALF_PI_OF_F32[0], total.low)
+    more = _bend(b, Pair(t, rest), Pair(square, b.fma(t + t, rest, lost)), _ARC_TANGENT, small)
+    return keep_tiny(b, x, b.copysign(total.high + more, x))
 
 
 def atan2(b: Builder, y: Value, x: Value) -> Value:
@@ -149,38 +170,55 @@ def atan2(b: Builder, y: Value, x: Value) -> Value:
     return b.select(b.compare("uno", x, y), x + y, result)
 
 
-def _arc_sine(b: Builder, a: Value) -> tuple[Value, Pair]:
+def _arc_sine(b: Builder, a: Value) -> tuple[Value, Value, Value]:
     """
     Return whether a magnitude is above one half, and an arc sine: of it, or of `sqrt((1 - a) / 2)` if it is.
 
-    A magnitude above one gives NaN, from the root of a negative number.
+    The arc sine is in two parts, of which the second one is smaller by a factor of 20. A magnitude above one gives NaN,
+    from the root of a negative number.
     """
     above, zero = a > 0.5, b.constant(0.0, a.type)
     half = (1.0 - a) * 0.5
-    z = select(b, above, Pair(half, zero), product_and_error(b, a, a))
-    s = select(b, above, square_root(b, half), Pair(a, zero))
-    slope = polynomial_of_pair(b, z, [in_two_parts(_ARC_SINE[0])], _ARC_SINE[1:])
-    return above, add(s, multiply(b, s, multiply(b, z, slope)))
+    root = square_root(b, half)
+    s, z = b.select(above, root, a), b.select(above, half, a * a)
+    # Above, the square is exact and the root rounded, below the other way round.
+    lost = remainder(b, z, s, s)
+    s_low = b.select(above, lost * rough_inverse(b, s + s), zero)
+    return above, s, _bend(b, Pair(s, s_low), Pair(z, b.select(above, zero, -lost)), _ARC_SINE, zero)
+
+
+def _bend(b: Builder, s: Pair, z: Pair, coefficients: Sequence[float], more: Value) -> Value:
+    """
+    Return how far an arc function of a number is from its first part, and something more; `z` is the number's square.
+
+    The cube of the number is in a pair, and its product with the first coefficient is rounded only once: what they lose
+    would be a fifth of a unit in the last place of the function.
+    """
+    cube, lost = product_and_error(b, s.high, z.high)
+    lost = b.fma(s.high, z.low, b.fma(s.low, z.high, lost))
+    first, first_low = in_two_parts(coefficients[0])
+    slope = b.fma(polynomial(b, z.high, coefficients[1:]), z.high, first_low)
+    return b.fma(cube, first, b.fma(cube, slope, b.fma(lost, first, s.low + more)))
 
 
 def asin(b: Builder, x: Value) -> Value:
     """Return the arc sine; NaN outside -1 to 1."""
-    above, angle = _arc_sine(b, b.fabs(x))
-    other = add(constant_pair(b, HALF_PI_OF_F32, x), _times(angle, -2.0))
-    return keep_tiny(b, x, b.copysign(b.select(above, other.high, angle.high), x))
+    above, angle, more = _arc_sine(b, b.fabs(x))
+    high, low = HALF_PI_OF_F32
+    total = ordered_sum(b.constant(high, x.type), angle * -2.0)
+    other = total.high + (b.fma(more, -2.0, total.low + low))
+    return keep_tiny(b, x, b.copysign(b.select(above, other, angle + more), x))
 
 
 def acos(b: Builder, x: Value) -> Value:
     """Return the arc cosine; NaN outside -1 to 1."""
-    above, angle = _arc_sine(b, b.fabs(x))
+    above, angle, more = _arc_sine(b, b.fabs(x))
     positive, half_pi = x > 0.0, constant_pair(b, HALF_PI_OF_F32, x)
     # The angle is twice the arc sine, pi less that, or a right angle less or more the arc sine.
-    base = select(b, above, _times(half_pi, 2.0), half_pi)
+    base = select(b, above, Pair(half_pi.high * 2.0, half_pi.low * 2.0), half_pi)
     base = select(b, above & positive, constant_pair(b, (0.0, 0.0), x), base)
-    size = select(b, above, _times(angle, 2.0), angle)
-    return add(base, select(b, positive.eq(above), size, negated(size))).high
-
-
-def _times(p: Pair, factor: float) -> Pair:
-    """A pair times a power of two."""
-    return Pair(p.high * factor, p.low * factor)
+    one = b.constant(1.0, x.type)
+    factor = b.select(above, one + one, one)
+    factor = b.select(positive.eq(above), factor, -factor)
+    total = ordered_sum(base.high, angle * factor)
+    return total.high + b.fma(more, factor, total.low + base.low)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math import roots
 from glow_mlir.codegen.math.float_format import format_of
 
 
@@ -59,6 +58,14 @@ def product_and_error(b: Builder, x: Value, y: Value) -> Pair:
     return Pair(product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low)
 
 
+def remainder(b: Builder, dividend: Value, quotient: Value, divisor: Value) -> Value:
+    """Return `dividend - quotient * divisor`, exactly, for a rounded quotient, or for a root as both of its factors."""
+    if b.target.fuses(dividend.info.bits):
+        return b.fma(-quotient, divisor, dividend)
+    product, error = product_and_error(b, quotient, divisor)
+    return (dividend - product) - error
+
+
 def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
     """Split a float into the first half of its bits, rounded, and the rest; in integers, so that nothing overflows."""
     form = format_of(x)
@@ -87,17 +94,8 @@ def multiply(b: Builder, p: Pair, q: Pair) -> Pair:
 def divide(b: Builder, p: Pair, q: Pair) -> Pair:
     """Return the quotient of two pairs, accurate to a few units in the last place."""
     quotient = p.high / q.high
-    product, error = product_and_error(b, quotient, q.high)
-    rest = ((p.high - product) - error) + (p.low - quotient * q.low)
+    rest = remainder(b, p.high, quotient, q.high) + (p.low - quotient * q.low)
     return ordered_sum(quotient, rest / q.high)
-
-
-def square_root(b: Builder, x: Value) -> Pair:
-    """Return the square root of a float; of zero, zero, and of a negative number, NaN."""
-    root = roots.square_root(b, x)
-    square, error = product_and_error(b, root, root)
-    twice = b.select(root.eq(0.0), 1.0, root + root)
-    return Pair(root, ((x - square) - error) / twice)
 
 
 def negated(p: Pair) -> Pair:

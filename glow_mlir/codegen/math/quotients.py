@@ -21,6 +21,9 @@ from glow_mlir.dialects.target import Target
 FAR = 100
 """The exponent of two beyond which, in either direction, divisors of halves are divided by."""
 
+INVERSE_BITS = 0x7EF311C7
+"""The bits of an f32, plus about those of its inverse: the constant with the least error, 12 percent."""
+
 
 def quotient_of_halves(b: Builder, x: Value, divisor: float) -> Value:
     """
@@ -37,6 +40,16 @@ def quotient_of_halves(b: Builder, x: Value, divisor: float) -> Value:
         lead = float(np.nextafter(np.float32(lead), np.float32(0)))
     rest = (1.0 - lead * divisor) / divisor
     return x * lead if not rest else b.fma(x, lead, x * rest)
+
+
+def rough_inverse(b: Builder, x: Value) -> Value:
+    """
+    Return `1 / x` of f32 that are not negative, and below 2^126, to six bits: for corrections; of zero, a large number.
+
+    The difference of the bits is a line through the logarithms, and one step of Newton's squares its error.
+    """
+    guess = b.bitcast(INVERSE_BITS - b.bits_of(x), x.info.element)
+    return guess * (2.0 - x * guess)
 
 
 def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
@@ -64,11 +77,33 @@ def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
         quotient = b.fma(b.fma(guess, -divisor, x), inverse, guess)
     is_odd = b.compare("uno", quotient, quotient)
     smallest = max(2.0 ** (2 * form.mantissa + 4 - form.bias), 2.0 ** (max(exponent, 0) + 2 - form.bias))
-    limit = int(np.array(smallest, _DTYPES[form.mantissa]).view(f"u{x.info.bits // 8}"))
-    # Zero does not count as small: its bits less one are the largest number.
-    is_odd = is_odd | b.compare("ult", b.bits_of(b.fabs(x)) - 1, limit - 1)
+    is_odd = is_odd | _is_small(b, x, form, smallest)
     scaled = quotient if raised == 1.0 else quotient * (1.0 / raised)
     return b.either(b.any(is_odd), lambda: [x / given], lambda: [scaled])[0]
+
+
+def quotient_by_value(b: Builder, x: Value, divisor: Value) -> Value:
+    """
+    Return `x / divisor`, rounded correctly, of a vector of f32 or f64 and one number that is known at run time only.
+
+    The code has a branch, which divides by divisors that are not positive, or are far from 1, as well.
+    """
+    form = format_of(x)
+    far = (form.bias - 7) // 2
+    inverse = b.splat(b.constant(1.0, divisor.type) / divisor, x.lanes)
+    spread = b.splat(divisor, x.lanes)
+    guess = x * inverse
+    quotient = b.fma(b.fma(guess, spread, -x), -inverse, guess)
+    is_odd = b.compare("uno", quotient, quotient) | _is_small(b, x, form, 2.0 ** (far + 2 - form.bias))
+    is_usual = b.compare("ogt", divisor, 2.0**-far) & b.compare("olt", divisor, 2.0**far)
+    return b.either(b.any(is_odd) | (is_usual ^ 1), lambda: [x / spread], lambda: [quotient])[0]
+
+
+def _is_small(b: Builder, x: Value, form: FloatFormat, smallest: float) -> Value:
+    """Return which lanes are nearer to zero than a number, and not zero."""
+    limit = int(np.array(smallest, _DTYPES[form.mantissa]).view(f"u{x.info.bits // 8}"))
+    # The bits of zero less one are the largest number.
+    return b.compare("ult", b.bits_of(b.fabs(x)) - 1, limit - 1)
 
 
 _DTYPES = {23: np.float32, 52: np.float64}

@@ -1,9 +1,10 @@
 """
 Trigonometric functions and their inverses, computed in f64 (an f32 is widened and rounded once at the end).
 
-On machines without f64, those of f32 are computed in pairs of f32 (`paired_angles.py`). Below a magnitude of 2^22, the
-argument is reduced by multiples of pi/2 in three parts (Cody and Waite); from there on, it is reduced exactly
-(`large_angles.py`). One large lane of a vector is enough for the second way.
+On machines without f64, those of f32 are computed in pairs of f32 (`paired_angles.py`). So are the inverses on machines
+with fused multiply-add: twice as many f32 fit into a vector. Below a magnitude of 2^22, the argument is reduced by
+multiples of pi/2 in three parts (Cody and Waite); from there on, it is reduced exactly (`large_angles.py`). One large
+lane of a vector is enough for the second way.
 """
 
 from __future__ import annotations
@@ -32,23 +33,30 @@ from glow_mlir.codegen.math.float_format import (
 )
 from glow_mlir.codegen.math.large_angles import WHOLE, of_any_angle
 from glow_mlir.codegen.math.roots import square_root
+from glow_mlir.dialects.target import Target
 
 
-def _at_precision(paired: Function) -> Callable[[Callable[[Builder, Value, Coefficients], Value]], Function]:
+def _inverse(paired: Function) -> Callable[[Callable[[Builder, Value, Coefficients], Value]], Function]:
+    """As `_at_precision`; `paired` also computes an f32 where multiply-adds are fused, in less time than in f64."""
+    return lambda body: _at_precision(body, paired, lambda target: target.fuses(32) or not target.doubles)
+
+
+def _at_precision(
+    body: Callable[[Builder, Value, Coefficients], Value],
+    paired: Function,
+    uses_pairs: Callable[[Target], bool] = lambda target: not target.doubles,
+) -> Function:
     """
     Return a function of one f32 or f64, made from its f64 form and the coefficients for the precision.
 
-    `paired` computes it for an f32 without f64.
+    `paired` computes it for an f32 on machines that `uses_pairs` selects: without f64, by default.
     """
-    return lambda body: _choice_of_precision(body, paired)
 
-
-def _choice_of_precision(body: Callable[[Builder, Value, Coefficients], Value], paired: Function) -> Function:
     @functools.wraps(body)
     def function(b: Builder, x: Value) -> Value:
         if x.info.bits == 64:
             return body(b, x, COEFFICIENTS[64])
-        if not b.target.doubles:
+        if uses_pairs(b.target):
             return paired(b, x)
         return b.cast(body(b, b.cast(x, f64), COEFFICIENTS[32]), f32)
 
@@ -85,7 +93,7 @@ def _of_angle(body: Callable[[Builder, Value, Value, Value, Value], Value], name
 
         return of_any_angle(b, x, usual, finish, f"large_{name}.f{bits}", WHOLE)
 
-    return _choice_of_precision(function, paired)
+    return _at_precision(function, paired)
 
 
 def _sine_and_cosine(b: Builder, r: Value, with_: Coefficients) -> tuple[Value, Value]:
@@ -141,7 +149,7 @@ def _arc_tangent_of_magnitude(b: Builder, a: Value, with_: Coefficients) -> Valu
     return base[0] + (t + b.fma(t * z, polynomial(b, z, with_.arc_tangent), base[1]))
 
 
-@_at_precision(paired_angles.atan)
+@_inverse(paired_angles.atan)
 def atan(b: Builder, x: Value, with_: Coefficients) -> Value:
     """Return the arc tangent, within -pi/2 to pi/2."""
     return b.copysign(_arc_tangent_of_magnitude(b, b.fabs(x), with_), x)
@@ -174,14 +182,14 @@ def _arc_sine_parts(b: Builder, a: Value, with_: Coefficients) -> tuple[Value, V
     return above, b.fma(s * z, polynomial(b, z, with_.arc_sine), s)
 
 
-@_at_precision(paired_angles.asin)
+@_inverse(paired_angles.asin)
 def asin(b: Builder, x: Value, with_: Coefficients) -> Value:
     """Return the arc sine; NaN outside -1 to 1."""
     above, angle = _arc_sine_parts(b, b.fabs(x), with_)
     return b.copysign(b.select(above, HALF_PI[0] - (angle * 2.0 - HALF_PI[1]), angle), x)
 
 
-@_at_precision(paired_angles.acos)
+@_inverse(paired_angles.acos)
 def acos(b: Builder, x: Value, with_: Coefficients) -> Value:
     """Return the arc cosine; NaN outside -1 to 1."""
     above, angle = _arc_sine_parts(b, b.fabs(x), with_)

@@ -316,6 +316,10 @@ class Kernel(ABC, Generic[OpT]):
         """
         return True
 
+    def takes_strided_inner(self, op: OpT, target: Target) -> bool:
+        """Whether an instruction is no slower if elements along the innermost axis of an operand are not contiguous."""
+        return self.STRIDED_INNER
+
     def suits(self, op: OpT, target: Target) -> bool:
         """
         Whether the sizes of an instruction that the kernel accepts suit a target; by default, all do.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.analysis.accesses import each_user
 from glow_mlir.codegen.selection.packed_form import PackedForm
@@ -28,12 +28,12 @@ def packed_before_loop(op: Instruction, value: SSAValue, form: PackedForm) -> SS
     layout = form.layout
     if not isinstance(layout, TiledLayout) or not has_static_shape(value) or shape_of(value) != layout.plain:
         return None
-    if (loop := _loop_around(op, value)) is None:
+    if (loop := loop_around(op, value)) is None:
         return None
     return _already_packed(loop, value, form) or _pack(loop, value, form)
 
 
-def _loop_around(op: Instruction, value: SSAValue) -> LoopOp | None:
+def loop_around(op: Operation, value: SSAValue) -> LoopOp | None:
     """The outermost loop of more than one trip around an instruction in which an operand does not change."""
     found, around = None, op.parent_op()
     while isinstance(around, RegionOp) and _is_same_in(around, value):

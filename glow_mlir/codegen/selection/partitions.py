@@ -36,7 +36,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     parts: dict[str, int] = {}
     for axis, steps in steps_of_axes(op, kernel, target).items():
         grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis, target)))
-        wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
+        wanted = min(total // grain, costs.max_parts_per_thread * target.policy.threads)
         parts[axis] = max(1, min(wanted, steps, MAX_PARTS))
     scratch = operands_of(op, "scratch")
     if available_bytes := get_backend(target.backend).PART_SCRATCH:

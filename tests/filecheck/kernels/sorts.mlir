@@ -1,16 +1,16 @@
-// The largest are kept in a heap with the least on top: a loop that sifts, with a condition, is a function that each row calls.
+// Where there is little memory, the largest are kept in a heap with the least on top: a loop that sifts, with a condition, is a function that each row calls.
 
-// RUN: glow-opt %s --stop-after structured --target avx2 | filecheck %s
+// RUN: glow-opt %s --stop-after structured --target cortex-m55 | filecheck %s
 
 // CHECK-LABEL: llvm.func internal @sift.f32.1.1.True(
-// CHECK:         scf.while (%[[PLACE:.*]] = %{{.*}}, %[[GOES:.*]] = %{{.*}}) : (i64, i1) -> (i64, i1) {
-// CHECK:           scf.condition(%{{.*}}) %[[PLACE]], %[[GOES]] : i64, i1
+// CHECK:         scf.while (%[[PLACE:.*]] = %{{.*}}, %[[GOES:.*]] = %{{.*}}) : (i32, i1) -> (i32, i1) {
+// CHECK:           scf.condition(%{{.*}}) %[[PLACE]], %[[GOES]] : i32, i1
 // CHECK-NEXT:    } do {
 // CHECK:           scf.if %[[SINKS:.*]] {
-// CHECK:           scf.yield %{{.*}}, %[[SINKS]] : i64, i1
+// CHECK:           scf.yield %{{.*}}, %[[SINKS]] : i32, i1
 // CHECK-LABEL: llvm.func internal @top_k.3x4(%values: !llvm.ptr, %indices: !llvm.ptr, %input: !llvm.ptr)
-// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1 : i64 {
-// CHECK:           scf.for %{{.*}} = %c4 to %c20 step %c1 : i64 {
+// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1 : i32 {
+// CHECK:           scf.for %{{.*}} = %c4 to %c20 step %c1 : i32 {
 // CHECK:             scf.if %{{.*}} {
 // CHECK:               llvm.call @sift.f32.1.1.True(
 

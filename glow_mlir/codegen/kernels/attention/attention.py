@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block
 
 from glow_mlir.codegen.bodies import Epilogue, ExtraOperand
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, product
+from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, product, steps_of
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
@@ -27,8 +27,8 @@ from glow_mlir.codegen.kernels.attention.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.attention.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.products.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.products.gemm import GemmOptions, emit_gemm, emit_panels
-from glow_mlir.codegen.kernels.products.matmul import batch_strides
 from glow_mlir.codegen.kernels.products.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.products.product_batches import batch_strides
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.tiles import Columns, Tile, balanced, tile_for
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, operands_of
@@ -102,8 +102,15 @@ class Plan:
     @property
     def value_tile(self) -> Tile:
         """The tile for the means of the values, no wider than a value."""
-        vectors = -(-self.width // self.tile.lanes)
-        return dataclasses.replace(self.tile, vectors=min(self.tile.vectors, vectors))
+        return self._no_wider(self.width)
+
+    @property
+    def key_tile(self) -> Tile:
+        """The tile for the scores, no wider than the keys."""
+        return self._no_wider(self.keys)
+
+    def _no_wider(self, columns: int) -> Tile:
+        return dataclasses.replace(self.tile, vectors=min(self.tile.vectors, steps_of(columns, self.tile.lanes)))
 
     @property
     def scores(self) -> Shape:
@@ -120,7 +127,7 @@ class Plan:
         shapes: dict[str, Shape] = {"scores": self.scores, "factors": (self.block,)}
         if self.in_place:
             return shapes
-        panel, value_panel = self.tile.panel, self.value_tile.panel
+        panel, value_panel = self.key_tile.panel, self.value_tile.panel
         shapes["keys"] = (-(-self.keys // panel), self.depth, panel)
         shapes["values"] = (-(-self.width // value_panel), self.keys, value_panel)
         if self.scale != 1:
@@ -250,7 +257,7 @@ class _Head:
         """Pack the keys as columns of panels."""
         plan, key = self.plan, self.matrices["key"]
         matrix = Box(key, (key.strides[-2], 1))
-        emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, self.keys, plan.depth, tile=plan.tile)
+        emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, self.keys, plan.depth, tile=plan.key_tile)
 
     def _pack_values(self) -> None:
         """Pack the values in panels."""
@@ -295,7 +302,10 @@ class _Head:
         queries, pitch = self._queries(first, rows)
         scores, keys = (self.scratch[name].pointer for name in ("scores", "keys"))
         operands = ProductOperands(scores, queries, keys, dot=multiply_adds(plan.element))
-        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, self.pitch)
+        # Whole vectors: there is room for them in a row of scores, and a part of one takes longer.
+        columns = steps_of(limit, plan.tile.lanes) * plan.tile.lanes
+        options = GemmOptions(tile=plan.key_tile)
+        emit_gemm(self.b, operands, rows, columns, plan.depth, pitch, self.pitch, options=options)
 
     def _means(self, first: Index, rows: Index, limit: Index) -> None:
         """Compute the weighted means of the first `limit` values for `rows` queries."""

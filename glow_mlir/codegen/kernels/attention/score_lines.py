@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import ExtraOperand
@@ -14,7 +15,7 @@ from glow_mlir.codegen.builder.nests import chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.math.exponentials import exp_falling
+from glow_mlir.codegen.math.exponentials import exp_falling, tanh
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.support.dataclass import dataclass
 
@@ -125,3 +126,33 @@ class ScoreLines:
         step = mask.strides[-1]
         start = query * mask.strides[-2] + i * step
         return mask.read(self.b, start, step, lanes, seen if lanes > 1 and step else None)
+
+
+def soften(
+    b: Builder, line: Value, lanes: int, seen: tuple[Value, Value], before: Sequence[Value], softcap: float
+) -> tuple[Value, Value, Value]:
+    """
+    Replace the scores x of f32 that are `seen`, from the first to behind the last, by exp(x - peak).
+
+    `before` are the peak and the sum of earlier pieces of the line. Returns the peak, the sum, and the factor that
+    makes earlier weights fit to the new peak. Scores are capped first, if `softcap` is not 0. Other scores of the
+    vectors become 0: vectors begin at multiples of `lanes`, so that sums have one order, whatever is seen.
+    """
+    type_, (first, behind), (peak, total) = vector(f32, lanes), seen, before
+    bounds = first // lanes * lanes, behind, lanes
+    if softcap:
+        with b.loop(*bounds) as i:
+            x = line.at(i, f32).load(type_)
+            line.at(i, f32).store(tanh(b, x * (1 / softcap)) * softcap)
+    for edge in (bounds[0], (behind - 1) // lanes * lanes):
+        is_seen = b.mask(behind - edge, lanes) & ~b.mask(first - edge, lanes)
+        line.at(edge, f32).store(b.select(is_seen, line.at(edge, f32).load(type_), -math.inf))
+    with b.loop(*bounds, carried=[b.constant(-math.inf, type_)]) as loop:
+        loop.set(b.max(line.at(loop.index, f32).load(type_), loop.values[0]))
+    highest = b.max(b.reduce(loop.results[0], b.max), peak)
+    with b.loop(*bounds, carried=[b.constant(0.0, type_)]) as loop:
+        weights = exp_falling(b, line.at(loop.index, f32).load(type_) - highest)
+        line.at(loop.index, f32).store(weights)
+        loop.set(weights + loop.values[0])
+    factor = exp_falling(b, peak - highest)
+    return highest, b.fma(total, factor, b.reduce(loop.results[0], b.add)), factor

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import Attribute
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
+from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, numbers, vector_nest
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import integer_of_width
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import MAX_PACKED, packs_to_bytes
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.elements.short_lines import ShortLines
 from glow_mlir.codegen.math.narrow import in_memory, loaded
 from glow_mlir.codegen.quantized_rounding import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, has_quotients, widest
@@ -76,7 +78,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
         sizes, strides = collapse(op.space(), op.steps())
         extents = call.extents(sizes)
         lanes, vectors = self._lanes(op, strides, call.target)
-        targets = len(op.targets)
+        targets, uniform = len(op.targets), _uniform(op, strides)
 
         def body(outer: list[Index], i: Index, width: int, alignment: int = 0) -> None:
             offsets = [linear([*outer, i], s) for s in strides]
@@ -84,7 +86,16 @@ class StackKernel(Kernel[StackOp | Elementwise]):
                 load_as(b, operand, loaded(operand.element), offset, s[-1], width)
                 for operand, offset, s in list(zip(operands, offsets, strides, strict=True))[targets:]
             ]
-            results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width, may_branch=True)
+            computed(offsets, inputs, width, alignment)
+
+        def computed(offsets: list[Index], inputs: list[Value], width: int, alignment: int = 0) -> None:
+            scalars = {
+                argument: load_as(b, operands[place], loaded(operands[place].element), 0, 0, 1)
+                for place, argument in uniform.items()
+            }
+            results = emit_scalar_body(
+                b, op.block, inputs, yielded(op.block), width, may_branch=True, uniform=scalars if width > 1 else {}
+            )
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
                 address = operand.pointer.at(offset, in_memory(operand.element))
                 b.store(value, address, alignment or None, nontemporal=alignment > 0)
@@ -93,6 +104,11 @@ class StackKernel(Kernel[StackOp | Elementwise]):
             body([], i, width, alignment)
 
         share = call.share("lines")
+        if share.is_all and ShortLines.suit(extents, strides, targets, lanes, vectors, call.target):
+            count, length = numbers(extents[-2:])
+            lines = ShortLines(b, operands, strides, count, length, lanes * vectors)
+            lines.emit(extents[:-2], lanes, targets, computed)
+            return
         size = byte_width(operands[0].element)
         flat = lanes > 1 and targets == 1 and len(extents) == 1 and strides[0] == (1,)
         if flat and isinstance(extents[0], int) and is_streamed(call.target, size * extents[0]):
@@ -103,7 +119,11 @@ class StackKernel(Kernel[StackOp | Elementwise]):
     def cuts(self, op: StackOp | Elementwise, target: Target) -> Mapping[str, int]:
         assert isinstance(op, StackOp)
         extents, strides = collapse(op.extents(), op.steps())
-        return {"lines": nest_steps(extents, math.prod(self._lanes(op, strides, target)))}
+        lanes, vectors = self._lanes(op, strides, target)
+        if lanes > 1 and not count_chains(op.block):
+            # A number by which the body divides may become a parameter, which is divided by in more vectors at once.
+            vectors = max(vectors, _packed_vectors(op, lanes, strides, target))
+        return {"lines": nest_steps(extents, lanes * vectors)}
 
     def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> tuple[int, int]:
         """Return the number of elements of a vector, and the number of vectors computed at once."""
@@ -114,13 +134,34 @@ class StackKernel(Kernel[StackOp | Elementwise]):
             return lanes, 1
         if not chains and has_angles(op.block):
             return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE)
-        if not chains and has_quotients(op.block, target):
-            return lanes, kernel_costs(target).quotient_vectors
+        uniform, packed = set(_uniform(op, strides).values()), _packed_vectors(op, lanes, strides, target)
+        if not chains and has_quotients(op.block, target, uniform):
+            return lanes, max(packed if uniform else 1, kernel_costs(target).quotient_vectors)
         if not chains:
-            return lanes, MAX_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MAX_PACKED * lanes) else 1
+            return lanes, packed
         return lanes, min(
             kernel_costs(target).independent_vectors * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR
         )
+
+
+def _packed_vectors(op: StackOp, lanes: int, strides: Sequence[Shape], target: Target) -> int:
+    """Return the number of vectors whose results are packed to one vector of bytes; 1 if none are."""
+    stores = stores_bytes(op.block, set(_uniform(op, strides).values()))
+    return MAX_PACKED if stores and packs_to_bytes(target, MAX_PACKED * lanes) else 1
+
+
+_ON_UNIFORM = (arith.DivfOp, arith.SIToFPOp, arith.UIToFPOp)
+"""The operations of a body that take fewer instructions if an operand is the same in all lanes."""
+
+
+def _uniform(op: StackOp, strides: Sequence[Shape]) -> Mapping[int, SSAValue]:
+    """Return position → argument of the body, for operands that are one number by which the stack may divide."""
+    targets = len(op.targets)
+    return {
+        place: argument
+        for place, argument in enumerate(op.block.args, targets)
+        if not any(strides[place]) and any(isinstance(use.operation, _ON_UNIFORM) for use in argument.uses)
+    }
 
 
 @kernel("copy")

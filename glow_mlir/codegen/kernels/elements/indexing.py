@@ -41,6 +41,18 @@ def read_row(b: Builder, indices: Operand, position: Sequence[Index]) -> list[Va
     return [read_index(b, indices, start + column * step) for column in range(count)]
 
 
+def start_from(call: KernelCall, name: str, slices: tuple[Index, Index] | None = None) -> None:
+    """Copy an operand, or some slices along its first axis, to the result, unless it is there."""
+    b, source, result = call.b, call.one(name), call.result
+    extents, boxes = result.extents, [Box.all_of(operand) for operand in (result, source)]
+    if slices is not None:
+        begin, end = slices
+        extents = (end - begin, *extents[1:])
+        boxes = [box.moved([begin], box.strides[:1]) for box in boxes]
+    with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
+        copy_box(b, extents, boxes[0], boxes[1])
+
+
 @dataclass(frozen=True)
 class Slices:
     """The range of the first axis of the result that one task of a scatter writes."""
@@ -62,13 +74,7 @@ class Slices:
 
     def start_from_input(self) -> None:
         """Copy the input to the result, unless they are one buffer."""
-        b, source, result = self.call.b, self.call.one("input"), self.call.result
-        extents, boxes = result.extents, [Box.all_of(operand) for operand in (result, source)]
-        if not self.are_all:
-            extents = (self.end - self.begin, *extents[1:])
-            boxes = [box.moved([self.begin], box.strides[:1]) for box in boxes]
-        with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
-            copy_box(b, extents, boxes[0], boxes[1])
+        start_from(self.call, "input", None if self.are_all else (self.begin, self.end))
 
     def updated(self, index: Index, update: Callable[[], None]) -> None:
         """Emit an update at an index of the first axis, if this task writes there."""

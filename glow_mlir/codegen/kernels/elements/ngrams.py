@@ -102,17 +102,18 @@ def _ngram(b: Builder, pool: Operand, number: Value) -> list[Value]:
 
 
 def _position(b: Builder, pool: Operand, numbers: Sequence[Value]) -> Value:
-    """Return the first n-gram of a pool that does not come before `numbers`, or the length of the pool."""
+    """
+    Return the first n-gram of a pool that does not come before `numbers`, or the length of the pool.
 
-    def halve(low: Value, high: Value) -> Sequence[Value]:
-        middle = (low + high) // 2
-        is_before = _comes_before(_ngram(b, pool, middle), numbers)
-        return b.select(is_before, middle + 1, low), b.select(is_before, high, middle)
-
-    def goes_on(low: Value, high: Value) -> Value:
-        return low < high
-
-    return b.repeat([b.index(0), b.index(pool.shape[0])], halve, goes_on)[0]
+    The number of steps depends on the pool alone, and no step branches: searches of several positions run at once.
+    """
+    first, left = b.index(0), pool.shape[0]
+    while left > 0:
+        half = (left + 1) // 2
+        is_before = _comes_before(_ngram(b, pool, first + (half - 1)), numbers)
+        first = b.select(is_before, first + half, first)
+        left -= half
+    return first
 
 
 def _comes_before(one: Sequence[Value], other: Sequence[Value]) -> Value:

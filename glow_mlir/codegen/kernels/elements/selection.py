@@ -13,12 +13,13 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest
 from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.kernels.elements.sort_keys import MAX_POSITIONS, Sort, sorts_keys
 from glow_mlir.codegen.kernels.elements.top_k import goes_before
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.selection import NonZeroOp, UniqueOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import largest_shape
+from glow_mlir.dialects.shapes import element_of, largest_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
@@ -62,24 +63,38 @@ class NonZeroKernel(Kernel[NonZeroOp]):
 @kernel("unique")
 class UniqueKernel(Kernel[UniqueOp]):
     """
-    A merge sort of row numbers, so that equal rows become adjacent in their original order.
+    A sort of row numbers, so that equal rows become adjacent in their original order.
 
-    The first of equal rows is their leader. Leaders are numbered in the order that is asked for.
+    Rows of one element are sorted by keys, others by merging. The first of equal rows is their leader. Leaders are
+    numbered in the order that is asked for.
     """
 
     name = "unique"
     RUN_TIME_SIZES = True
 
     def scratch(self, op: UniqueOp, target: Target) -> Sequence[Buffer]:
-        return [((max(1, largest_shape(op.inputs()[0])[0]),), i64)] * 4
+        count = max(1, largest_shape(op.inputs()[0])[0])
+        list_ = ((count,), i64)
+        sort = _sort(op, target)
+        return [list_, list_, list_, *([list_] if sort is None else sort.scratch(count, target))]
 
     def emit(self, call: KernelCall[UniqueOp]) -> None:
         clear(call, "result", "indices", "occurrences", "inverse", "count")
-        order, other, leaders, numbers = (operand.pointer for operand in call.many("scratch"))
-        rows = _Rows(call, call.one("input"))
-        rows.sort(order, other)
-        rows.lead(order, leaders)
+        order, leaders, numbers = (operand.pointer for operand in call.many("scratch")[:3])
+        rows, sort = _Rows(call, call.one("input")), _sort(call.op, call.target)
+        if sort is None:
+            rows.sort(order, call.many("scratch")[3].pointer)
+            rows.lead(order, leaders)
+        else:
+            rows.lead_by_keys(sort, order, leaders)
         rows.number(order if flag(call.op.sorted) else None, leaders, numbers)
+
+
+def _sort(op: UniqueOp, target: Target) -> Sort | None:
+    """The sort of rows of one element; `None` where there are more, or no keys."""
+    rows, columns = largest_shape(op.inputs()[0])
+    fits = columns == 1 and rows < MAX_POSITIONS and sorts_keys(target)
+    return Sort(element_of(op.inputs()[0]), False) if fits else None
 
 
 @dataclass(frozen=True)
@@ -156,6 +171,23 @@ class _Rows:
             leader = b.select(same & (loop.index > 0), loop.values[0], row)
             self._put(leaders, row, leader)
             loop.set(leader)
+
+    def lead_by_keys(self, sort: Sort, order: Value, leaders: Value) -> None:
+        """Sort rows of one element, and store for each the first row that is equal."""
+        b, buffers = self.call.b, self.call.many("scratch")[3:]
+        entries = buffers[0].pointer
+        with b.loop(0, self.count) as row:
+            key = sort.key(b, self.source, row * self.source.strides[0])
+            sort.put(entries, row, sort.entry(b, key, row))
+        sort.first(b, buffers, max(1, largest_shape(self.source.value)[0]), self.count, self.count)
+        start = [b.index(0), sort.key_at(b, entries, 0)]
+        with b.loop(0, self.count, carried=start) as loop:
+            row, key = sort.position(b, entries, loop.index), sort.key_at(b, entries, loop.index)
+            is_same = key.eq(loop.values[1]) & (loop.index > 0)
+            leader = b.select(is_same, loop.values[0], row)
+            self._put(order, loop.index, row)
+            self._put(leaders, row, leader)
+            loop.set(leader, key)
 
     def number(self, order: Value | None, leaders: Value, numbers: Value) -> None:
         """Go through the rows: leaders get numbers and are copied to the results."""

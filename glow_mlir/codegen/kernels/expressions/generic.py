@@ -17,6 +17,7 @@ from typing import ClassVar, Self
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.analysis.cost import work_at_points
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.bodies import ExtraOperand, Prologue, Sink, prologue_of
 from glow_mlir.codegen.builder.builder import Builder
@@ -125,10 +126,15 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
 
     def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
         program = Program.of(op)
-        if program.moves_slices:
-            return {"lines": Slices.of(program).steps(target)}
         space = static(program.space)
-        return {"lines": math.prod(space[number] for number in program.parallel)}
+        steps = math.prod(space[number] for number in program.parallel)
+        if program.moves_slices:
+            steps = Slices.of(program).steps(target)
+        if program.form.reads and isinstance(op, Instruction):
+            # Its work does not depend on the size of a table.
+            costs = kernel_costs(target)
+            steps = min(steps, work_at_points(op, math.prod(space), costs) // costs.part_operations)
+        return {"lines": steps} if steps > 1 else {}
 
     def emit(self, call: KernelCall) -> None:
         program = Program.of(call.op)

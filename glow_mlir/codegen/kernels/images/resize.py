@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import f64
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_nest
-from glow_mlir.codegen.builder.types import i32, i64
+from glow_mlir.codegen.builder.types import i32, i64, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, box_steps, copy_box
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.glow_high.resize import MIN_INNER, ResizeOp
 from glow_mlir.dialects.properties import text
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import are_numbers
 
 MAX_UNROLLED = 16
-"""The largest number of inputs per result, whose products are unrolled; with more, matrix products are better."""
+"""The largest number of inputs per result, whose products are unrolled."""
+
+FEW = 2
+"""The number of inputs per result up to which axes are resized at once even where nothing is left for vectors."""
 
 MAX_TABLE = 1 << 14
 """The largest number of entries of a table: LLVM is slow for large constants."""
@@ -38,8 +42,8 @@ class ResizeKernel(Kernel[ResizeOp]):
     Each element of the result reads the offsets and weights of its inputs from tables; vectors run over axes that are
     not resized.
 
-    Repetitions by integer factors are copies with stride 0. Samples outside the input and kernels widened by
-    antialiasing are left to the lowering.
+    Repetitions by integer factors are copies with stride 0. One axis in front of others has any number of inputs per
+    result, as antialiasing needs. The lowering resizes other images axis by axis, and has samples outside the input.
     """
 
     name = "resize"
@@ -51,7 +55,12 @@ class ResizeKernel(Kernel[ResizeOp]):
         taps = math.prod(sampling.indices.shape[1] for sampling in axes)
         fits = all(sampling.indices.size <= MAX_TABLE and not sampling.outside.any() for sampling in axes)
         real = text(op.mode) == "nearest" or is_float(element_of(op.input))
-        return real and fits and taps <= MAX_UNROLLED
+        if not real or not fits:
+            return False
+        if taps <= FEW or not are_numbers(sizes_of(op.input)):
+            return taps <= MAX_UNROLLED
+        is_long = math.prod(shape_of(op.result)[axes[-1].axis + 1 :]) >= MIN_INNER
+        return (is_long or axes[0].axis == 0) if len(axes) == 1 else (is_long and taps <= MAX_UNROLLED)
 
     def emit(self, call: KernelCall[ResizeOp]) -> None:
         op = call.op
@@ -106,6 +115,9 @@ def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> N
     width = lanes_for(call.target, type_, last, 2)
 
     def point(indices: list[Index]) -> None:
+        if len(axes) == 1 and (many := next(iter(axes.values()))).indices.shape[1] > MAX_UNROLLED:
+            blend_many(indices, many)
+            return
         taps = _taps(call, axes, indices)
         target = into.moved(indices, result.strides[:depth])
         if len(taps) == 1 and taps[0].weight is None:
@@ -125,12 +137,29 @@ def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> N
         extents = inner or (1,)
         vector_nest(b, extents, width, blend)
 
+    def blend_many(indices: list[Index], sampling: AxisSampling) -> None:
+        """Blend so many inputs that there is a loop over these."""
+        move, weight = _read(call, sampling, indices[sampling.axis])
+        others = [0 if axis == sampling.axis else index for axis, index in enumerate(indices)]
+        start, target = linear(others, source.strides[:depth]), into.moved(indices, result.strides[:depth])
+
+        def blend(outer: list[Index], i: Index, lanes: int) -> None:
+            within = [*outer, i] if inner else []
+            first = linear(within, out_of.strides) + start
+            with b.loop(0, sampling.indices.shape[1], carried=[b.constant(0.0, vector(type_, lanes))]) as loop:
+                x, factor = load(b, source, first + move(loop.index), 1, lanes), weight(loop.index)
+                assert factor is not None
+                loop.set(b.fma(x, factor, loop.values[0]))
+            store(b, result, target.offset_of(within), loop.results[0])
+
+        vector_nest(b, inner or (1,), width, blend)
+
     nest(b, result.extents[:depth], point, call.share("lines"))
 
 
 def _taps(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling], indices: Sequence[Index]) -> list[_Tap]:
     """Return all input elements that contribute to a result at some indices."""
-    b, source = call.b, call.one("input")
+    source = call.one("input")
     taps = [_Tap(0, None)]
     for axis, position in enumerate(indices):
         stride = source.strides[axis]
@@ -138,23 +167,33 @@ def _taps(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling], indices: Se
         if sampling is None:
             taps = [_Tap(moved_by(tap.offset, position, stride), tap.weight) for tap in taps]
             continue
-        count = sampling.indices.shape[1]
-        wide = int(np.abs(sampling.indices).max(initial=0)) * abs(stride) >= 1 << 31
-        offsets = b.symbol(call.module.table((sampling.indices * stride).astype(np.int64 if wide else np.int32)))
-        entry = i64 if wide else i32
-        here = b.index(position) * count
-        moves = [b.index(offsets.at(here + tap, entry).load(entry)) for tap in range(count)]
-        if not isinstance(size := source.extents[axis], int):
-            moves = [b.min(move, (size - 1) * stride) for move in moves]
-        weights: list[Value | None] = [None]
-        if text(call.op.mode) != "nearest":
-            type_ = computed(source.element)
-            dtype = np.float64 if type_ == f64 else np.float32
-            table = b.symbol(call.module.table(sampling.weights.astype(dtype)))
-            weights = [table.at(here + tap, type_).load(type_) for tap in range(count)]
+        move, weight = _read(call, sampling, position)
+        found = [(move(tap), weight(tap)) for tap in range(sampling.indices.shape[1])]
         taps = [
             _Tap(move + tap.offset, weight if tap.weight is None or weight is None else tap.weight * weight)
             for tap in taps
-            for move, weight in zip(moves, weights, strict=True)
+            for move, weight in found
         ]
     return taps
+
+
+def _read(
+    call: KernelCall[ResizeOp], sampling: AxisSampling, position: Index
+) -> tuple[Callable[[Index], Value], Callable[[Index], Value | None]]:
+    """The offset of each input of a position along an axis, and its weight, which is `None` for 1."""
+    b, source, axis = call.b, call.one("input"), sampling.axis
+    stride, size = source.strides[axis], source.extents[axis]
+    wide = int(np.abs(sampling.indices).max(initial=0)) * abs(stride) >= 1 << 31
+    offsets = b.symbol(call.module.table((sampling.indices * stride).astype(np.int64 if wide else np.int32)))
+    entry = i64 if wide else i32
+    here = b.index(position) * sampling.indices.shape[1]
+
+    def move(tap: Index) -> Value:
+        found = b.index(offsets.at(here + tap, entry).load(entry))
+        return found if isinstance(size, int) else b.min(found, (size - 1) * stride)
+
+    if text(call.op.mode) == "nearest":
+        return move, lambda tap: None
+    type_ = computed(source.element)
+    table = b.symbol(call.module.table(sampling.weights.astype(np.float64 if type_ == f64 else np.float32)))
+    return move, lambda tap: table.at(here + tap, type_).load(type_)

@@ -21,6 +21,7 @@ from glow_mlir.codegen.interpolation import (
     mirrored,
     size_as,
     store_blended,
+    store_by_channels,
     weighted_taps,
     zero_outside,
 )
@@ -43,6 +44,10 @@ class GridSampleKernel(Kernel[GridSampleOp]):
     AXES = ("places",)
     RUN_TIME_SIZES = True
 
+    def takes_strided_inner(self, op: GridSampleOp, target: Target) -> bool:
+        # Single elements are moved one by one in less time than image and result are transposed.
+        return text(op.mode) == "nearest"
+
     def emit(self, call: KernelCall[GridSampleOp]) -> None:
         b, source, grid = call.b, call.one("input"), call.one("grid")
         sizes, (steps, result_steps) = _points(call.op)
@@ -54,10 +59,12 @@ class GridSampleKernel(Kernel[GridSampleOp]):
             numbers = [_column(b, grid, row, steps[-1], axis, lanes, axes) for axis in reversed(range(axes))]
             along = [_along_axis(call, x, size) for x, size in zip(numbers, source.extents[1:-1], strict=True)]
             taps = TapBlock(b, along, source, source.strides[1:-1])
-            target = linear(indices, result_steps)
+            first, target = linear(indices[:1], source.strides[:1]), linear(indices, result_steps)
+            if source.strides[-1] != 1:
+                store_by_channels(call, taps, result_steps[-1], first, target, source.extents[-1])
+                return
             with b.loop(0, lanes) as lane:
-                into = lane * result_steps[-1] + target
-                store_blended(call, taps, lane, linear(indices[:1], source.strides[:1]), into, source.extents[-1])
+                store_blended(call, taps, lane, first, lane * result_steps[-1] + target, source.extents[-1])
 
         vector_nest(b, call.extents(sizes), _width(call.op.grid, call.target), block, call.share("places"), rest=1)
 

@@ -8,7 +8,8 @@ the scale of the block: once per accumulator, not once per weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -25,7 +26,8 @@ from glow_mlir.codegen.kernels.products.tile_store import StoredTile, TileStore,
 from glow_mlir.codegen.math.float_bits import decoded
 from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, DOT_GROUP_BYTES
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, is_unsigned, signless
+from glow_mlir.dialects.glow_high.blockwise import FACTORS, HALF_BITS, PARAMETERS
 from glow_mlir.dialects.narrow_floats import semantics_of
 from glow_mlir.support.dataclass import dataclass
 
@@ -36,28 +38,30 @@ TABLE_BITS = 4
 @dataclass(frozen=True)
 class BlockwiseTile(StoredTile, SharedFunction):
     """
-    A variant of the kernel.
+    A variant of a kernel, for any left operand.
 
     Quantized values have `bits` bits; a block has `block` values, and a last one of `rest` values if that is not 0.
-    Values are integers, or floats of `value_type`. `scale` and `zero_point` are the element types of scales and zero
-    points; `zero_point` is `None` without zero points. With `bias`, accumulators start at the bias. Each accumulator is
-    the sum of `ways` partial ones.
+    `scales`, `zero_points`, `minima` and the factors are the element types of the parameters of blocks, `None` for
+    those that blocks lack; `spans` are the numbers of blocks that share a factor of scales, and of minima. With `bias`,
+    accumulators start at the bias.
     """
 
     bits: int = 8
     block: int = 32
     rest: int = 0
-    value_type: Attribute | None = None
-    scale: Attribute = f32
-    zero_point: Attribute | None = None
+    scales: Attribute = f32
+    zero_points: Attribute | None = None
+    minima: Attribute | None = None
+    scale_factors: Attribute | None = None
+    minimum_factors: Attribute | None = None
+    spans: tuple[int, ...] = (0, 0)
     bias: bool = False
-    ways: int = 1
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        names: list[tuple[str, Attribute]] = [(name, ptr) for name in ("output", "input", "packed", "scales")]
-        names += [("zero_points", ptr)] if self.zero_point is not None else []
+        names: list[tuple[str, Attribute]] = [(name, ptr) for name in ("output", "input", "packed")]
+        names += [(name, ptr) for name in PARAMETERS if getattr(self, name) is not None]
         names += [("bias", ptr)] if self.bias else []
         names += [(name, index_type) for name in ("blocks", "input_step", "output_step")]
         names += [("columns", index_type)] if self.partial else []
@@ -69,16 +73,31 @@ class BlockwiseTile(StoredTile, SharedFunction):
     def readable(self) -> str:
         """A readable name of the function."""
         flags = ("partial", "bias", "epilogue")
-        kind = f"i{self.bits}" if self.value_type is None else str(self.value_type)
-        words = ["blockwise", kind, f"{self.block}", f"{self.rows}x{self.vectors}"]
+        words = ["blockwise", self.values, f"{self.block}", f"{self.rows}x{self.vectors}"]
         return ".".join([*words, *(flag for flag in flags if getattr(self, flag))])
 
-    def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        _Emission(b, self, given).run()
+    @property
+    def values(self) -> str:
+        """A readable name of the type of quantized values."""
+        return f"i{self.bits}"
 
 
 @dataclass(frozen=True)
-class _Emission:
+class BlockwiseFloatTile(BlockwiseTile):
+    """A variant for rows of f32; weights are quantized integers, or floats of `value_type`."""
+
+    value_type: Attribute | None = None
+
+    @property
+    def values(self) -> str:
+        return super().values if self.value_type is None else str(self.value_type)
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        _Emission(b, self, given, row_addresses(b, self, given, "input", f32)).run()
+
+
+@dataclass(frozen=True)
+class BlockwiseEmission(ABC):
     """Emits the body of one variant."""
 
     b: Builder
@@ -88,27 +107,18 @@ class _Emission:
     def run(self) -> None:
         """Emit all blocks, then the epilogue."""
         b, kernel, given = self.b, self.kernel, self.given
-        rows = row_addresses(b, kernel, given, "input", f32)
         masks = self._masks()
         state = [*self._start(masks), given["packed"]]
         with b.loop(0, given["blocks"], carried=state) as loop:
-            loop.set(*self._block(rows, loop.index, loop.values, kernel.block))
+            loop.set(*self.block(loop.index, loop.values, kernel.block))
         state = loop.results
         if kernel.rest:
-            state = self._block(rows, given["blocks"], state, kernel.rest)
+            state = self.block(given["blocks"], state, kernel.rest)
         TileStore(b, kernel, given, masks).run(state[:-1])
 
-    @cached_property
-    def _table(self) -> Value | None:
-        """The decoded number of each 4-bit value, for an instruction that looks it up in a register; else `None`."""
-        b, kernel = self.b, self.kernel
-        if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
-            return None
-        numbers = [*map(float, range(8)), *map(float, range(-8, 0))]
-        if kernel.value_type is not None:
-            kind = cast(ReducedPrecisionFloatType, kernel.value_type)
-            numbers = [kind.decode_bits(bits ^ 1 << TABLE_BITS - 1) for bits in range(1 << TABLE_BITS)]
-        return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
+    @abstractmethod
+    def block(self, number: Value, state: Sequence[Value], size: int) -> list[Value]:
+        """Add a block of `size` values; return the accumulators and the address of the next packed values."""
 
     def _masks(self) -> list[Value | None]:
         """Return for each vector the mask of its existing columns, `None` if all exist."""
@@ -138,58 +148,13 @@ class _Emission:
                 found.append(b.load_masked(address, type_, mask))
         return found * kernel.rows
 
-    def _block(self, rows: Sequence[Value], number: Value, state: Sequence[Value], size: int) -> list[Value]:
-        """Add a block of `size` values; return the accumulators and the address of the next packed values."""
-        b, kernel = self.b, self.kernel
-        *totals, packed = state
-        first = number * kernel.block
-        zero = b.constant(0.0, vector(f32, kernel.tile.lanes))
-        count = kernel.rows * kernel.vectors
-        with b.loop(
-            0, size * kernel.bits // DOT_GROUP_BITS, carried=[*([zero] * (count * kernel.ways)), packed]
-        ) as dot_groups:
-            *accumulators, address = dot_groups.values
-            start = first + dot_groups.index * (DOT_GROUP_BITS // kernel.bits)
-            following = address.at(kernel.tile.panel, i32)
-            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, address), following)
-        *accumulators, packed = dot_groups.results
-        for way in range(1, kernel.ways):
-            accumulators = [
-                total + accumulators[way * count + i] if i < count else total for i, total in enumerate(accumulators)
-            ]
-        scales = self._parameters("scales", kernel.scale, number)
-        accumulators = self._without_zero_points(
-            [row.at(first, f32) for row in rows], accumulators[:count], number, size
-        )
-        pairs = zip(accumulators, scales * kernel.rows, totals, strict=True)
-        return [*(b.fma(total, scale, before) for total, scale, before in pairs), packed]
-
-    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], start: Value) -> list[Value]:
-        """Add the products of a dot group of each column; its values take turns among the partial accumulators."""
-        b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
-        type_ = vector(i32, lanes)
-        words = [start.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
-        if kernel.value_type is not None and self._table is None:
-            words = [word ^ self._halves for word in words]
-        self._fetch(start)
-        found, count = list(accumulators), kernel.rows * kernel.vectors
-        for index in range(DOT_GROUP_BITS // kernel.bits):
-            byte, field = index % DOT_GROUP_BYTES, index // DOT_GROUP_BYTES
-            numbers = [self._number(word, 8 * byte + kernel.bits * field) for word in words]
-            for row, address in enumerate(rows):
-                spread = b.splat(address.at(index, f32).load(f32), lanes)
-                for v, number in enumerate(numbers):
-                    at = index % kernel.ways * count + row * kernel.vectors + v
-                    found[at] = b.fma(spread, number, found[at])
-        return found
-
     @cached_property
-    def _halves(self) -> int:
+    def halves(self) -> int:
         """A word with half of the range in the bits of each value of a dot group, which packed values lack."""
         half, positions = 1 << self.kernel.bits - 1, range(0, DOT_GROUP_BITS, self.kernel.bits)
         return sum(half << position for position in positions) - (1 << DOT_GROUP_BITS)
 
-    def _fetch(self, address: Value) -> None:
+    def fetch(self, address: Value) -> None:
         """Prefetch the cache lines of a later dot group of each column."""
         target = self.b.target
         in_bytes, ahead = (
@@ -198,6 +163,113 @@ class _Emission:
         )
         for line in range(0, in_bytes, target.line_bytes):
             self.b.prefetch(address.at(ahead + line, i8))
+
+    def parameters(self, name: str, number: Value) -> list[Value]:
+        """Load the scale, zero point or minimum of each column for a block, as f32."""
+        factors = FACTORS.get(name, "")
+        if getattr(self.kernel, factors, None) is None:
+            return self._loaded(name, number)
+        span = self.kernel.spans[list(FACTORS).index(name)]
+        pairs = zip(self._loaded(name, number), self._loaded(factors, number // span), strict=True)
+        return [value * factor for value, factor in pairs]
+
+    def _loaded(self, name: str, number: Value) -> list[Value]:
+        """Load the number of each column for a block or, of factors, for some blocks; as f32."""
+        kernel, lanes, given = self.kernel, self.kernel.tile.lanes, getattr(self.kernel, name)
+        element = signless(given)
+        start = self.given[name].at(number * kernel.tile.panel, element)
+        type_, align = vector(element, lanes), byte_width(element) * lanes
+        loaded = [start.at(v * lanes, element).load(type_, align=align) for v in range(kernel.vectors)]
+        if is_half(element):
+            return [widen(self.b, value) for value in loaded]
+        return [self.b.cast(value, f32, signed=not is_unsigned(given)) for value in loaded]
+
+
+def with_products(
+    b: Builder, rows: Sequence[Value], columns: Sequence[Value], accumulators: Sequence[Value]
+) -> list[Value]:
+    """Add to accumulators, row by row, the products of a number of each row and one of each column."""
+    pairs = [(row, column) for row in rows for column in columns]
+    return [b.fma(row, column, total) for (row, column), total in zip(pairs, accumulators, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Emission(BlockwiseEmission):
+    """Multiplies rows of f32; `rows` are their addresses."""
+
+    kernel: BlockwiseFloatTile
+    rows: Sequence[Value]
+
+    @cached_property
+    def _table(self) -> Value | None:
+        """The decoded number of each 4-bit value, for an instruction that looks it up in a register; else `None`."""
+        b, kernel = self.b, self.kernel
+        if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
+            return None
+        numbers = [*map(float, range(8)), *map(float, range(-8, 0))]
+        if kernel.value_type is not None:
+            kind = cast(ReducedPrecisionFloatType, kernel.value_type)
+            numbers = [kind.decode_bits(bits ^ 1 << TABLE_BITS - 1) for bits in range(1 << TABLE_BITS)]
+        return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
+
+    def block(self, number: Value, state: Sequence[Value], size: int) -> list[Value]:
+        b, kernel, rows = self.b, self.kernel, self.rows
+        *totals, packed = state
+        first = number * kernel.block
+        zero = b.constant(0.0, vector(f32, kernel.tile.lanes))
+        start = [zero] * (kernel.rows * kernel.vectors)
+        with b.loop(0, size * kernel.bits // DOT_GROUP_BITS, carried=[*start, packed]) as dot_groups:
+            *accumulators, address = dot_groups.values
+            start = first + dot_groups.index * (DOT_GROUP_BITS // kernel.bits)
+            following = address.at(kernel.tile.panel, i32)
+            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, address), following)
+        *accumulators, packed = dot_groups.results
+        scales, rows = self.parameters("scales", number), [row.at(first, f32) for row in rows]
+        if kernel.zero_points is not None:
+            half = float(1 << kernel.bits - 1)
+            offsets = [half - point for point in self.parameters("zero_points", number)]
+            accumulators = self._with_sums(rows, size, offsets, accumulators)
+        scaled = zip(accumulators, scales * kernel.rows, totals, strict=True)
+        totals = [b.fma(accumulator, scale, total) for accumulator, scale, total in scaled]
+        if kernel.minima is not None:
+            half = b.constant(float(1 << kernel.bits - 1), vector(f32, kernel.tile.lanes))
+            minima = zip(scales, self.parameters("minima", number), strict=True)
+            totals = self._with_sums(rows, size, [b.fma(scale, half, least) for scale, least in minima], totals)
+        return [*totals, packed]
+
+    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], start: Value) -> list[Value]:
+        """Add the products of a dot group of each column."""
+        b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
+        self.fetch(start)
+        found = list(accumulators)
+        for index, numbers in enumerate(self._halves(start) if kernel.bits == HALF_BITS else self._numbers(start)):
+            for row, address in enumerate(rows):
+                spread = b.splat(address.at(index, f32).load(f32), lanes)
+                for v, number in enumerate(numbers):
+                    at = row * kernel.vectors + v
+                    found[at] = b.fma(spread, number, found[at])
+        return found
+
+    def _halves(self, start: Value) -> Iterator[list[Value]]:
+        """Load the 16-bit floats of a dot group of each column, one of each column at a time."""
+        kernel, lanes = self.kernel, self.kernel.tile.lanes
+        assert kernel.value_type is not None
+        type_ = vector(kernel.value_type, lanes)
+        for index in range(DOT_GROUP_BITS // HALF_BITS):
+            row = start.at(index * kernel.tile.panel, kernel.value_type)
+            loaded = [row.at(v * lanes, kernel.value_type).load(type_, align=2 * lanes) for v in range(kernel.vectors)]
+            yield [widen(self.b, value) for value in loaded]
+
+    def _numbers(self, start: Value) -> Iterator[list[Value]]:
+        """Load a dot group of each column, and decode one value of each column at a time."""
+        kernel, lanes = self.kernel, self.kernel.tile.lanes
+        type_ = vector(i32, lanes)
+        words = [start.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
+        if kernel.value_type is not None and self._table is None:
+            words = [word ^ self.halves for word in words]
+        for index in range(DOT_GROUP_BITS // kernel.bits):
+            byte, field = index % DOT_GROUP_BYTES, index // DOT_GROUP_BYTES
+            yield [self._number(word, 8 * byte + kernel.bits * field) for word in words]
 
     def _number(self, word: Value, position: int) -> Value:
         """
@@ -212,28 +284,12 @@ class _Emission:
         shifted = self.b.shl(word, above) if above else word
         return self.b.cast(self.b.ashr(shifted, DOT_GROUP_BITS - self.kernel.bits), f32)
 
-    def _parameters(self, name: str, element: Attribute, number: Value) -> list[Value]:
-        """Load the scale or zero point of each column for a block, as f32."""
-        kernel, lanes = self.kernel, self.kernel.tile.lanes
-        start = self.given[name].at(number * kernel.tile.panel, element)
-        type_, align = vector(element, lanes), byte_width(element) * lanes
-        loaded = [start.at(v * lanes, element).load(type_, align=align) for v in range(kernel.vectors)]
-        if is_half(element):
-            return [widen(self.b, value) for value in loaded]
-        return [self.b.cast(value, f32, signed=False) for value in loaded]
-
-    def _without_zero_points(
-        self, rows: Sequence[Value], accumulators: Sequence[Value], number: Value, size: int
-    ) -> Sequence[Value]:
-        """Subtract from the sums of a block the zero points times the sum of the row's elements in the block."""
-        b, kernel = self.b, self.kernel
-        if kernel.zero_point is None:
-            return accumulators
-        half = float(1 << kernel.bits - 1)
-        offsets = [half - value for value in self._parameters("zero_points", kernel.zero_point, number)]
-        totals = [b.splat(self._total(row, size), kernel.tile.lanes) for row in rows]
-        pairs = [(total, offset) for total in totals for offset in offsets]
-        return [b.fma(total, offset, sum_) for (total, offset), sum_ in zip(pairs, accumulators, strict=True)]
+    def _with_sums(
+        self, rows: Sequence[Value], size: int, offsets: Sequence[Value], accumulators: Sequence[Value]
+    ) -> list[Value]:
+        """Add to accumulators the offsets of columns times the sum of the first `size` elements of each row."""
+        totals = [self.b.splat(self._total(row, size), self.kernel.tile.lanes) for row in rows]
+        return with_products(self.b, totals, offsets, accumulators)
 
     def _total(self, row: Value, size: int) -> Value:
         """Return the sum of `size` elements of a row."""

@@ -15,7 +15,12 @@ from glow_mlir.codegen.kernels.products.convolution_form import ConvolutionForm
 from glow_mlir.codegen.kernels.products.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.products.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.products.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
-from glow_mlir.codegen.kernels.products.pointwise_prologue import BlockedConv, block_lines, shared_blocks
+from glow_mlir.codegen.kernels.products.pointwise_prologue import (
+    BlockedConv,
+    SharedBlocks,
+    block_lines,
+    shared_blocks,
+)
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.products.strassen_kernel import StrassenKernel
@@ -49,8 +54,8 @@ from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size, numbers_in
 
-MAX_UNROLLED = 64
-"""The largest number of filter elements that a depthwise kernel unrolls; larger filters take the general kernel."""
+MAX_SLICES = 32
+"""The largest number of two-dimensional slices of a filter: a depthwise kernel has code for each."""
 
 
 @kernel("conv-depthwise")
@@ -67,7 +72,7 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
         form = ConvolutionForm.read_by_kernels(op)
         if form is None or not form.has_dense_pixels:
             return False
-        return form.plain[-1] == 1 and form.filters == form.group and form.depth <= MAX_UNROLLED
+        return form.plain[-1] == 1 and form.filters == form.group and math.prod(form.plain[1:-3]) <= MAX_SLICES
 
     def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         form = ConvolutionForm.of(op)
@@ -248,12 +253,12 @@ class ConvKernel(Kernel[ConvOp]):
     into scratch.
 
     A prologue needs 1x1 filters and is applied block by block. Either threads share each block: first its `lines`, for
-    the prologue, then its `columns`, for the product. Or threads share the `blocks`, and each does both steps for its
-    own.
+    the prologue, then its `rows` or `columns`, for the product. Or threads share the `blocks`, and each does both steps
+    for its own.
     """
 
     name = "conv"
-    AXES = (PACK, "images", "rows", "lines", "columns", "blocks")
+    AXES = (PACK, "images", "lines", "rows", "columns", "blocks")
     SUMMING = (TILE_PRODUCTS,)
     STRIDED_INNER = True
     EPILOGUE = True
@@ -314,9 +319,9 @@ class ConvKernel(Kernel[ConvOp]):
         pack, form = packing_cuts(op, self.packed(op, target), target), ConvolutionForm.of(op)
         tile, by_tiles = form.dot(target).tile(target), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
         if form.has_prologue:
-            lines = block_lines(form.outputs, target)
-            if shared_blocks(form.outputs, target):
-                return {**pack, "lines": lines, "columns": -(-form.filters // tile.panel)}
+            lines, shared = block_lines(form.outputs, target), _shared_blocks(form, target)
+            if shared is not None:
+                return {**pack, "lines": lines, shared.axis: shared.steps}
             return {**pack, "blocks": -(-form.outputs[0] // lines)}
         # A symbolic number of images may be 1 or 0.
         shape = dataclasses.replace(form.shape, batch=max(1, smallest(sizes_of(form.input)[0])))
@@ -325,9 +330,8 @@ class ConvKernel(Kernel[ConvOp]):
 
     def rounds(self, op: ConvOp, axis: str, target: Target) -> Size:
         form = ConvolutionForm.of(op)
-        if axis not in ("lines", "columns") or not form.has_prologue:
-            return 1
-        return sizes_of(op.input)[0] * shared_blocks(form.outputs, target)
+        shared = _shared_blocks(form, target) if form.has_prologue else None
+        return 1 if shared is None or axis not in ("lines", shared.axis) else sizes_of(op.input)[0] * shared.count
 
     def private(self, op: ConvOp) -> Sequence[int]:
         is_shared = "lines" in partitions_of(op) or not ConvolutionForm.of(op).has_prologue
@@ -343,7 +347,8 @@ class ConvKernel(Kernel[ConvOp]):
             shares = (call.share(axis) for axis in ("rows", "columns", "images"))
             emit_conv(call.b, operands, shape, options=GemmOptions.of(tiles_of(call.op), *shares))
             return
-        source, multiplies = call.one("input"), call.runs("columns", "blocks")
+        source, shared = call.one("input"), _shared_blocks(form, call.target)
+        shares = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         BlockedConv(
             b=call.b,
             shape=shape,
@@ -355,6 +360,12 @@ class ConvKernel(Kernel[ConvOp]):
             scratch=call.many("scratch")[-1].pointer,
             share=call.share("blocks"),
             body=call.share("lines") if call.runs("lines", "blocks") else None,
-            options=GemmOptions.of(tiles_of(call.op), columns=call.share("columns")) if multiplies else None,
+            options=shares if call.runs("rows", "columns", "blocks") else None,
             block=call.round,
+            blocks=1 if shared is None else shared.count,
         ).emit()
+
+
+def _shared_blocks(form: ConvolutionForm, target: Target) -> SharedBlocks | None:
+    """Return how threads share the blocks of a convolution with a prologue."""
+    return shared_blocks(form.shape, form.outputs, size_along(form.input, -1), form.dot(target).tile(target), target)

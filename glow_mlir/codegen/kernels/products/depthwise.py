@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import operator
+from collections.abc import Sequence
 
 from xdsl.ir import Attribute
 
@@ -75,6 +77,11 @@ class DepthwiseKernel(SharedFunction):
         ]
 
     @property
+    def elements(self) -> int:
+        """How many elements a filter has."""
+        return self.slices * self.height * self.width
+
+    @property
     def element(self) -> Attribute:
         """The element type of the accumulators."""
         return self.dot.accumulators
@@ -120,7 +127,11 @@ class _Channels:
         accumulators = [[start] * kernel.pixels for _ in range(kernel.rows)]
         for index in range(kernel.slices):
             offset = self.given[f"slice{index}"] if index else 0
-            self._slice(index, self.given["input"].at(offset, kernel.dot.memory), accumulators)
+            source = self.given["input"].at(offset, kernel.dot.memory)
+            if kernel.elements <= kernel_costs(self.b.target).depthwise_elements:
+                self._slice(index, source, accumulators)
+            else:
+                accumulators = self._looped_slice(index, source, accumulators)
         clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
         totals = [total for line in accumulators for total in line]
         if clips_at is not None and clips_numbers(self.b, totals, clips_at):
@@ -168,6 +179,75 @@ class _Channels:
             for accumulators, elements in users:
                 for pixel, x in pairs:
                     accumulators[pixel] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), accumulators[pixel])
+
+    def _looped_slice(self, index: int, source: Value, accumulators: list[list[Value]]) -> list[list[Value]]:
+        """
+        Add the products of one slice of a large filter, in loops over its lines and blocks of their columns.
+
+        Some products are summed at a time, and then their sums.
+        """
+        kernel = self.kernel
+        totals = [total for line in accumulators for total in line]
+        most = kernel_costs(self.b.target).depthwise_elements
+        group = min(kernel.height, max(1, most // kernel.width))
+        whole = kernel.height // group * group
+        with self.b.loop(0, whole, group, carried=totals) as groups:
+            groups.set(*self._lines(index, source, (groups.index, groups.index + group), groups.values))
+        totals = groups.results
+        if whole < kernel.height:
+            totals = self._lines(index, source, (whole, kernel.height), totals)
+        found = iter(totals)
+        return [[next(found) for _ in line] for line in accumulators]
+
+    def _lines(self, index: int, source: Value, span: tuple[Index, Index], totals: Sequence[Value]) -> Sequence[Value]:
+        """Add the sum of the products of some lines of a slice of the filter."""
+        b, kernel, given, costs = self.b, self.kernel, self.given, kernel_costs(self.b.target)
+        is_wide = kernel.width > costs.depthwise_elements
+        block = costs.depthwise_columns if is_wide else kernel.width
+        blocks, rest = divmod(kernel.width, block)
+        none = [b.constant(0, vector(kernel.element, kernel.lanes))] * len(totals)
+        with b.loop(*span, carried=totals if is_wide else none) as lines:
+            start = source.at(given["input_line"] * kernel.dilations[0] * lines.index, kernel.dot.memory)
+            first = (lines.index + index * kernel.height) * kernel.width
+            if is_wide:
+                step = given["input_step"] * kernel.dilations[1]
+                with b.loop(0, blocks * block, block, carried=lines.values) as columns:
+                    moved_start = start.at(step * columns.index, kernel.dot.memory)
+                    sums = self._columns(moved_start, first + columns.index, block, none)
+                    columns.set(*map(operator.add, columns.values, sums))
+                sums = columns.results
+                if rest:
+                    start = start.at(step * (blocks * block), kernel.dot.memory)
+                    last = self._columns(start, first + blocks * block, rest, none)
+                    sums = list(map(operator.add, sums, last))
+            else:
+                sums = self._columns(start, first, block, lines.values)
+            lines.set(*sums)
+        return lines.results if is_wide else list(map(operator.add, totals, lines.results))
+
+    def _columns(self, source: Value, first: Index, count: int, totals: Sequence[Value]) -> list[Value]:
+        """
+        Add the products of some columns of a line of the filter, from its element `first` on, to all rows of the tile.
+
+        An element of the filter is loaded where the first pixel needs it, and kept until the last one has used it.
+        """
+        kernel, given = self.kernel, self.given
+        found, elements = list(totals), dict[int, Value]()
+        takers: dict[int, list[tuple[int, int]]] = {}
+        for pixel in range(kernel.pixels):
+            for x in range(count):
+                takers.setdefault(pixel * kernel.strides[1] + x * kernel.dilations[1], []).append((pixel, x))
+        for position, pairs in sorted(takers.items()):
+            for _, x in pairs:
+                if x not in elements:
+                    elements[x] = self._read(given["weights"], kernel.dot.right, given["channels"] * (first + x))
+            for row in range(kernel.rows):
+                offset = given["input_line"] * (row * kernel.strides[0]) + given["input_step"] * position
+                value = self._read(source, kernel.dot.left, offset)
+                for pixel, x in pairs:
+                    at = row * kernel.pixels + pixel
+                    found[at] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), found[at])
+        return found
 
     def _store(self, row: int, pixel: int, total: Value) -> None:
         """Pass one vector of channels of a pixel through the epilogue and store it."""

@@ -143,8 +143,8 @@ def emit_blocks(
         with b.loop(0, rows, even) as first:
             body(first, b.min(rows - first, even))
         return
-    if not share.is_all:
-        # Blocks of whole tiles would be uneven; a partial tile costs less.
+    if not share.is_all and block > tile_rows:
+        # Blocks of several whole tiles would be uneven; a partial tile costs less.
         count = share.parts * -(-rows // (share.parts * block))
         tile_rows, block = 1, -(-rows // count)
     start = number = 0
@@ -164,19 +164,24 @@ def emit_blocks(
         start, number = last, number + pieces
 
 
+def unevenness(steps: int, threads: int) -> float:
+    """The time of that many equal steps in some threads, over the time of as much work that is divided evenly."""
+    return -(-steps // threads) * threads / max(1, steps)
+
+
 def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Target) -> tuple[str, int]:
     """
     Choose whether to cut a product along its `rows` or `columns`; return the axis and the number of steps.
 
     The larger operand is cut, since each thread reads all of the other one; unless its steps are uneven among the
-    threads, and the steps of the other operand are less so.
+    threads, and the steps of the other operand are less so. Few slices of rows are as many for each thread.
     """
     costs, threads = kernel_costs(target), target.policy.threads
     steps = {"rows": row_steps, "columns": -(-columns // tile.panel)}
-    idle = {axis: -(-count // threads) * threads / max(1, count) for axis, count in steps.items()}
+    idle = {axis: unevenness(count, threads) for axis, count in steps.items()}
     first, second = ("columns", "rows") if columns > rows else ("rows", "columns")
     axis = second if idle[first] > 1 + costs.uneven_percent / 100 and idle[second] < idle[first] else first
-    enough = max(threads, rows // (costs.part_tiles * tile.rows))
+    enough = -(-max(1, rows // (costs.part_tiles * tile.rows)) // threads) * threads
     return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from typing_extensions import TypeVar
-from xdsl.ir import SSAValue
 
 from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
@@ -17,7 +16,7 @@ from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.products.dot_products import DotGroupProduct, DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.products.dot_products import DotGroupProduct, DotProduct, dot_product
 from glow_mlir.codegen.kernels.products.gemm import (
     TILE_PRODUCTS,
     GemmOptions,
@@ -28,6 +27,14 @@ from glow_mlir.codegen.kernels.products.gemm import (
 )
 from glow_mlir.codegen.kernels.products.pack import emit_packing
 from glow_mlir.codegen.kernels.products.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.products.product_batches import (
+    batch_strides,
+    exchanged,
+    has_rows,
+    merged_rows,
+    multiplies_rows,
+    row_axis,
+)
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.products.strassen_kernel import StrassenKernel
@@ -50,9 +57,9 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.tiled_layout import TiledLayout
-from glow_mlir.dialects.element_types import byte_width, signless
+from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp, MatrixProduct
-from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
+from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import (
     Shape,
@@ -66,24 +73,7 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Size, are_numbers
-from glow_mlir.support.symbols import Sizes as AllSizes
-
-
-def _has_rows(op: MatrixProduct) -> bool:
-    """Whether the rows of all operands are dense; views may space rows, but not the elements of a row."""
-    matrices = (op.left, op.right, op.result)
-    return all(has_unit_stride(matrix) for matrix in matrices) and (op.bias is None or is_dense(op.bias))
-
-
-def batch_strides(operand: Operand, batch: Extents) -> Shape:
-    """Return the stride of each batch axis of an operand: 0 where it is broadcast."""
-    leading = operand.sizes[:-2]
-    missing = len(batch) - len(leading)
-    steps = [0] * missing
-    for size, stride in zip(leading, operand.strides, strict=False):
-        steps.append(0 if size == 1 else stride)
-    return tuple(steps)
+from glow_mlir.support.symbols import are_numbers
 
 
 def _is_matrix(op: MatrixProduct) -> bool:
@@ -112,7 +102,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
     name = "matmul-strassen"
 
     def accepts(self, op: MatMulOp) -> bool:
-        if flag(op.transpose_left) or not _has_rows(op):
+        if flag(op.transpose_left) or not has_rows(op):
             return False
         few = rank_of(op.result) <= MAX_AXES
         suits = element_of(op.left) == f32 and not is_empty(op.right)
@@ -167,14 +157,14 @@ class ProductKernel(Kernel[ProductT]):
     RUN_TIME_SIZES = True
 
     def accepts(self, op: ProductT) -> bool:
-        if flag(op.transpose_left):
-            return False
-        able = multiplies(op, op.left, op.right) and not is_empty(op.right) and _has_rows(op)
-        return able and (has_static_shape(op.right) or _takes_any_size(op.left, op.right))
+        return multiplies_rows(op)
 
     def candidates(self, op: ProductT, storage: Storage, target: Target) -> Sequence[Tiles]:
-        sizes = [*sizes_of(op.result), sizes_of(op.left)[-1]]
-        if not _is_matrix(op) or whole_storage(op.right, storage) is None:
+        is_packed = _is_matrix(op) and whole_storage(op.right, storage) is not None
+        *rows_of, last = sizes_of(op.result)
+        rows_of = exchanged(rows_of, _row_axis(op, is_packed))
+        sizes = [*rows_of, last, sizes_of(op.left)[-1]]
+        if not is_packed:
             sizes = sizes[-3:]
         *outer, columns, depth = map(largest, sizes)
         rows, min_rows = math.prod(outer), math.prod(map(smallest, sizes[:-2]))
@@ -200,9 +190,10 @@ class ProductKernel(Kernel[ProductT]):
 
     def cuts(self, op: ProductT, target: Target) -> Mapping[str, int]:
         sizes = sizes_of(op.result)
-        *batch, rows, columns = map(largest, sizes)
         tile = _dot(op, target).tile(target)
         packed = op.properties.get("packing") is not None
+        sizes = (*exchanged(sizes[:-1], _row_axis(op, packed)), sizes[-1])
+        *batch, rows, columns = map(largest, sizes)
         if not packed and _is_batched(op):
             return {"batches": math.prod(batch)}
         if packed and _is_merged(op):
@@ -223,10 +214,10 @@ class ProductKernel(Kernel[ProductT]):
 
     def emit(self, call: KernelCall[ProductT]) -> None:
         left, result = call.one("left"), call.result
-        rows, columns = result.extents[-2:]
-        depth = left.extents[-1]
-        batch = result.extents[:-2]
+        columns, depth = result.extents[-1], left.extents[-1]
         packing = call.op.properties.get("packing")
+        axis = _row_axis(call.op, packing is not None)
+        *batch, rows = exchanged(result.extents[:-1], axis)
         right = call.one("right")
         operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
         extras = operands.extras
@@ -237,12 +228,20 @@ class ProductKernel(Kernel[ProductT]):
             for predicate in call.many("predicate"):
                 sizes.append((*predicate.sizes, 1))
                 strides.append((*predicate.strides, 1))
-            merged = _merged_rows(sizes, strides)
+            merged = merged_rows(sizes, strides)
             if merged is not None:
-                ((rows,), batch) = call.extents((merged,)), ()
-        steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
-        steps += [extra.strides[:-2] if batch else () for extra in extras]
-        pitches = left.strides[-2], result.strides[-2]
+                ((rows,), batch) = call.extents((merged,)), []
+        row_strides = [
+            exchanged((*batch_strides(left, result.extents[:-2]), left.strides[-2]), axis),
+            *(exchanged(strides[:-1], axis) for strides in (result.strides, *(extra.strides for extra in extras))),
+        ]
+        steps = [strides[:-1] if batch else () for strides in row_strides]
+        pitches = row_strides[0][-1], row_strides[1][-1]
+        extras = tuple(
+            replace(extra, strides=(*strides, extra.strides[-1]))
+            for extra, strides in zip(extras, row_strides[2:], strict=True)
+        )
+        operands = replace(operands, extras=extras)
         by_tiles = nullcontext()
         if options.tile_products and call.runs(*self.AXES[1:]):
             known_rows, known_columns, known_depth = numbers((rows, columns, depth))
@@ -346,39 +345,25 @@ def _is_batched(op: MatrixProduct) -> bool:
     return any(size != 1 for size in sizes_of(op.right)[:-2])
 
 
+def _row_axis(op: MatrixProduct, is_packed: bool) -> int:
+    """
+    Return the axis of the result whose rows are multiplied together: the last but one, unless one matrix multiplies a
+    batch of few rows whose sizes are known; a packed matrix multiplies all rows that are evenly spaced.
+    """
+    last = rank_of(op.result) - 2
+    few = not _is_batched(op) and has_static_shape(op.result) and not operands_of(op, "predicate")
+    return row_axis(shape_of(op.result)[:-1]) if few and not (is_packed and _is_merged(op)) else last
+
+
 def _is_merged(op: MatrixProduct) -> bool:
     """
     Whether all batches are multiplied as one matrix, as far as it is known without the epilogue's extra operands.
     """
     matrices, rows = (op.left, op.result), operands_of(op, "predicate")
     sizes = [*map(sizes_of, matrices), *((*sizes_of(value), 1) for value in rows)]
-    return _merged_rows(sizes, [*map(strides_of, matrices), *((*strides_of(value), 1) for value in rows)]) is not None
-
-
-def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
-    """
-    Whether a right operand of a size that is only known at run time can be packed in each call.
-
-    Panels of narrow elements consist of dot groups, whose number has to be known; a lowering widens such operands.
-    """
-    return element_of(left) == element_of(right) and byte_width(element_of(left)) >= 4
+    return merged_rows(sizes, [*map(strides_of, matrices), *((*strides_of(value), 1) for value in rows)]) is not None
 
 
 def _all_strides(left: Operand, result: Operand, extras: Sequence[ExtraOperand]) -> list[Shape]:
     """Return the strides of left operand, result and extra operands."""
     return [left.strides, result.strides, *(extra.strides for extra in extras)]
-
-
-def _merged_rows(shapes: Sequence[AllSizes], strides: Sequence[Shape]) -> Size | None:
-    """Return the rows of all batches as one matrix, if rows are evenly spaced across batches; else `None`."""
-    counts: set[Size] = set()
-    for shape, steps in zip(shapes, strides, strict=True):
-        total: Size = 1
-        for size, stride in zip(reversed(shape[:-1]), reversed(steps[:-1]), strict=True):
-            if size == 1:
-                continue
-            if not isinstance(total, int) or stride != steps[-2] * total:
-                return None
-            total = size * total
-        counts.add(total)
-    return counts.pop() if len(counts) == 1 else None

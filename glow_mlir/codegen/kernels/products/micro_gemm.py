@@ -56,6 +56,14 @@ def own_accumulators(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
     return inner
 
 
+def is_far(target: Target, dot: DotProduct, tile: Tile, panel_rows: Index) -> bool:
+    """Return whether rows of a panel are fetched ahead: it is larger than the nearest cache, as far as is known."""
+    if not isinstance(panel_rows, int) or kernel_costs(target).fetched_rows == 1 or not target.l1_bytes:
+        return False
+    lines = panel_rows * tile.panel // line_elements(target, dot.right_group)
+    return lines * target.line_bytes > target.l1_bytes
+
+
 @dataclass(frozen=True)
 class MicroKernel(StoredTile, SharedFunction):
     """
@@ -67,7 +75,8 @@ class MicroKernel(StoredTile, SharedFunction):
     `prefetch` is the number of cache lines that each step prefetches. `partial_accumulators` is the number per output;
     by default it suits the tile. With `sizes`, the code is for these sizes alone, and they are no arguments. If
     `looped`, the function computes `count` tiles of consecutive rows; if `widened`, it first makes a widened copy of
-    the panel's `dot_groups`.
+    the panel's `dot_groups`. If `far`, the panel is larger than the nearest cache, and its next rows are fetched. A
+    step takes two dot groups of a `long` run.
 
     With `own_accumulators`, sums have the same order for any tile. There are no partial accumulators; instead, the
     products of this number of innermost loops, or of `MAX_TERMS` elements of a segment, are summed separately, and
@@ -86,6 +95,8 @@ class MicroKernel(StoredTile, SharedFunction):
     sizes: SumSizes | None = None
     looped: bool = False
     widened: bool = False
+    far: bool = False
+    long: bool = False
 
     @property
     def ways(self) -> int:
@@ -129,6 +140,8 @@ class MicroKernel(StoredTile, SharedFunction):
             rows=rows,
             vectors=vectors,
             narrow=narrow,
+            far=self.far and rows >= self.tile.min_rows and vectors == self.tile.vectors,
+            long=self.long and rows >= self.tile.min_rows,
             partial=columns.partial and not (narrow and rest == lanes // 2),
             partial_accumulators=1
             if is_float(self.dot.accumulators)
@@ -174,7 +187,10 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def readable(self) -> str:
         """A readable name of the function."""
-        flags = ("looped", "widened", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
+        flags = (
+            *("looped", "widened", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes"),
+            *("far", "long"),
+        )
         words = [
             "gemm",
             self.dot.readable,
@@ -343,9 +359,11 @@ def _run(
     state: Sequence[Value],
 ) -> list[Value]:
     """Add the products of `depth` dot groups, several at a time, then the remaining ones one by one."""
-    dot_groups = max(kernel.ways, kernel_costs(b.target).unrolled_groups)
+    dot_groups = max(kernel.ways, kernel_costs(b.target).unrolled_groups, 2 if kernel.long else 1)
     whole = depth if dot_groups == 1 else depth // dot_groups * dot_groups
     with b.loop(0, whole, dot_groups, carried=state) as loop:
+        if kernel.far:
+            _fetch_rows(b, kernel, loop.values[kernel.rows * kernel.vectors * kernel.ways], dot_groups)
         loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, dot_groups))
     results = loop.results
     if dot_groups > 1:
@@ -353,6 +371,14 @@ def _run(
             rest.set(*_step(b, kernel, given, inputs, rest.index, rest.values, 1))
         results = rest.results
     return results
+
+
+def _fetch_rows(b: Builder, kernel: MicroKernel, weights: Value, count: int) -> None:
+    """Fetch `count` rows of a panel that is multiplied from `weights` on."""
+    dot_group, panel = kernel.dot.right_group, kernel.tile.panel
+    further = weights.at(kernel_costs(b.target).fetched_rows * panel, dot_group)
+    for start in range(0, count * panel, line_elements(b.target, dot_group)):
+        b.prefetch(further.at(start, dot_group))
 
 
 def _step(

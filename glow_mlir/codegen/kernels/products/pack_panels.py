@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.products.gemm import emit_panels
 from glow_mlir.codegen.kernels.products.tiles import Columns, Tile, tile_for
-from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.element_types import bit_width, is_float
 
 
 def emit_pack_panels(
@@ -81,12 +81,23 @@ def emit_pack_transposed(
     Emit the packing of a transposed matrix `[n, k]` with the strides of `matrix`, as `emit_pack_panels` does for
     `[k, n]`; squares are transposed in registers. Only operand and offset of `packed` are used.
 
-    Columns after the last one are not written: results computed from them are never stored.
+    Columns after the last one become zero in the vectors that hold columns, in all of them if their number is only
+    known at run time: results computed from them are never stored, but products of what memory happens to hold may be
+    denormal, which takes many times as long.
     """
     element = packed.operand.element
     tile = tile or tile_for(b.target, element)
     panel, (pitch, _) = tile.panel, matrix.strides
     whole, rest = n // panel, n % panel
+
+    def clear(number: Index, columns: Index) -> None:
+        first, last = 0, tile.vectors
+        if isinstance(columns, int):
+            first, last = columns // tile.lanes, steps_of(columns, tile.lanes)
+        address = packed.operand.pointer.at(packed.offset + number * (k * panel), element)
+        with b.loop(0, k) as row:
+            for v in range(first, last):
+                address.at(row * panel + v * tile.lanes, element).store(b.constant(0.0, vector(element, tile.lanes)))
 
     def pack(number: Index, columns: Index) -> None:
         target = replace(packed, strides=(1, panel), offset=packed.offset + number * (k * panel))
@@ -99,4 +110,6 @@ def emit_pack_transposed(
             pack(number, panel)
     if rest != 0:
         with b.loop(*share.within(panels, whole, 1)), b.when(rest > 0):
+            if is_float(element):
+                clear(whole, rest)
             pack(whole, rest)

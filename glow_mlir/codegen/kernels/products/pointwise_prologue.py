@@ -17,9 +17,10 @@ from glow_mlir.codegen.builder.nests import chunks, linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.products.convolution import ConvShape, emit_conv
-from glow_mlir.codegen.kernels.products.gemm import GemmOptions
+from glow_mlir.codegen.kernels.products.convolution import ConvShape, conv_cut, emit_conv
+from glow_mlir.codegen.kernels.products.gemm import GemmOptions, unevenness
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.products.tiles import Tile
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
@@ -31,12 +32,36 @@ def block_lines(outputs: Shape, target: Target) -> int:
     return min(outputs[0], -(-kernel_costs(target).block_rows // max(1, math.prod(outputs[1:]))))
 
 
-def shared_blocks(outputs: Shape, target: Target) -> int:
-    """Return the number of blocks of an image that threads share; 0 if each thread has its own blocks."""
-    lines, threads = block_lines(outputs, target), target.policy.threads
+@dataclass(frozen=True)
+class SharedBlocks:
+    """The number of blocks of an image that threads share one by one; the axis along which they do, and its steps."""
+
+    count: int
+    axis: str
+    steps: int
+
+
+def shared_blocks(shape: ConvShape, outputs: Shape, channels: int, tile: Tile, target: Target) -> SharedBlocks | None:
+    """
+    Return how threads share each block; `None` if each thread has its own blocks.
+
+    They share blocks that are very uneven among them, if the rows or columns of a block are less uneven; they have to
+    wait for each other twice in each block.
+    """
+    costs, lines, threads = kernel_costs(target), block_lines(outputs, target), target.policy.threads
     blocks = -(-outputs[0] // lines)
-    few = blocks % threads and blocks < kernel_costs(target).parts_per_thread * threads
-    return blocks if few and outputs[0] % lines == 0 else 0
+    if outputs[0] % lines:
+        return None
+    axis, steps = conv_cut(_dense_block(shape, (lines, *outputs[1:]), channels), tile, target)
+    waiting = blocks * costs.uneven_percent / 100
+    less_uneven = unevenness(steps, threads) + waiting < unevenness(blocks, threads)
+    return SharedBlocks(blocks, axis, steps) if less_uneven else None
+
+
+def _dense_block(shape: ConvShape, extents: Shape, channels: int) -> ConvShape:
+    """Return the shape of the convolution of a block of lines in the scratch buffer."""
+    pitches = contiguous_strides((*extents, channels))[:-1]
+    return dataclasses.replace(shape, outputs=extents, input_pitches=pitches, strides=(1,) * len(extents), batch=1)
 
 
 @dataclass(frozen=True)
@@ -62,12 +87,14 @@ class BlockedConv:
     share: Partition = ALL
     """The share of the blocks."""
     block: Value | None = None
+    blocks: int = 1
+    """The number of blocks of an image, if `block` is given."""
 
     def emit(self) -> None:
         """Emit loops over images and blocks of lines."""
         if self.block is not None:
-            lines, blocks = block_lines(self.outputs, self.b.target), shared_blocks(self.outputs, self.b.target)
-            self._block(self.block // blocks, self.block % blocks * lines, lines)
+            lines = block_lines(self.outputs, self.b.target)
+            self._block(self.block // self.blocks, self.block % self.blocks * lines, lines)
             return
         with self.b.loop(0, self.shape.batch) as image:
             self._blocks(image)
@@ -91,9 +118,7 @@ class BlockedConv:
             self._pack(image, line, extents, self.body)
         if self.options is None:
             return
-        dense = contiguous_strides((*extents, self.channels))
-        steps = (1,) * len(extents)
-        block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], strides=steps, batch=1)
+        block = _dense_block(shape, extents, self.channels)
         offset = image * shape.output_image + line * shape.output_pitches[0]
         operands = dataclasses.replace(
             self.operands,

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels.products.micro_gemm import MicroKernel, own_accumulators
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.products.micro_gemm import MicroKernel, is_far, own_accumulators
 from glow_mlir.codegen.kernels.products.output_pixels import Offsets
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.sized_sums import SumSizes
@@ -68,6 +69,7 @@ class Product:
         """
         (loops, run), dot = segments, operands.dot
         kinds = zip(operands.extras, moves, strict=True)
+        run_groups = dot.dot_groups(run)[0]
         kernel = MicroKernel(
             dot,
             tile,
@@ -79,6 +81,8 @@ class Product:
             rest=dot.dot_groups(run)[1],
             shared=dot.last_group(run) is not None,
             prefetch=int(prefetch and sizes is None),
+            long=isinstance(run_groups, int) and sizes is None and run_groups >= kernel_costs(b.target).long_run,
+            far=sizes is None and is_far(b.target, dot, tile, panel_rows),
             own_accumulators=own_accumulators(loops, run)
             if b.target.is_strict and is_float(dot.accumulators) and sizes is None
             else None,
