@@ -55,6 +55,15 @@ def is_in_folder(folder: Path, name: str) -> bool:
         return False
 
 
+MAX_ELEMENTS, MAX_RANK = 1 << 56, 8
+"""The maximum number of elements, and of axes, of an array in a file."""
+
+
+def is_array_shape(shape: Sequence[int]) -> bool:
+    """Whether a file may have an array of that shape: also one without elements has sizes that an array can have."""
+    return len(shape) <= MAX_RANK and min(shape, default=0) >= 0 and math.prod(max(s, 1) for s in shape) <= MAX_ELEMENTS
+
+
 class Deferred(ABC):
     """An array that is not computed yet, of known `dtype` and `shape`, with at least one axis. Immutable."""
 
@@ -79,6 +88,20 @@ class Deferred(ABC):
     def sources(self) -> Sequence[Deferred]:
         """The arrays that this one is computed from."""
         return ()
+
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        """The array computed in the same way from other sources of the same shapes and types."""
+        return self
+
+    @property
+    def unwidened(self) -> Deferred:
+        """The array of the same numbers in the narrower type that they were converted from; itself if they were not."""
+        return self
+
+    @cached_property
+    def is_per_layer(self) -> bool:
+        """Whether the array is computed from `LayerWeights`, so that its elements differ between layers."""
+        return any(source.is_per_layer for source in self.sources)
 
     @cached_property
     def digest(self) -> str:
@@ -247,6 +270,13 @@ class Transposed(Deferred):
     def sources(self) -> Sequence[Deferred]:
         return (self.source,)
 
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return sources[0].transposed(self.permutation)
+
+    @property
+    def unwidened(self) -> Deferred:
+        return self.with_sources([self.source.unwidened])
+
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         return self.source.part(self.permutation[axis], begin, end).transpose(self.permutation)
 
@@ -267,6 +297,13 @@ class Reshaped(Deferred):
     @property
     def sources(self) -> Sequence[Deferred]:
         return (self.source,)
+
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return sources[0].reshaped(self.shape)
+
+    @property
+    def unwidened(self) -> Deferred:
+        return self.with_sources([self.source.unwidened])
 
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         origin = self._origin(axis)
@@ -309,6 +346,9 @@ class Scaled(Deferred):
     @property
     def sources(self) -> Sequence[Deferred]:
         return (self.source,)
+
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return Scaled(sources[0], self.factors, self.dtype)
 
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         picked = (slice(None),) * axis + (slice(begin, end),)
@@ -366,6 +406,14 @@ class Joined(Deferred):
     def sources(self) -> Sequence[Deferred]:
         return self.parts
 
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return Joined(sources, self.axis)
+
+    @property
+    def unwidened(self) -> Deferred:
+        parts = [part.unwidened for part in self.parts]
+        return self if any(part.dtype != parts[0].dtype for part in parts) else self.with_sources(parts)
+
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         if axis != self.axis:
             return np.concatenate([part.part(axis, begin, end) for part in self.parts], axis=self.axis)
@@ -379,6 +427,39 @@ class Joined(Deferred):
 
     def separable(self, axis: int) -> bool:
         return all(part.separable(axis) for part in self.parts)
+
+
+class Bytes(Deferred):
+    """The bytes of the elements of another array, in order along the last axis."""
+
+    def __init__(self, source: Deferred) -> None:
+        self.source, self.dtype = source, np.dtype(np.uint8)
+        self.shape = (*source.shape[:-1], source.shape[-1] * source.dtype.itemsize)
+
+    @property
+    def recipe(self) -> str:
+        return f"bytes {self.source.digest}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return Bytes(sources[0])
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        if axis == len(self.shape) - 1:
+            return self.array()[..., begin:end]
+        return np.ascontiguousarray(self.source.part(axis, begin, end)).view(np.uint8)
+
+    def separable(self, axis: int) -> bool:
+        return axis < len(self.shape) - 1 and self.source.separable(axis)
+
+    def write(self, target: np.ndarray) -> None:
+        if self._best_axis() is None:
+            target[...] = np.ascontiguousarray(self.source.array()).view(np.uint8)
+        else:
+            super().write(target)
 
 
 class Packed(Deferred):
@@ -395,6 +476,9 @@ class Packed(Deferred):
     @property
     def sources(self) -> Sequence[Deferred]:
         return (self.source,)
+
+    def with_sources(self, sources: Sequence[Deferred]) -> Deferred:
+        return Packed(sources[0], self.layout, self.dtype)
 
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         if axis != self.blocks.target:

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, Module
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred, Stored
-from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
+from glow_mlir.constants.weights import add_weights, deferred_weights, is_deferred, weights
 from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
 from glow_mlir.dialects.element_types import element_type, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import (
@@ -204,6 +204,15 @@ class Storage:
         self.add(op)
         return op
 
+    def erase_constant(self, name: str) -> bool:
+        """Erase the constant of a name, which nothing reads; returns whether it is a constant."""
+        op = self.by_name.get(name)
+        if not isinstance(op, ConstantOp):
+            return False
+        del self.by_name[name]
+        self.module.body.block.erase_op(op)
+        return True
+
     def is_constant(self, value: SSAValue) -> bool:
         """Whether a value is a constant, or a splat whose sizes are numbers."""
         return _known_splat(value) is not None or self._constant_of(value) is not None
@@ -231,7 +240,7 @@ class Storage:
 
 def content_of(array: np.ndarray | Deferred, type_: TensorType[Attribute]) -> str | DenseIntOrFPElementsAttr:
     """The elements of an array of that type if they are few, or else its digest in the weight store."""
-    if isinstance(array, Deferred) and not is_large(array):
+    if isinstance(array, Deferred) and not is_deferred(array):
         array = array.array()
     if isinstance(array, np.ndarray) and array.size <= MAX_INLINE and reads_back(array):
         return inline_elements(type_, array.reshape(-1).tolist())

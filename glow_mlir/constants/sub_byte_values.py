@@ -1,4 +1,4 @@
-"""Sub-byte quantized values: unpacking from bytes, packing into bytes, and packing for kernels."""
+"""Narrow values in bytes, most of them quantized: unpacking, packing, and packing for kernels."""
 
 from __future__ import annotations
 
@@ -16,30 +16,40 @@ DOT_GROUP_BYTES = DOT_GROUP_BITS // 8
 _WORD = np.dtype("<u4")
 """A dot group as a word: its first byte has the lowest bits."""
 
-_EXCHANGES: Mapping[int, Sequence[tuple[int, int]]] = {8: (), 4: ((2, 1), (1, 0)), 2: ((3, 1), (2, 0))}
+_HALF = 16
+"""Bits of a value that is no byte or part of one; its first byte has the lowest bits."""
+
+_EXCHANGES: Mapping[int, Sequence[tuple[int, int]]] = {16: (), 8: (), 4: ((2, 1), (1, 0)), 2: ((3, 1), (2, 0))}
 """
 Bits of a value → the bits of its number in a dot group to exchange, pair by pair: the lowest two of the number, which
 say the byte in a packed dot group, become the highest two.
 """
 
 _SIGNS: Mapping[int, np.uint32] = {
-    bits: np.uint32(sum(1 << i for i in range(bits - 1, 32, bits))) for bits in (2, 4, 8)
+    _HALF: np.uint32(0),
+    **{bits: np.uint32(sum(1 << i for i in range(bits - 1, 32, bits))) for bits in (2, 4, 8)},
 }
-"""Bits of a value → the highest bit of each: flipping it subtracts half of the range."""
+"""Bits of a value → the highest bit of each: flipping it subtracts half of the range. Floats of 16 bits keep theirs."""
 
 
 def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Unpack u8 values from bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`."""
+    """
+    Unpack u8 values from bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`; u16 for 16.
+    """
     if bits == 8:
         return packed
+    if bits == _HALF:
+        return np.ascontiguousarray(packed).view("<u2")
     quantized = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
     return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
 
 
 def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
-    """Pack u8 values into bytes, the inverse of `unpack_sub_bytes`; the last byte is zero-padded."""
+    """Pack u8 or u16 values into bytes, the inverse of `unpack_sub_bytes`; the last byte is zero-padded."""
     if bits == 8:
         return quantized
+    if bits == _HALF:
+        return np.ascontiguousarray(quantized).view(np.uint8)
     count = 8 // bits
     missing = -quantized.shape[-1] % count
     whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)])
@@ -53,7 +63,8 @@ def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
 
     A dot group has neighbouring values of one column. Half of the range is subtracted, which makes them signed; padding
     columns are 0. The first four values are in the lowest bits of its bytes, the next four in the bits above: each
-    shift yields the bytes of a dot product. Raises `ValueError` if the values of a column do not fill whole dot groups.
+    shift yields the bytes of a dot product. Values of 16 bits stay as they are; the first ones of all columns are in
+    front of the second ones. Raises `ValueError` if the values of a column do not fill whole dot groups.
     """
     columns, in_bytes = packed.shape
     if in_bytes % DOT_GROUP_BYTES:
@@ -64,15 +75,25 @@ def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     for number in range(panels):  # A panel stays in the cache.
         own = words[number * panel : (number + 1) * panel]
         found[number, :, : len(own)] = _exchanged(own ^ _SIGNS[bits], bits, _EXCHANGES[bits]).T
+    if bits == _HALF:
+        return _halves(found, DOT_GROUP_BYTES // 2).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
     return found.view(np.uint8).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
 
 
 def unpack_dot_groups(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
     """Unpack dot groups to the bytes `[N, bytes]` given to `pack_dot_groups`."""
     panels, dot_groups, panel, _ = packed.shape
-    words = np.ascontiguousarray(packed).view(_WORD)[..., 0]
+    if bits == _HALF:
+        packed = _halves(packed, panel)
+    words = np.ascontiguousarray(packed).reshape(-1).view(_WORD).reshape(panels, dot_groups, panel)
     whole = np.ascontiguousarray(words.swapaxes(1, 2)).reshape(panels * panel, dot_groups)[:columns]
     return (_exchanged(whole, bits, _EXCHANGES[bits][::-1]) ^ _SIGNS[bits]).view(np.uint8)
+
+
+def _halves(packed: np.ndarray, run: int) -> np.ndarray:
+    """Exchange the axes of the halves of dot groups, `[dot groups, halves / run, run]`; returns bytes."""
+    halves = np.ascontiguousarray(packed).view("<u2").reshape(*packed.shape[:2], -1, run)
+    return np.ascontiguousarray(halves.swapaxes(2, 3)).view(np.uint8)
 
 
 def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]]) -> np.ndarray:

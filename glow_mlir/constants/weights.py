@@ -75,6 +75,11 @@ def is_large(array: Deferred) -> bool:
     return array.nbytes >= MIN_DEFERRED
 
 
+def is_deferred(array: Deferred) -> bool:
+    """Whether a constant keeps an array deferred: it is large, or its elements differ between layers."""
+    return is_large(array) or array.is_per_layer
+
+
 class Digest(str):
     """A unique digest of an array, which keeps the array in the store."""
 
@@ -92,7 +97,7 @@ def add_weights(array: np.ndarray | Deferred) -> Digest:
     """
     if not isinstance(array, Deferred):
         array = Stored(array)
-    elif not is_large(array):
+    elif not is_deferred(array):
         array = Stored(array.array())
     return _held(array.digest, array)
 

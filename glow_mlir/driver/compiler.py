@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -24,8 +24,8 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.model_checks import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
-from glow_mlir.driver.pipelines import ASSIGN, LLVM, OPTIMIZED, SELECT, STAGE, Pipeline, Stage
-from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError
+from glow_mlir.driver.pipelines import ASSIGN, COLLAPSING, LLVM, OPTIMIZED, SELECT, STAGE, Pipeline, Stage, collapsing
+from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, LayersDifferError, OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
@@ -87,15 +87,27 @@ class Compilation:
     as_given: bool = False
     """Whether the module was given as IR, to be run unchanged if the backend can."""
     _is_checked: bool = field(default=False, init=False)
+    _collapses: bool = field(default=False, init=False)
+    """Whether equal layers are compiled once."""
 
     def artifact(self, allocate: AllocateConstants | None = None) -> Any:
         """
         Compile to the backend's artifact, with constants stored by `allocate`.
 
+        Equal layers are compiled once, unless their code depends on the elements of their weights.
+
         Raises `GlowError`, including `OutOfMemoryError`.
         """
+        is_whole = not COLLAPSING.isdisjoint(self.disable)
+        self._collapses = (
+            self.again is not None and self.pipeline is None and stage_of(self.module) == "" and not is_whole
+        )
         try:
             return self._compiler.compile(self, allocate)
+        except LayersDifferError:
+            if not self._collapses or self.again is None:
+                raise
+            return replace(self, module=self.again(), again=None).artifact(allocate)
         except MemoryError as error:
             raise out_of_memory(self.module, error) from error
 
@@ -183,14 +195,15 @@ class Compilation:
 
     @cached_property
     def _ladder(self) -> Pipeline:
-        whole = self._whole
+        whole = collapsing(self._whole) if self._collapses else self._whole
         if self.tune:
             if not any(spec.name == SELECT for spec in whole.specs):
                 raise OptionError(
                     f"pipeline '{whole.name}' makes no machine code to tune", hint=f"backend='{DEFAULT_BACKEND}'"
                 )
             whole = whole.with_options(SELECT, tune=True)
-        return whole.without(*self.disable)
+        present = {spec.name for spec in whole.specs}
+        return whole.without(*(name for name in self.disable if name in present or name not in COLLAPSING))
 
     @without_collector()
     def run(self, until: str | None = None) -> ModuleOp:

@@ -334,6 +334,7 @@ OPTIMIZED = Stage.of(
     ASSIGN,  # All other passes query the target.
     "fold-into-trees",  # First: if it applies, little of the graph is left.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
+    "raise-gathers",  # Before operators on whole tables are folded.
     "fold-constants",  # Computations on constants alone.
     "simplify-control-flow",  # Conditions and trip counts that constants decide are known now.
     "fold-quantization",  # Before other operators separate quantized operands from their users.
@@ -398,10 +399,12 @@ LOWERED = Stage.of(
     "bin-trees",  # By whether the target has vectors.
     "lower-quantization",  # Quantized products become products of integers, which backends execute.
     "lower",  # Operators that the backend does not execute, in simpler ones.
+    "merge-reductions",  # After those of products with zero points are known.
     "expand-powers",  # Cheaper than the functions of kernels.
     "sink-clips",  # If they are not fused into products for free.
     "sink-transposes",  # Transposes of lowerings that need another layout.
     "fold-transposes-into-pools",  # Transposes that are left around single pools.
+    "split-windows",  # In the layout that pools have now.
     "canonicalize",  # Lowerings emit general forms.
     "hoist-from-loops",  # Products have the backend's form, and their rows are computed at once.
     "sink-from-loops",  # So are products of rows that loops stack.
@@ -545,6 +548,22 @@ def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
         reason = f"a module at stage '{stage}' has places for inputs and outputs already"
         raise OptionError(reason, hint="give it at an earlier stage")
     return pipeline.replace("allocate", configured("allocate", exchanged=True), stage=ALLOCATED.name)
+
+
+COLLAPSING = frozenset({"collapse-layers", "expand-layers"})
+"""The passes that `collapsing` adds: leaving out any leaves out all, and pipelines without them lack nothing."""
+
+
+def collapsing(pipeline: Pipeline) -> Pipeline:
+    """A pipeline that compiles equal layers once, if it leads from a graph to instructions with kernels."""
+    named = {stage.name: {spec.name for spec in stage.specs} for stage in pipeline.stages}
+    anchors = {OPTIMIZED.name: {"simplify-control-flow", "merge-arithmetic"}, SELECTED.name: {SELECT}}
+    if not all(names <= named.get(stage, set()) for stage, names in anchors.items()):
+        return pipeline
+    early = configured("collapse-layers", arithmetic=False)
+    whole = pipeline.before("simplify-control-flow", early, stage=OPTIMIZED.name)
+    whole = whole.after("merge-arithmetic", "collapse-layers", stage=OPTIMIZED.name)
+    return whole.after(SELECT, "expand-layers", stage=SELECTED.name)
 
 
 def rematerializing(pipeline: Pipeline, percent: int) -> Pipeline:

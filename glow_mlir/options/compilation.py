@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from glow_mlir.options.declaration import Flag, Options, Range, Words, option
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.option_types import Kind, made_by, of
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     from glow_mlir.options.quantization import Quantization
@@ -26,7 +26,7 @@ class ModelOptions(Options):
 
     GROUP = "model"
 
-    dimensions: Mapping[str, Dimension] = option(
+    dimensions: Mapping[str, GivenDimension] = option(
         dict,
         "the sizes of free dimensions by their names",
         kind=Kind("sizes by the names of dimensions", of(Mapping), "{'batch': 1}"),

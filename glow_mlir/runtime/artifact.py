@@ -40,6 +40,8 @@ class Binding:
     sizes: Sizes = ()
     extends: str = ""
     """The input that this output extends; both may share memory."""
+    in_place_of: tuple[str, ...] = ()
+    """The inputs that this output may replace in their memory: nothing is read of them behind its first write."""
     activations_offset: int = -1
     """The offset in the activations where the binding may reuse them; else -1."""
 
@@ -175,11 +177,15 @@ class Manifest:
     """Part of a stored artifact → digest; empty for an artifact that was not stored."""
 
     def to_json(self) -> str:
-        """The manifest as JSON text; `values` is omitted if there are none."""
+        """The manifest as JSON text; `values` and the `in_place_of` of bindings are omitted if there are none."""
         data = asdict(self)
         if self.values is None:
             del data["values"]
-        return json.dumps(data, indent=1)
+        for entry in (*data["entries"], *data["packing"]):
+            for binding in entry["bindings"]:
+                if not binding["in_place_of"]:
+                    del binding["in_place_of"]
+        return json.dumps(data, indent=1)  # Digests of released bundles are those of this text.
 
     @staticmethod
     def from_json(text: str) -> Manifest:
@@ -205,7 +211,8 @@ def binding_from_data(item: dict[str, Any]) -> Binding:
 
 def _with_sizes(item: dict[str, Any]) -> dict[str, Any]:
     """A binding of a JSON manifest with its shape and sizes as tuples."""
-    return {**_with_shape(item), "sizes": tuple(_size(size) for size in item["sizes"])}
+    sizes = tuple(_size(size) for size in item["sizes"])
+    return {**_with_shape(item), "sizes": sizes, "in_place_of": tuple(item.get("in_place_of", ()))}
 
 
 def _size(item: int | dict[str, Any]) -> Size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import numpy as np
 
@@ -48,13 +48,11 @@ class Assumptions:
         return ", ".join(f"{name}={known}" for name, known in (*sizes, *values))
 
 
-def following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
-    """The labels without bounds whose sizes are expressions of others, some of which have bounds."""
-
-    def is_reported(label: str, known: Iterable[str]) -> bool:
-        return size_from_label(label, dict.fromkeys(known, 1)) is not None
-
-    others = ((label, free - {label}) for label in free)
+def following(labels: set[str], others: Collection[str]) -> frozenset[str]:
+    """The labels whose sizes are expressions of the rest of them, and of `others`."""
+    known = dict.fromkeys((*labels, *others), 1)
     return frozenset(
-        label for label, rest in others if is_reported(label, rest.union(bounds)) and not is_reported(label, rest)
+        label
+        for label in labels
+        if size_from_label(label, {other: one for other, one in known.items() if other != label}) is not None
     )

@@ -130,14 +130,18 @@ def on_target(name: str, array: np.ndarray, target: OutputTarget | None) -> Tens
         return array
     if not isinstance(target, np.ndarray | DeviceArray):
         return DeviceArray.of(target, array)
-    if target.shape != array.shape:
-        given, wanted = list(target.shape), list(array.shape)
-        raise InputError(f"output '{name}' has shape {wanted}, but its buffer has shape {given}")
+    check_target_shape(name, target.shape, array.shape)
     if isinstance(target, DeviceArray):
         target.assign(array)
     else:
         target[...] = array
     return target
+
+
+def check_target_shape(name: str, given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Raise `InputError` for a target of another shape than its output."""
+    if given != wanted:
+        raise InputError(f"output '{name}' has shape {list(wanted)}, but its buffer has shape {list(given)}")
 
 
 def all_on_targets(found: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]) -> dict[str, Tensor]:

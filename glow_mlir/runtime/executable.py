@@ -56,7 +56,8 @@ class EntryPoint(ABC):
         Call the function; return its outputs by name, in new arrays.
 
         `inputs` are C-contiguous arrays of the declared type, aligned to their elements, and used in place; arrays with
-        symbolic sizes may have any layout. Outputs with symbolic sizes are views of larger arrays if that saves a copy.
+        symbolic sizes may have any layout. Outputs with symbolic sizes behind the first axis are views of larger arrays
+        if that saves a copy.
         Calls of functions with state run one after the other. Raises `ExecutionError` if the function fails on its
         data, and `OutOfMemoryError`.
         """

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 
 from glow_mlir.errors import CancelledError, CompilerBugError, GlowError, TimeLimitError
-from glow_mlir.runtime.assumptions import Assumptions, following
+from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.specialization import Compile, Loaded, Specialization
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.symbols import Dimension
@@ -90,15 +90,14 @@ class Range:
 
     @property
     def labels(self) -> list[str]:
-        """The dimensions that may be open: those whose sizes are not expressions of others."""
-        return [label for label in self._sizes if not following({label}, self._sizes.keys() - {label})]
+        """The dimensions that may be open."""
+        return list(self._sizes)
 
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
         """The assumptions in which the given dimensions are open."""
         most = self._most()
-        derived = following(self._sizes.keys() - set(labels), labels)
         bounds = {label: (self._least(label, is_narrow), most[label]) for label in labels}
-        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in derived)
+        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes)
         return Assumptions(tuple(sizes), self._wanted.values)
 
     def _least(self, label: str, is_narrow: bool) -> int:

@@ -1,9 +1,10 @@
 """
 Arrays for bindings with symbolic sizes: machine code lays them out for the largest shape.
 
-An array with that layout is used in place; this includes all arrays in which only the first size is symbolic. Others
-are copied to a buffer. An output that extends an input is written after the input's elements, if these are the last
-used elements of an array from an earlier call; so data that grows from call to call is not copied.
+An array with that layout is used in place; this includes all C-contiguous arrays in which only the first size is
+symbolic, so outputs of this kind are new arrays of the exact shape. Others are copied from or to a buffer. An output
+that extends an input is written after the input's elements, if these are the last used elements of an array from an
+earlier call; so data that grows from call to call is not copied.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from operator import mul
 from types import EllipsisType
 
 import numpy as np
@@ -22,14 +25,14 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, tell_symbols, wrong_size
 
 
-def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
+def symbol_values(declared: Iterable[tuple[str, Sizes]], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """
-    The values of symbols for inputs with the `declared` names and sizes, and the shapes of these arrays.
+    The values of symbols for inputs with the `declared` names and sizes, and these shapes.
 
     Raises `InputError` if they are inconsistent.
     """
     values: dict[str, int] = {}
-    inputs = [(name, sizes, arrays[name].shape) for name, sizes in declared]
+    inputs = [(name, sizes, shapes[name]) for name, sizes in declared]
     for name, sizes, shape in inputs:
         if len(shape) != len(sizes):
             raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
@@ -47,11 +50,14 @@ Part = tuple[slice | EllipsisType, ...]
 
 @dataclass(frozen=True)
 class OutputShape:
-    """The shape of an output within an array of the largest shape, and whether that array is much larger."""
+    """The shape of an output within an array of the largest shape, for one call."""
 
     shape: tuple[int, ...]
     part: Part
+    is_dense: bool
+    """Whether a C-contiguous array of this shape has the layout of machine code."""
     is_large: bool
+    """Whether an array of the largest shape is much larger."""
 
     @staticmethod
     def of(binding: Binding, values: Mapping[str, int]) -> OutputShape:
@@ -59,7 +65,8 @@ class OutputShape:
         The shape for these values of symbols; axes of unknown symbols, which the call computes, have their maximum.
         """
         shape = shape_of(binding, values)
-        return OutputShape(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
+        is_large = math.prod(binding.shape) > 2 * math.prod(shape)
+        return OutputShape(shape, _part(shape), is_dense(shape, binding), is_large)
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,13 @@ class Sizing:
 
     def of(self, inputs: Mapping[str, np.ndarray]) -> CallSizes:
         """The sizes for these inputs; raises `InputError` if their shapes do not agree."""
-        shapes = tuple([inputs[name].shape for name, _ in self._sized])
+        return self.of_shapes([inputs[name].shape for name, _ in self._sized])
+
+    def of_shapes(self, given: Sequence[tuple[int, ...]]) -> CallSizes:
+        """As `of`, from the shapes of the inputs with symbolic sizes, in order."""
+        shapes = tuple(given)
         if (found := self._known.get(shapes)) is None:
-            values = symbol_values(self._sized, inputs)
+            values = symbol_values(self._sized, dict(zip((name for name, _ in self._sized), shapes, strict=True)))
             numbers = tuple(values.get(symbol.name, symbol.most) for symbol in self._symbols)
             output_shapes = {binding.name: OutputShape.of(binding, values) for binding in self._outputs}
             found = CallSizes(values, numbers, output_shapes, all(symbol.name in values for symbol in self._symbols))
@@ -129,6 +140,16 @@ def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
             return False
         stride *= largest
     return True
+
+
+def is_dense(shape: Sequence[int], binding: Binding) -> bool:
+    """Whether a C-contiguous array of a shape has the layout that machine code expects."""
+    # Strides count axes from the last one on, and an axis of one element needs no stride.
+    lengths = accumulate(shape[:0:-1], mul, initial=1)
+    laid_out = accumulate(binding.shape[:0:-1], mul, initial=1)
+    return 0 in shape or all(
+        size == 1 or one == two for size, one, two in zip(shape[::-1], lengths, laid_out, strict=False)
+    )
 
 
 class Growing:
@@ -173,13 +194,13 @@ class Buffers:
         """An input in the layout of machine code: the array itself, or a copy in a buffer."""
         if is_laid_out(array, binding):
             return array
-        part = self._kept(binding)[_part(array.shape)]
+        part = self.kept(binding)[_part(array.shape)]
         part[...] = array
         return part
 
     def output(self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
-        Memory for an output: a new array, or a part of a buffer if the output is much smaller.
+        Memory for an output: a new array, or a part of a buffer if the layout is for a much larger one.
 
         An output that extends one of the `inputs` may use the array that the input is part of. `result` extracts the
         value to return.
@@ -187,17 +208,20 @@ class Buffers:
         if binding.extends:
             whole = _GROWING.extended(inputs[binding.extends], binding, output_shape.shape)
             if whole is None:
-                whole = made(binding)
+                whole = made(binding, binding.shape)
                 _GROWING.add(whole, output_shape.shape)
             return whole[output_shape.part]
+        if output_shape.is_dense:
+            return made(binding, output_shape.shape)
         if not output_shape.is_large:
-            return made(binding)[output_shape.part]
-        return self._kept(binding)[output_shape.part]
+            return made(binding, binding.shape)[output_shape.part]
+        return self.kept(binding)[output_shape.part]
 
-    def _kept(self, binding: Binding) -> np.ndarray:
+    def kept(self, binding: Binding) -> np.ndarray:
+        """The buffer of this thread for a binding, of the largest shape; raises `OutOfMemoryError`."""
         kept: dict[str, np.ndarray] = self._local.__dict__
         if binding.name not in kept:
-            kept[binding.name] = made(binding)
+            kept[binding.name] = made(binding, binding.shape)
         return kept[binding.name]
 
 
@@ -207,16 +231,18 @@ def result(binding: Binding, buffer: np.ndarray, output_shape: OutputShape) -> n
 
     It is a copy if the buffer is reused, or much larger.
     """
-    part = buffer if buffer.shape == output_shape.shape else buffer[output_shape.part]
+    if buffer.shape == output_shape.shape and output_shape.is_dense:
+        return buffer
+    part = buffer[output_shape.part]
     return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
 
 
-def made(binding: Binding) -> np.ndarray:
-    """A new array of the largest shape of a binding; raises `OutOfMemoryError`."""
+def made(binding: Binding, shape: tuple[int, ...]) -> np.ndarray:
+    """A new array for a binding; raises `OutOfMemoryError`."""
     try:
-        return np.empty(binding.shape, binding.numpy_dtype)
+        return np.empty(shape, binding.numpy_dtype)
     except MemoryError as error:
-        words = f"{binding.dtype}[{', '.join(map(str, binding.shape))}]"
+        words = f"{binding.dtype}[{', '.join(map(str, shape))}]"
         reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 

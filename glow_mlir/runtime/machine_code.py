@@ -13,9 +13,11 @@ import numpy as np
 
 from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
+from glow_mlir.runtime.device_array import check_target_shape, on_target
+from glow_mlir.runtime.direct_outputs import SizedOutput
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.host import lacks
-from glow_mlir.runtime.layouts import Buffers, Sizing, made, result
+from glow_mlir.runtime.layouts import Buffers, CallSizes, Sizing, is_dense, is_laid_out, made, result
 from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
@@ -28,6 +30,9 @@ from glow_mlir.support.watchdog import Interruptible
 ALIGNMENT = 64
 NOWHERE: Mapping[str, np.ndarray] = {}
 """No targets of outputs: each output is a new array."""
+
+Pointers = ctypes.Array[ctypes.c_void_p] | int
+"""An array of addresses, or its own address."""
 
 _NEVER = ctypes.c_int32(0)
 """The cancellation word of calls that cannot be cancelled."""
@@ -85,9 +90,13 @@ class MachineEntry(EntryPoint):
         self._threads = min(threads, entry.threads)
         if self._threads > 1:
             look_up(library)
+        self._invoke = self._alone if self._threads == 1 else self._shared
         self._local = threading.local()
         self._buffers = Buffers()
         self._sizing = Sizing(entry.bindings, entry.symbols)
+        self._behind = [ctypes.addressof(_NEVER)] * entry.cancellable + [0] * entry.observed
+        """The last arguments of calls that nothing cancels or observes, if all sizes are numbers."""
+        self._pointers_at = ctypes.c_void_p * (len(entry.bindings) + len(self._behind))
         count = len(entry.steps) + 1
         self._cycles = np.zeros(count + 2 * len(entry.steps) * entry.threads, np.int64)
         self.stamps = self._cycles[:count]
@@ -101,21 +110,56 @@ class MachineEntry(EntryPoint):
         for binding in self.bindings:
             if binding.role == "output" and binding.name in outputs:
                 _check_output(binding, outputs[binding.name])
-        # Inputs with larger layouts, and arrays that overlap, need another array.
-        is_fixed = not (self.entry.symbols or any(binding.sizes for binding in self.bindings))
-        if not is_fixed or not all(map(_is_element_aligned, outputs.values())) or _overlap(inputs, outputs):
-            return super().bound(inputs, outputs)
-        given = {("input", name): array for name, array in inputs.items()}
-        given |= {("output", name): array for name, array in outputs.items()}
-        arrays = [given.get((binding.role, binding.name)) for binding in self.bindings]
-        if self.entry.profile or any(array is None for array in arrays):
+        if not all(map(_is_element_aligned, outputs.values())) or self._overlap(inputs, outputs):
+            return super().bound(inputs, outputs)  # Results need other memory.
+        moves = self._state.moves  # Read first: states that move from here on are seen by the call.
+        kept = self._bound_in_place(inputs, outputs)
+        if kept is None:
             return partial(self._call_into, inputs, outputs)
-        kept = [array for array in arrays if array is not None]
         count = len(kept) + self.entry.cancellable + self.entry.observed
         pointers = (ctypes.c_void_p * count)(*map(address_of, kept))
         if self.entry.cancellable:
-            return partial(self._call_cancellable, pointers, len(kept), kept, dict(outputs))
-        return partial(self._call_in_place, ctypes.addressof(pointers), (pointers, kept), dict(outputs))
+            call = partial(self._call_cancellable, pointers, len(kept), kept, dict(outputs))
+        else:
+            call = partial(self._call_in_place, ctypes.addressof(pointers), (pointers, kept), dict(outputs))
+        if not self._has_state:
+            return call
+        return partial(self._call_with_state, call, moves, partial(self._call_into, inputs, outputs))
+
+    def _overlap(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> bool:
+        """Whether an output shares memory with another output, or with an input that it cannot replace in its place."""
+        replaced = {binding.name: binding.in_place_of for binding in self.bindings if binding.in_place_of}
+        arrays = [*outputs.items(), *inputs.items()]
+        return any(
+            np.may_share_memory(one, other)
+            and not (at >= len(outputs) and second in replaced.get(first, ()) and _is_same_memory(one, other))
+            for number, (first, one) in enumerate(arrays[: len(outputs)])
+            for at, (second, other) in enumerate(arrays[number + 1 :], number + 1)
+        )
+
+    def _bound_in_place(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+    ) -> list[np.ndarray] | None:
+        """
+        The arrays of a call in the order of the bindings, followed by the values of symbols; `None` unless these inputs
+        and outputs, and plain state, are all that code reads and writes, in its layout.
+        """
+        given = {("input", name): array for name, array in inputs.items()}
+        given |= {("output", name): array for name, array in outputs.items()}
+        given |= {("state", name): array for name, array in self._state.arrays.items()}
+        arrays = [given.get((binding.role, binding.name)) for binding in self.bindings]
+        kept = [array for array in arrays if array is not None]
+        if self.entry.profile or len(kept) < len(arrays):
+            return None
+        sizes = self._sizing.of(inputs)
+        if not sizes.is_complete:
+            return None
+        for binding, array in zip(self.bindings, kept, strict=True):
+            if binding.role == "output" and binding.sizes:
+                check_target_shape(binding.name, array.shape, sizes.output_shapes[binding.name].shape)
+            if binding.sizes and not is_laid_out(array, binding):
+                return None
+        return [*kept, np.array(sizes.numbers, np.int64)] if self.entry.symbols else kept
 
     def direct(self, shapes: Shapes) -> DirectCall | None:
         entry, bindings = self.entry, self.bindings
@@ -124,15 +168,19 @@ class MachineEntry(EntryPoint):
         is_cancellable = entry.cancellable
         is_watched = entry.profile or entry.observed or (is_cancellable and self._has_loops)
         is_plain = roles == ["input"] * count + ["output"] * (len(roles) - count)
-        if is_watched or entry.symbols or self._threads > 1 or not is_plain:
+        if is_watched or not is_plain or (sizes := self._direct_sizes(shapes)) is None:
             return None
-        if tuple(binding.shape for binding in bindings[:count]) != shapes:
-            return None
-        names = [binding.name for binding in bindings[count:]]
-        kinds = [(binding.shape, binding.numpy_dtype) for binding in bindings[count:]]
-        pointers, function = ctypes.c_void_p * (len(bindings) + is_cancellable), self._function
-        behind = [ctypes.addressof(_NEVER)] * is_cancellable
-        constants, activations = self._constants_address, self._activations_address
+        if not sizes.is_complete or not all(found.is_dense for found in sizes.output_shapes.values()):
+            return self._direct_sized(sizes)
+        outputs = bindings[count:]
+        output_shapes = [sizes.output_shapes[b.name].shape if b.sizes else b.shape for b in outputs]
+        numbers = [(ctypes.c_int64 * len(sizes.numbers))(*sizes.numbers)][: len(sizes.numbers)]
+        names = [binding.name for binding in outputs]
+        kinds = list(zip(output_shapes, (binding.numpy_dtype for binding in outputs), strict=True))
+        # Pointers made by `cast` keep their memory alive.
+        behind = [ctypes.cast(item, ctypes.c_void_p) for item in (*numbers, *[ctypes.pointer(_NEVER)] * is_cancellable)]
+        pointers = ctypes.c_void_p * (len(bindings) + len(behind))
+        constants, invoke = self._constants_address, self._invoke
 
         def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
             if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
@@ -141,18 +189,58 @@ class MachineEntry(EntryPoint):
                 results = [np.empty(shape, dtype) for shape, dtype in kinds]
             except MemoryError:
                 return None  # The caller reports which output it is.
-            if status := function(
-                constants, pointers(*addresses_of([*arrays, *results]), *behind), activations(), None
-            ):
+            if status := invoke(pointers(*addresses_of([*arrays, *results]), *behind)):
                 raise _error_of(entry, status)
             return {names[0]: results[0]} if len(results) == 1 else dict(zip(names, results, strict=True))
 
         return call
 
+    def _direct_sized(self, sizes: CallSizes) -> DirectCall:
+        """As `direct`, for a call that computes sizes, or whose outputs have the layout of larger ones."""
+        entry = self.entry
+        outputs = {
+            binding.name: SizedOutput(binding, sizes.output_shapes.get(binding.name), entry.symbols, self._buffers)
+            for binding in self.bindings
+            if binding.role == "output"
+        }
+        is_cancellable = entry.cancellable
+        behind = [ctypes.addressof(_NEVER)] * is_cancellable
+        pointers = ctypes.c_void_p * (len(self.bindings) + 1 + len(behind))
+        numbers_of, before = ctypes.c_int64 * len(sizes.numbers), sizes.numbers
+        constants, invoke = self._constants_address, self._invoke
+
+        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+            if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
+                return None
+            written = [output.memory() for output in outputs.values()]
+            numbers = numbers_of(*before)
+            if status := invoke(pointers(*addresses_of([*arrays, *written]), ctypes.addressof(numbers), *behind)):
+                raise _error_of(entry, status)
+            pairs = zip(outputs.items(), written, strict=True)
+            return {name: output.taken(array, numbers) for (name, output), array in pairs}
+
+        return call
+
+    def _direct_sizes(self, shapes: Shapes) -> CallSizes | None:
+        """The sizes for C-contiguous inputs of these shapes; `None` if inputs or outputs need another layout."""
+        inputs = [binding for binding in self.bindings if binding.role == "input"]
+        pairs = list(zip(inputs, shapes, strict=True))
+        if any(shape != binding.shape for binding, shape in pairs if not binding.sizes):
+            return None
+        if any(binding.extends for binding in self.bindings):
+            return None
+        if not all(is_dense(shape, binding) for binding, shape in pairs):
+            return None
+        return self._sizing.of_shapes([shape for binding, shape in pairs if binding.sizes])
+
     def _call_into(self, inputs: Mapping[str, np.ndarray], targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the function; write the outputs in `targets` there."""
         with held(self._state.turn) if self._has_state else contextlib.nullcontext():
-            return self._call(inputs, self._state.arrays, targets)
+            found = self._call(inputs, self._state.arrays, targets)
+        for name, target in targets.items():
+            if found[name] is not target:  # Its size or layout was unknown before the call.
+                on_target(name, found[name], target)
+        return {**found, **targets}
 
     def _call_in_place(self, pointers: int, alive: object, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the function on `pointers`; `alive` keeps their memory alive."""
@@ -166,6 +254,21 @@ class MachineEntry(EntryPoint):
         self._perform_until(type(pointers).from_buffer_copy(pointers), position)
         return outputs
 
+    def _call_with_state(
+        self,
+        call: Callable[[], dict[str, np.ndarray]],
+        moves: int,
+        otherwise: Callable[[], dict[str, np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        """A prepared `call` in its turn, as long as states have moved that often; else the other call."""
+        entry, state = self.entry, self._state
+        with held(state.turn):
+            if state.moves == moves:
+                if entry.writes:
+                    state.change(entry.writes)
+                return call()
+        return otherwise()
+
     def _call(
         self,
         inputs: Mapping[str, np.ndarray],
@@ -177,11 +280,7 @@ class MachineEntry(EntryPoint):
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                if binding.sizes:
-                    buffer = self._buffers.output(binding, sizes.output_shapes[binding.name], inputs)
-                else:
-                    buffer = targets[binding.name] if binding.name in targets else made(binding)
-                outputs[binding.name] = buffer
+                buffer = outputs[binding.name] = self._output(binding, sizes, inputs, targets.get(binding.name))
                 bound.append(buffer)
             elif binding.role == "packed":
                 bound.append(self._packed[binding.name].current(self._state))
@@ -200,6 +299,17 @@ class MachineEntry(EntryPoint):
         found = sizes.output_shapes if sizes.is_complete else self._sizing.output_shapes(numbers.tolist())
         sized = (binding for binding in self.bindings if binding.name in found)
         return outputs | {b.name: result(b, outputs[b.name], found[b.name]) for b in sized}
+
+    def _output(
+        self, binding: Binding, sizes: CallSizes, inputs: Mapping[str, np.ndarray], target: np.ndarray | None
+    ) -> np.ndarray:
+        """The memory that the function writes an output to: its target if that has the layout of the code."""
+        if not binding.sizes:
+            return made(binding, binding.shape) if target is None else target
+        found = sizes.output_shapes[binding.name]
+        if target is not None and sizes.is_complete and found.is_dense and target.shape == found.shape:
+            return target
+        return self._buffers.output(binding, found, inputs)
 
     def use_constants(self, constants: np.ndarray) -> None:
         """Use the constants in this array, which is aligned to 64 bytes."""
@@ -230,12 +340,11 @@ class MachineEntry(EntryPoint):
         The caller keeps the memory alive, and holds the turn of the state. Raises `ExecutionError` if the function
         fails.
         """
-        count = len(addresses) + self.entry.cancellable + self.entry.observed
-        pointers = (ctypes.c_void_p * count)(*addresses)
-        if self.entry.cancellable:
-            self._perform_until(pointers, len(addresses))
-        else:
-            self._perform(pointers)
+        if self.entry.cancellable and (self._has_loops or current_cancellation() is not None):
+            count = len(addresses) + 1 + self.entry.observed
+            self._perform_until((ctypes.c_void_p * count)(*addresses), len(addresses))
+        elif status := self._invoke(self._pointers_at(*addresses, *self._behind)):
+            raise _error_of(self.entry, status)
 
     def packed_address(self, binding: Binding) -> int:
         """The address of the present packed state; requires the turn of the state."""
@@ -248,17 +357,22 @@ class MachineEntry(EntryPoint):
         with Interruptible(cancellation) if self._has_loops else contextlib.nullcontext():
             self._perform(pointers, cancellation)
 
-    def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int, cancellation: Cancellation | None = None) -> None:
+    def _perform(self, pointers: Pointers, cancellation: Cancellation | None = None) -> None:
         """Call the function on the addresses of arrays; raises `ExecutionError` if it fails."""
-        if self._threads == 1:
-            status = self._function(self._constants_address, pointers, self._activations_address(), None)
-        else:
-            with workers(self._library, self._threads) as parallel:
-                status = self._function(self._constants_address, pointers, self._activations_address(), parallel)
+        status = self._invoke(pointers)
         if status == CANCELLED and cancellation is not None:
             cancellation.check()
         if status:
             raise _error_of(self.entry, status)
+
+    def _alone(self, pointers: Pointers) -> int:
+        """Call the function on the addresses of arrays in this thread; return its status."""
+        return self._function(self._constants_address, pointers, self._activations_address(), None)
+
+    def _shared(self, pointers: Pointers) -> int:
+        """As `_alone`, with the worker threads if no other call uses them."""
+        with workers(self._library, self._threads) as parallel:
+            return self._function(self._constants_address, pointers, self._activations_address(), parallel)
 
     def _activations(self) -> np.ndarray:
         """Allocate activations; raises `OutOfMemoryError`."""
@@ -400,16 +514,11 @@ def _check_output(binding: Binding, array: np.ndarray) -> None:
     raise InputError(f"output '{binding.name}' is {wanted}, but its buffer is {given}", hint="bind other memory")
 
 
+def _is_same_memory(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays have the same elements in the same memory."""
+    return (one.ctypes.data, one.shape, one.strides) == (other.ctypes.data, other.shape, other.strides)
+
+
 def _is_element_aligned(array: np.ndarray) -> bool:
     """Whether the elements of an array are aligned as machine code expects."""
     return array.flags.aligned
-
-
-def _overlap(inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> bool:
-    """Whether an output shares memory with an input or another output."""
-    arrays = [*outputs.values(), *inputs.values()]
-    return any(
-        np.may_share_memory(one, other)
-        for number, one in enumerate(arrays[: len(outputs)])
-        for other in arrays[number + 1 :]
-    )

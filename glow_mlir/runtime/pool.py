@@ -15,8 +15,7 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class Pool:
         self._sleeps = bool(address)
         self._work = library.function("glow_pool_work", (ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32)
         self._stop = library.function("glow_pool_stop", (ctypes.c_void_p,))
-        self._parallel = (ctypes.c_void_p * 2)(library.address("glow_pool_run"), self._memory.ctypes.data)
+        self._parallel = (ctypes.c_void_p * 2)(library.address(_run_of(library)), self._memory.ctypes.data)
         self._busy = threading.Lock()
         self._turn = threading.Condition()
         self._stopped = False
@@ -90,18 +89,21 @@ class Pool:
                     hint="ask for fewer threads, or raise its limit ('ulimit -u')",
                 ) from error
 
-    @contextmanager
-    def lease(self) -> Generator[ctypes.Array[ctypes.c_void_p] | None]:
+    def lease(self) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
         """The `glow_parallel` for one call; `None` if another call uses it."""
+        return _Lease(self)
+
+    def begin(self) -> ctypes.Array[ctypes.c_void_p] | None:
+        """The `glow_parallel` for a call, which has to `end`; `None` if another call uses it."""
         if not self._busy.acquire(blocking=False):
-            yield None
-            return
-        try:
-            if not self._sleeps:
-                self._wake()
-            yield self._parallel
-        finally:
-            self._busy.release()
+            return None
+        if not self._sleeps:
+            self._wake()
+        return self._parallel
+
+    def end(self) -> None:
+        """Let others use the pool again."""
+        self._busy.release()
 
     def stop(self) -> None:
         """End the threads and wait for them."""
@@ -127,6 +129,25 @@ class Pool:
                     self._turn.wait_for(lambda: self._stopped or self._busy.locked())
 
 
+class _Lease(AbstractContextManager["ctypes.Array[ctypes.c_void_p] | None"]):
+    """The use of a pool by one call: a class takes a third of the time of a generator."""
+
+    __slots__ = ("_leased", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._leased = False
+
+    def __enter__(self) -> ctypes.Array[ctypes.c_void_p] | None:
+        parallel = self._pool.begin()
+        self._leased = parallel is not None
+        return parallel
+
+    def __exit__(self, *_: object) -> None:
+        if self._leased:
+            self._pool.end()
+
+
 def _words(count: int) -> np.ndarray:
     """Zeros of 64 bits, on cache lines of their own."""
     raw = np.zeros(count + 2 * layout.LINE, np.int64)
@@ -135,21 +156,22 @@ def _words(count: int) -> np.ndarray:
 
 
 class _Pools:
-    """The pools of this process, by thread count."""
+    """The pools of this process, by thread count, and by the function of their objects that runs jobs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pools: dict[int, Pool] = {}
+        self._pools: dict[tuple[int, str], Pool] = {}
         self._ended = False
 
     def find(self, library: Functions, threads: int) -> Pool | None:
         """The pool of that size, created with the library if missing; `None` at exit."""
-        found = self._pools.get(threads)
+        key = threads, _run_of(library)
+        found = self._pools.get(key)
         if found is None:
             with self._lock:
-                found = self._pools.get(threads)
+                found = self._pools.get(key)
                 if found is None and not self._ended:
-                    found = self._pools[threads] = Pool(library, threads)
+                    found = self._pools[key] = Pool(library, threads)
         return found
 
     def reset_after_fork(self) -> None:
@@ -172,8 +194,18 @@ atexit.register(_POOLS.stop)
 
 def look_up(library: Functions) -> None:
     """Look up the machine code of pools now, because a child of `os.fork` may not be able to."""
-    for name in ("glow_pool_run", "glow_pool_work", "glow_pool_stop"):
+    for name in (_run_of(library), "glow_pool_work", "glow_pool_stop"):
         library.address(name)
+
+
+def _run_of(library: Functions) -> str:
+    """The function of an object that runs jobs: tasks of objects of earlier versions take one part at a time."""
+    newest, *earlier = layout.RUNS
+    try:
+        library.address(newest)
+    except KeyError:
+        return earlier[0]
+    return newest
 
 
 def workers(library: Functions, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:

@@ -31,6 +31,15 @@ STOP = 4 * LINE + 5
 NEXT = 5 * LINE
 """For each worker, `LINE` apart: the job number, and the end and the next of the tasks assigned to it."""
 
+RUNS = ("glow_pool_share", "glow_pool_run")
+"""
+Names of the function that runs a job. Objects of this version have the first, whose tasks take several parts at once;
+those of earlier ones have the second, whose tasks take one part.
+"""
+
+COUNT_BITS = 32
+"""A task gets the number of its first part, and, from this bit on, the number of parts behind it that it has, too."""
+
 MAX_PARTS = (1 << 16) - 1
 """The maximum number of tasks of a job: two task numbers and a job number share a word."""
 

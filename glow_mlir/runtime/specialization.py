@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.device_array import OutputTarget, Tensor
-from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable
+from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
+
+MAX_DIRECT = 64
+"""The number of input shapes for which one specialization keeps direct calls."""
 
 
 @dataclass
@@ -46,8 +50,19 @@ class Specialization:
     """Whether it is for an automatic range of sizes; its results look like those of code for one size."""
     calls: int = 0
     """The number of calls it served."""
-    direct: DirectCall | None = None
-    """Calls it on arrays of its shapes without checks, once requested."""
+    direct: dict[Shapes, DirectCall] = field(default_factory=dict["Shapes", "DirectCall"])
+    """Shapes of inputs → a call on arrays of these shapes without checks, once requested."""
+
+    bound: WeakKeyDictionary[object, Callable[[], dict[str, np.ndarray]]] = field(
+        default_factory=WeakKeyDictionary[object, "Callable[[], dict[str, np.ndarray]]"]
+    )
+    """Binding of memory → the call that is prepared for it."""
+
+    def keep_direct(self, shapes: Shapes, call: DirectCall) -> None:
+        """Keep a call for inputs of these shapes; a few are kept."""
+        if len(self.direct) >= MAX_DIRECT:
+            self.direct.clear()
+        self.direct[shapes] = call
 
     @property
     def nbytes(self) -> int:

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from glow_mlir.runtime.device_array import OutputTarget, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.loop_capacities import LoopCapacities
+from glow_mlir.runtime.repeated_calls import BoundCall, CallsByValues
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
 from glow_mlir.runtime.state import State
@@ -78,6 +79,9 @@ OTHER_BOUNDS = "create a session with other bounds"
 _MAX_SHAPES = 1024
 """The number of input shapes whose assumptions are cached."""
 
+InputShapes = tuple[tuple[str, tuple[int, ...]], ...]
+"""The names and shapes of all inputs, in order."""
+
 Served = TypeVar("Served")
 
 
@@ -107,10 +111,10 @@ class Specializations(Executable):
         super().__init__([MAIN], State([]))
         self._bounds = dict(bounds or {})
         self._planned: dict[str, int] = {}
-        """Open dimension → the largest size that code is compiled for."""
+        """Open dimension → the largest size that code is compiled for; replaced when it changes."""
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
-        self._by_shapes: dict[Hashable, Assumptions] = {}
-        """Input shapes → the assumptions of a call, if shapes alone determine them."""
+        self._by_shapes: dict[InputShapes, Assumptions] = {}
+        """Input shapes → the assumptions of a call, if shapes and `_planned` alone determine them."""
         self._capacities = LoopCapacities(limits.loop_bytes)
         self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
@@ -205,30 +209,77 @@ class Specializations(Executable):
         with self._looking:
             return self._capacities.shrink(wanted, error)
 
-    def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
-        """A direct call of the code for exactly these input shapes, valid while it is kept; `None` if there is none."""
-        wanted = self._by_shapes.get(shapes)
-        found = None if wanted is None else self._known.get(wanted)
-        if wanted is None or found is None or found.is_range:
+    def direct(self, shapes: InputShapes) -> DirectCall | None:
+        """
+        A direct call of the code for these input shapes, valid while it is kept; `None` if there is none.
+
+        Where values of inputs determine shapes, it selects the code by these values.
+        """
+        if self._names:
+            return None if self._capacities else CallsByValues(self, self._names, [name for name, _ in shapes])
+        return self.direct_for(self._by_shapes.get(shapes), shapes)
+
+    def direct_for(self, wanted: Assumptions | None, shapes: InputShapes) -> DirectCall | None:
+        """A direct call of the code for these assumptions and shapes, valid while it is kept; `None` if none is."""
+        sizes = tuple(shape for _, shape in shapes)
+        order = [name for name, _ in shapes]
+        taken: list[int] = []
+        """The positions of the inputs of the code, which may lack those whose values are known."""
+
+        def is_direct(found: Specialization) -> bool:
+            taken[:] = [order.index(argument.name) for argument in found.entry.inputs]
+            if (prepared := found.entry.direct(tuple(sizes[position] for position in taken))) is not None:
+                found.keep_direct(sizes, prepared)
+            return prepared is not None
+
+        if (leased := self._leased(wanted, is_direct)) is None:
             return None
-        found.direct = found.entry.direct(tuple(shape for _, shape in shapes))
-        if found.direct is None:
+        takes_all = taken == [*range(len(order))]
+
+        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+            if (kept := leased()) is None or (direct := kept.direct.get(sizes)) is None:
+                return None
+            return direct(arrays if takes_all else [arrays[position] for position in taken])
+
+        return call
+
+    def lease(
+        self, shapes: InputShapes, is_ready: Callable[[Specialization], bool]
+    ) -> Callable[[], Specialization | None] | None:
+        """
+        Return a function for repeated calls with these input shapes: it counts a call and returns the code for it
+        without a search, or `None` once that is no longer valid.
+
+        `None` if there is no such code, shapes alone do not determine it, it is for a range, or it is not `is_ready`.
+        """
+        return self._leased(self._by_shapes.get(shapes), is_ready)
+
+    def _leased(
+        self, wanted: Assumptions | None, is_ready: Callable[[Specialization], bool]
+    ) -> Callable[[], Specialization | None] | None:
+        """As `lease`, for assumptions."""
+        found = None if wanted is None else self._known.get(wanted)
+        if wanted is None or found is None or found.is_range or not is_ready(found):
             return None
         reference = weakref.ref(found)  # A remembered call must not keep evicted code alive.
         removals = self._removals
 
-        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+        def leased() -> Specialization | None:
             with self._looking:
                 kept = reference()
-                if self._removals != removals or kept is None or kept.direct is None:
+                if self._removals != removals or kept is None:
                     return None
                 if self._latest is not kept:
                     self._known.move_to_end(wanted)
                     self._latest = kept
                 kept.calls += 1
-            return kept.direct(arrays)
+                return kept
 
-        return call
+        return leased
+
+    def wanted(self, inputs: Mapping[str, Tensor]) -> Assumptions:
+        """The assumptions of a call with these inputs."""
+        return self._wanted(inputs, self._names)
 
     def _serving(self, inputs: Mapping[str, Tensor], has_grown: bool = False) -> tuple[Assumptions, Specialization]:
         """
@@ -250,11 +301,8 @@ class Specializations(Executable):
 
     def _wanted(self, inputs: Mapping[str, Tensor], names: Sequence[str]) -> Assumptions:
         """The assumptions of a call with these inputs; the values of the inputs `names` determine shapes."""
-        shapes = (
-            None
-            if names or self._grows or self._capacities
-            else tuple([(name, value.shape) for name, value in inputs.items()])
-        )
+        shapes = None if names or self._capacities else tuple([(name, value.shape) for name, value in inputs.items()])
+        planned = self._planned
         if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
             return known
         sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
@@ -263,9 +311,11 @@ class Specializations(Executable):
             with self._looking:
                 wanted = self._capacities.with_capacities(wanted)
         if shapes is not None:
-            if len(self._by_shapes) >= _MAX_SHAPES:
-                self._by_shapes.clear()
-            self._by_shapes[shapes] = wanted
+            with self._looking:
+                if len(self._by_shapes) >= _MAX_SHAPES:
+                    self._by_shapes.clear()
+                if planned is self._planned:
+                    self._by_shapes[shapes] = wanted
         return wanted
 
     def _found(self, wanted: Assumptions) -> Specialization | None:
@@ -420,7 +470,9 @@ class Specializations(Executable):
         own = self._capacities.without(assumptions)
         grown = ((label, size[1]) for label, size in own.sizes if isinstance(size, tuple))
         most = {label: size for label, size in grown if size is not None}
-        self._planned |= most
+        if most != {label: self._planned.get(label) for label in most}:
+            self._planned = {**self._planned, **most}
+            self._by_shapes.clear()
         for other in list(self._known):
             sizes = self._capacities.without(other)
             is_smaller = any(isinstance(size, tuple) and size[1] != most.get(label) for label, size in sizes.sizes)
@@ -506,8 +558,7 @@ class _Entry(EntryPoint):
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
-        # Values that determine shapes may change from call to call.
-        return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
+        return BoundCall(self._model, inputs, outputs)
 
     def bound_on(
         self, inputs: Mapping[str, Tensor], targets: Mapping[str, OutputTarget]

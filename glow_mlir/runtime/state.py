@@ -42,6 +42,8 @@ class State:
         self.arrays = {name: value.make() for name, value in self._initial.items()}
         self.changes = dict.fromkeys(self.arrays, 0)
         """Change counters of the states; a possible write counts as a change."""
+        self.moves = 0
+        """How often states have got other memory."""
         self.reset_after_fork()
         reset_in_forks(self)
 
@@ -94,6 +96,7 @@ class State:
             for name, target in targets.items():
                 target[...] = self._known(name)
                 self.arrays[name] = target
+            self.moves += 1
 
     def change(self, names: Iterable[str]) -> None:
         """Count a coming write of states; requires the turn."""

@@ -75,7 +75,7 @@ class CallStrings(StringTable):
 
 def as_strings(words: np.ndarray, what: str) -> np.ndarray:
     """An array of `str` objects; raises `InputError` for elements of `what` that are not strings."""
-    if all(type(word) is str for word in words.ravel().tolist()):
+    if {str}.issuperset(map(type, words.ravel().tolist())):
         return words
     found = np.empty(words.size, object)
     found[:] = [as_text(word, what) for word in words.ravel().tolist()]

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,11 +37,29 @@ def counting_module(target: str = "host") -> bytes:
     """
     module = ModuleBuilder(host_target() if target == "host" else PRESETS[target])
     emit_pool(module)
-    with define_function(module, "count", [ptr, i64, i64]) as (b, (data, part, worker)):
-        with b.loop(0, (part * 7919) % 64):  # Parts take different times.
-            b.pause()
-        b.atomic("add", data.at(part * 2, i64), 1, i64, "monotonic")
-        b.atomic("add", data.at(part * 2 + 1, i64), worker, i64, "monotonic")
+    with define_function(module, "count", [ptr, i64, i64]) as (b, (data, parts, worker)):
+        first = parts & ((1 << layout.COUNT_BITS) - 1)
+        with b.loop(first, first + b.lshr(parts, layout.COUNT_BITS) + 1) as part:
+            with b.loop(0, (part * 7919) % 64):  # Parts take different times.
+                b.pause()
+            b.atomic("add", data.at(part * 2, i64), 1, i64, "monotonic")
+            b.atomic("add", data.at(part * 2 + 1, i64), worker, i64, "monotonic")
+    with define_function(module, "hold", [ptr, i64, i64]) as (b, (data, parts, worker)):
+        # Worker 1 keeps its first parts until all others are done, and then records how many they were.
+        count = b.lshr(parts, layout.COUNT_BITS) + 1
+        with b.when(worker.eq(0)):
+            b.atomic("add", data, count, i64)
+        with b.when(worker.ne(0)):
+            b.atomic("add", data.at(1, i64), count, i64)
+
+            def wait(_: Value, left: Value) -> list[Value]:
+                b.pause()
+                return [b.atomic_load(data, i64), left - 1]
+
+            def is_missing(done: Value, left: Value) -> Value:
+                return (done + b.atomic_load(data.at(1, i64), i64)).ne(data.at(2, i64).load(i64)) & (left > 0)
+
+            b.repeat([b.atomic_load(data, i64), b.constant(1 << 24, i64)], wait, is_missing)
     with define_function(module, "meet", [ptr, i64, i64]) as (b, (data, _, _)):
         b.atomic("add", data, 1, i64)
 
@@ -115,6 +135,44 @@ def test_workers_that_sleep_are_woken(futex: bool):
             assert begun.tolist() == [2, 2]
     finally:
         pool.stop()
+
+
+def test_a_worker_that_is_held_up_keeps_no_parts_from_others():
+    """While one thread stays with the first half of its share, the other takes all that is left."""
+    pool = Pool(library(), 2)
+    parts = 64
+    try:
+        for _ in range(20):
+            done = np.array([0, 0, parts], np.int64)
+            with pool.lease() as parallel:
+                assert parallel is not None
+                RUN(parallel[0])(parallel[1], library().address("hold"), done.ctypes.data, parts)
+            assert done[0] + done[1] == parts
+            assert done[1] <= parts // 4
+    finally:
+        pool.stop()
+
+
+def test_objects_of_earlier_versions_have_pools_of_their_own():
+    """Their tasks take one part at a time, so that no other pool may run them."""
+
+    class Earlier:
+        """An object whose function that runs jobs has the name of before."""
+
+        def function(
+            self, name: str, arguments: Sequence[type[Any]], result: type[Any] | None = None
+        ) -> Callable[..., Any]:
+            return library().function(name, arguments, result)
+
+        def address(self, name: str) -> int:
+            if name == layout.RUNS[0]:
+                raise KeyError(name)
+            return library().address(layout.RUNS[0] if name in layout.RUNS else name)
+
+    with workers(library(), 2) as newest, workers(Earlier(), 2) as earlier:
+        assert newest is not None
+        assert earlier is not None
+        assert newest[1] != earlier[1]
 
 
 def test_a_pool_serves_one_call_at_a_time():
