@@ -11,9 +11,14 @@ from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_cases import cases_of, check_case
+from onnx import numpy_helper
+from onnx_models import model_of
+from onnx_models import node as make_node
 from single_node import SingleNode, assert_equal
 
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.errors import GlowWarning, ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
 
 CONSTANT_OPERANDS: Mapping[str, tuple[int, ...]] = {
     "AffineGrid": (1,),
@@ -101,12 +106,26 @@ VERSIONS: list[SingleNode] = [
     node("DepthToSpace", IMAGE, opset=11, blocksize=2, mode="CRD"),
     node("SpaceToDepth", IMAGE, opset=7, blocksize=2),
     node("EyeLike", counted(3, 4), opset=9, k=-1, dtype=11),
+    *[node("EyeLike", counted(200, 300), opset=9, k=k) for k in (-199, 0, 7)],
+    *[node("EyeLike", counted(*shape), opset=9, k=3, dtype=7) for shape in ((5, 4000), (4000, 5))],
     node("Compress", IMAGE, np.array([False, True, True]), opset=9, axis=1),
     node("Compress", counted(2, 3), np.array([False, True, True, False, True]), opset=9),
     node("Shape", IMAGE, opset=7),
     node("Shape", IMAGE, opset=15, start=-3, end=-1),
     node("Size", IMAGE, opset=7),
     node("Range", scalar(1, "float32"), scalar(2, "float32"), scalar(0.25, "float32"), opset=11),
+    node("Range", scalar(3, "int64"), scalar(20001, "int64"), scalar(2, "int64"), opset=11),
+    node("Range", scalar(5, "float64"), scalar(-9000, "float64"), scalar(-0.3, "float64"), opset=11),
+    *[
+        node("Range", *(scalar(number, kind) for number in numbers), opset=11)
+        for kind, numbers in (
+            ("int16", (-20000, 20480, 1)),
+            ("int32", (2**31 - 1, -(2**31), -100003)),
+            ("float32", (-7, 30000, 1)),
+            ("float32", (0.1, 2000, 0.1)),
+            ("float32", (2**24 - 50, 2**24 + 20000, 1)),
+        )
+    ],
     node("ConstantOfShape", ints(2, 0, 3), opset=9),
     node("ReverseSequence", counted(4, 3), ints(0, 4, 2), opset=10),
     node("Flatten", IMAGE, opset=11, axis=-1),
@@ -248,6 +267,18 @@ def test_coordinates_of_tensorflow_against_onnxruntime(scales: Sequence[float]) 
     with pytest.warns(GlowWarning, match="opset 19 has no coordinates 'tf_half_pixel_for_nn'"):
         found = later.by_us()
     assert_equal(found, SingleNode("Resize", operands, 19, attributes).by_onnxruntime())
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("kind", ["Range", "EyeLike"])
+def test_long_numbers_that_nodes_read_are_constants(kind: str, is_read: bool) -> None:
+    """Only what is returned as it is takes less time to compute than to copy; nodes on constants can be folded."""
+    bounds = {"Range": (ints(0), ints(20000), ints(1)), "EyeLike": (counted(200, 300),)}[kind]
+    weights = [numpy_helper.from_array(bound.squeeze(), f"w{number}") for number, bound in enumerate(bounds)]
+    names = " ".join(each.name for each in weights)
+    nodes = [make_node(kind, names, "y"), *([make_node("Neg", "y", "z")] if is_read else [])]
+    module = import_model(model_of(nodes, [], ["z" if is_read else "y"], weights))
+    assert any(isinstance(op, ConcatOp) for op in module.walk()) == (not is_read)
 
 
 def test_scatter_against_onnxruntime() -> None:

@@ -447,9 +447,11 @@ def test_binding_of_no_dimension_is_a_mistake() -> None:
     model = model_of([RELU], [value("x", shape=("N",))])
     expected = "the model has no free dimension 'M' (hint: free dimensions: 'N')"
     assert refusal(model, OptionError, dimensions={"N": 1, "M": 2}) == expected
-    for size in (-2, "1", 1.5, True, None):
+    for size in (-2, 1.5, True, None):
         reason = f"dimension 'N' cannot be {size!r} long (hint: a number, or two: (least, most))"
         assert refusal(model, OptionError, dimensions={"N": size}) == reason
+    hint = "a number, two, (least, most), or an expression of other dimensions: 'past + 1'"
+    assert refusal(model, OptionError, dimensions={"N": "1"}) == f"dimension 'N' cannot be '1' long (hint: {hint})"
 
 
 def test_sizes_may_be_numbers_of_numpy() -> None:

@@ -124,6 +124,19 @@ def test_sizes_that_a_user_chose_count_too(bounds: int | tuple[int, int], is_tol
         import_model(model, {"N": bounds})
 
 
+def test_each_call_of_a_strict_session_refuses_wrong_shapes_that_it_computes_in_python() -> None:
+    strings = onnx.TensorProto.STRING
+    split = onnx.helper.make_node("StringSplit", ["x"], ["y", "n"], delimiter=",")
+    model = model_of([split], [value("x", strings, (2,))], [])
+    model.graph.output.append(value("y", strings, (2, 3)))
+    session = InferenceSession(model, cache=False, strict=True)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="'y' is declared with shape \\(2, 3\\), but has shape \\(2, 2\\)"):
+            session.run(None, {"x": np.array(["a,b", "c"], object)})
+    (found,) = session.run(None, {"x": np.array(["a,b,c", "d"], object)})
+    assert found.tolist() == [["a", "b", "c"], ["d", "", ""]]
+
+
 def test_outputs_are_as_large_as_their_nodes_make_them() -> None:
     model = declared([RELU], value("y", shape=(3,)))
     with pytest.warns(GlowWarning, match="'y' is declared with shape"):

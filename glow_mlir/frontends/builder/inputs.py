@@ -14,26 +14,32 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.signature import Argument, missing_sizes, rank_label
 from glow_mlir.support.arguments import plain_numbers, whole_number
-from glow_mlir.support.symbols import Dimension, Size, Sizes, Symbol, SymbolicSize, size_from_label
+from glow_mlir.support.symbols import Dimension, GivenDimension, Size, Sizes, Symbol, SymbolicSize, size_from_label
 
 CAPACITY = ".trips"
 """The suffix of labels of loops' trip capacities, after the name of a result."""
 
 
 def input_shapes(
-    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
+    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, GivenDimension], ranks: Collection[str]
 ) -> dict[str, Sizes]:
     """
     The shapes of inputs; in `sizes`, free dimensions are labels.
 
-    `dimensions` has sizes of free dimensions, or bounds of symbols. A label can be a sum of products of other labels,
-    such as `past + tokens`. Raises `UnsupportedError` that lists all missing sizes, and errors like `check_dimensions`.
+    `dimensions` has sizes of free dimensions, bounds of symbols, or expressions of others. A label can itself be an
+    expression of other labels, such as `past + tokens`. Raises `UnsupportedError` that lists all missing sizes, and
+    errors like `check_dimensions`.
     """
     free = check_dimensions(sizes, dimensions, ranks)
-    chosen = symbolic_sizes({label: size for label, size in dimensions.items() if label in free})
-    derived = {label: size_from_label(label, chosen) for label in free if label not in dimensions}
-    if missing := [label for label, size in derived.items() if size is None]:
+    own, given = _expressions(dimensions)
+    chosen = symbolic_sizes({label: size for label, size in own.items() if label in free})
+    derived = {label: size_from_label(given.get(label, label), chosen) for label in free if label not in own}
+    if missing := [label for label, size in derived.items() if size is None and label not in given]:
         raise missing_sizes({label: free[label] for label in missing})
+    for label, size in derived.items():
+        if isinstance(size, int) and size < 0:
+            hint = "give sizes of other dimensions for which it is 0 or more"
+            raise OptionError(f"dimension '{label}' is {given.get(label, label)}, which is {size}", hint=hint)
     known = {**chosen, **{label: size for label, size in derived.items() if size is not None}}
     return {
         name: tuple(known[size] if isinstance(size, str) else size for size in own or ()) for name, own in sizes.items()
@@ -41,7 +47,7 @@ def input_shapes(
 
 
 def check_dimensions(
-    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
+    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, GivenDimension], ranks: Collection[str]
 ) -> dict[str, str]:
     """
     Free dimension → the first input that has it, for inputs with these sizes by name.
@@ -61,19 +67,41 @@ def check_dimensions(
         if any(f"{name}.{axis}" in free for name, own in sizes.items() for axis in range(len(own or ()))):
             hint = f"{hint}; one without a name of its own goes by input and axis"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=hint)
-    for label, size in dimensions.items():
-        bounds = size if isinstance(size, tuple) else (size, size)
-        if len(bounds) == 2 and bounds[1] is None:
-            bounds = (bounds[0], bounds[0])
-        numbers = [number for number in map(whole_number, bounds) if number is not None]
-        if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
-            raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
+    own, expressions = _expressions(dimensions)
+    _check_expressions(expressions, [label for label in free if label not in expressions])
+    for label, size in own.items():
+        _check_bounds(label, size)
     return free
 
 
+def _check_expressions(expressions: Mapping[str, str], others: Collection[str]) -> None:
+    """Raise `OptionError` for a dimension whose text is no expression of others."""
+    ones = dict.fromkeys(others, 1)
+    for label, text in expressions.items():
+        if size_from_label(text, ones) is None or size_from_label(text, {}) is not None:
+            hint = "a number, two, (least, most), or an expression of other dimensions: 'past + 1'"
+            raise OptionError(f"dimension '{label}' cannot be '{text}' long", hint=hint)
+
+
+def _check_bounds(label: str, size: Dimension) -> None:
+    """Raise `OptionError` for the size of a dimension that is none, or for bounds in the wrong order."""
+    bounds = size if isinstance(size, tuple) else (size, size)
+    if len(bounds) == 2 and bounds[1] is None:
+        bounds = (bounds[0], bounds[0])
+    numbers = [number for number in map(whole_number, bounds) if number is not None]
+    if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
+        raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
+
+
+def _expressions(dimensions: Mapping[str, GivenDimension]) -> tuple[dict[str, Dimension], dict[str, str]]:
+    """Separate sizes and bounds of dimensions from expressions."""
+    own = {label: size for label, size in dimensions.items() if not isinstance(size, str)}
+    return own, {label: size for label, size in dimensions.items() if isinstance(size, str)}
+
+
 def without_trip_capacities(
-    dimensions: Mapping[str, Dimension], known: Collection[str]
-) -> tuple[dict[str, Dimension], dict[str, int]]:
+    dimensions: Mapping[str, GivenDimension], known: Collection[str]
+) -> tuple[dict[str, GivenDimension], dict[str, int]]:
     """
     Separate dimensions of inputs from trip capacities of loops; labels that are `known` are dimensions.
 
@@ -82,9 +110,9 @@ def without_trip_capacities(
     own = {label: size for label, size in dimensions.items() if label in known or not label.endswith(CAPACITY)}
     trip_capacities: dict[str, int] = {}
     for label in dimensions.keys() - own.keys():
-        given: Dimension = plain_numbers(dimensions[label])
+        given: GivenDimension = plain_numbers(dimensions[label])
         most = given[1] if isinstance(given, tuple) else given
-        if most is None or most < 1:
+        if not isinstance(most, int) or most < 1:
             raise OptionError(f"invalid trip capacity {given!r} of '{label}'", hint="a number from 1 on")
         trip_capacities[label] = most
     return own, trip_capacities

@@ -61,6 +61,8 @@ def list_of(what: str, value: object) -> list[Any]:
 
 def tensor_of(what: str, element: int, value: object) -> np.ndarray:
     """An array of an ONNX data type, strings as `str`; raises `InputError` about `what` for another dtype."""
+    if element == onnx.TensorProto.STRING and type(value) is np.ndarray and value.dtype == object:
+        return as_strings(value, what)
     if value is None:
         raise InputError(f"{what} has no value", hint=f"it consists of {element_words(element)}")
     array = as_typed(what, value, named_dtype(_DTYPES.get(element, STRING)))

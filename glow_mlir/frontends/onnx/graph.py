@@ -24,7 +24,7 @@ from glow_mlir.frontends.onnx.scope import Scope
 from glow_mlir.frontends.onnx.values import Strings
 from glow_mlir.ir.python_values import tell_python_values
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 
 @dataclass
@@ -39,7 +39,7 @@ class GraphImporter:
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
-    dimensions: Mapping[str, Dimension]
+    dimensions: Mapping[str, GivenDimension]
     tensors: Tensors = field(default_factory=Tensors)
     pool: ConstantPool | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])

@@ -31,7 +31,7 @@ from glow_mlir.frontends.onnx.models.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.file_kinds import NEAR, ONNX, TEXT, kind_of
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 WITHOUT_OPSETS = (1, 2)
 """IR versions whose models import no opsets: there was only the first one."""
@@ -161,7 +161,7 @@ def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path
 @without_collector()
 def import_model(
     source: ModelSource | Model,
-    dimensions: Mapping[str, Dimension] | None = None,
+    dimensions: Mapping[str, GivenDimension] | None = None,
     name: str = "main",
     by_content: bool = True,
     in_memory: bool = False,

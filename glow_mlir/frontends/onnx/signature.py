@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 
 import onnx
@@ -30,10 +30,10 @@ from glow_mlir.frontends.onnx.models.types import (
 from glow_mlir.frontends.onnx.values import type_words
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.support.dtypes import STRING
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension, size_from_label, with_numbers
 
 
-def free_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, Dimension]) -> list[str]:
+def free_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, GivenDimension]) -> list[str]:
     """The free dimensions of a graph's inputs that are tensors, and the ranks that `dimensions` leave open."""
     initializers = initializers_of(graph)
     tensors = (value for value in graph.input if value.type.WhichOneof("value") == "tensor_type")
@@ -58,7 +58,7 @@ def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> 
     return found
 
 
-def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature:
+def signature_of(model: Model, dimensions: Mapping[str, GivenDimension]) -> Signature:
     """
     The inputs and outputs of a model; `dimensions` has sizes of free dimensions of inputs.
 
@@ -72,9 +72,9 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         initializers = initializers_of(graph)
         given = [value for value in graph.input if value.name not in initializers]
         sizes = {value.name: input_sizes(value, dimensions) for value in given}
-        check_dimensions(sizes, dimensions, open_ranks(given))
+        free = check_dimensions(sizes, dimensions, open_ranks(given))
         _check_operators(graph.node, opsets)
-        fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
+        fixed = _known_sizes(free, dimensions)
         inputs = [_tensor(value, _fixed(sizes[value.name], fixed)) for value in given]
         has_free = any(isinstance(size, str) for argument in inputs for size in argument.shape or ("",))
         given_by_nodes = _sizes_by_nodes(model.proto) if has_free else {}
@@ -85,8 +85,20 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
     return Signature(tuple(inputs), tuple(outputs))
 
 
-def _fixed(sizes: Sequence[int | str] | None, fixed: Mapping[str, int]) -> tuple[int | str, ...] | None:
-    """The sizes of an input, with free dimensions replaced by given sizes."""
+def _known_sizes(free: Collection[str], dimensions: Mapping[str, GivenDimension]) -> dict[str, int | str]:
+    """Free dimension → its size, or the expression of others that it is, in which given sizes are numbers."""
+    numbers = {label: size for label, size in dimensions.items() if isinstance(size, int)}
+    texts = {label: dimensions.get(label, label) for label in free}
+    expressions = {label: text for label, text in texts.items() if isinstance(text, str)}
+    return numbers | {
+        label: with_numbers(text, numbers)
+        for label, text in expressions.items()
+        if size_from_label(text, dict.fromkeys(free, 1)) is not None
+    }
+
+
+def _fixed(sizes: Sequence[int | str] | None, fixed: Mapping[str, int | str]) -> tuple[int | str, ...] | None:
+    """The sizes of an input, with free dimensions replaced by those that are known, see `_known_sizes`."""
     if sizes is None:
         return None
     return tuple(fixed.get(size, size) if isinstance(size, str) else size for size in sizes)
@@ -113,7 +125,7 @@ def value_argument(value: onnx.ValueInfoProto) -> Argument:
     return Argument(value.name, "", (), type_words(value.type))
 
 
-def _output(value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]) -> Argument:
+def _output(value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int | str]) -> Argument:
     """The argument for an output; `given` are its sizes inferred from nodes."""
     if value.type.WhichOneof("value") not in ("tensor_type", None):
         return Argument(value.name, "", (), type_words(value.type))
@@ -153,7 +165,7 @@ def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
 
 
 def _without_inconsistencies(
-    value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]
+    value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int | str]
 ) -> tuple[int | str, ...] | None:
     """
     The declared sizes of an output; those that contradict the nodes are free, and calls warn of them.

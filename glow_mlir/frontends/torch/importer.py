@@ -14,7 +14,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.storage import SaveOp
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
-from glow_mlir.errors import CompilerBugError, UnsupportedError
+from glow_mlir.errors import CompilerBugError, OptionError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
@@ -43,7 +43,7 @@ from glow_mlir.frontends.torch.traced_graph import (
     TracedValue,
 )
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Dimension, Size, Sizes
+from glow_mlir.support.symbols import Dimension, GivenDimension, Size, Sizes
 
 
 class _MissingOperandError(Exception):
@@ -61,7 +61,7 @@ class GraphImport:
 
     graph: TracedGraph
     constants: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
-    dimensions: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
+    dimensions: Mapping[str, GivenDimension] = field(default_factory=dict[str, GivenDimension])
     output_names: tuple[str, ...] = ()
     """The names of computed output tensors; by default those of their nodes."""
     pool: ConstantPool | None = None
@@ -98,7 +98,11 @@ class GraphImport:
     def _dimension(self, label: str) -> Dimension:
         if label not in self.dimensions:
             raise UnsupportedError(f"the dimension '{label}' has no size")
-        return self.dimensions[label]
+        size = self.dimensions[label]
+        if isinstance(size, str):
+            hint = "a number, or two: (least, most)"
+            raise OptionError(f"dimension '{label}' of a traced graph cannot be '{size}' long", hint=hint)
+        return size
 
     def size(self, size: int | Expression) -> Size:
         """Convert a traced size."""

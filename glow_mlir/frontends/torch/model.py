@@ -15,7 +15,7 @@ from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.sizes import spelled
 from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
 from glow_mlir.runtime.signature import Argument, Signature
-from glow_mlir.support.symbols import Dimension, size_from_label
+from glow_mlir.support.symbols import GivenDimension, size_from_label
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -123,7 +123,7 @@ class TracedModel:
             if item.name not in self.constants and item.name not in changed
         )
 
-    def signature(self, dimensions: Mapping[str, Dimension]) -> Signature:
+    def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs; `dimensions` has sizes of free dimensions."""
         values = self.graph.values
         outputs = [
@@ -138,7 +138,7 @@ class TracedModel:
 
     def module(
         self,
-        dimensions: Mapping[str, Dimension],
+        dimensions: Mapping[str, GivenDimension],
         by_content: bool = True,
         values: Mapping[str, np.ndarray] | None = None,
     ) -> ModuleOp:
@@ -172,7 +172,7 @@ def _argument(name: str, value: object) -> Argument:
     return Argument(name, value.dtype, tuple(size if isinstance(size, int) else spelled(size) for size in shape))
 
 
-def _sized(argument: Argument, dimensions: Mapping[str, Dimension]) -> Argument:
+def _sized(argument: Argument, dimensions: Mapping[str, GivenDimension]) -> Argument:
     """An argument with known dimensions replaced by their sizes."""
     fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
     assert argument.shape is not None

@@ -215,6 +215,33 @@ def test_a_prompt_and_steps_after_it(dimensions: Any) -> None:
         past = found[1:]
 
 
+def test_steps_branches_and_rewound_steps_of_one_session() -> None:
+    """Past and total are bounded for themselves; what a call gave stays as it was, whatever is made of it."""
+    model = decoder()
+    session = InferenceSession(model, threads=1, dimensions=SIZES)
+
+    def step(past: Sequence[np.ndarray], length: int, total: int) -> list[np.ndarray]:
+        inputs = {"x": normal(1, length, N * D), "mask": np.ones((1, total), np.int64)}
+        inputs |= {"past.k": past[0], "past.v": past[1]}
+        before = [array.copy() for array in past]
+        found = session.run(None, inputs)
+        wanted = list(by_onnxruntime(model, inputs).values())
+        assert_near(found[:1], wanted[:1], 2e-5)
+        for array, copy, ours, theirs in zip(past, before, found[1:], wanted[1:], strict=True):
+            np.testing.assert_array_equal(array, copy)
+            assert ours.shape == theirs.shape
+            assert_near([ours[:, :, :total]], [theirs[:, :, :total]], 2e-5)
+        return found[1:]
+
+    prompt = step([np.zeros((1, K, 0, D), np.float32)] * 2, 5, 5)
+    first = step(prompt, 1, 6)
+    other = step(prompt, 2, 7)  # Another continuation of the prompt.
+    step(other, 1, 8)
+    rewound = step(other, 1, 6)  # Upon keys that the caller still has.
+    assert [array.shape[2] for array in rewound] == [7, 7]
+    step(first, 1, 7)
+
+
 def test_steps_in_a_buffer_of_fixed_size() -> None:
     """Whose sequences have other lengths, with a mask as long as the keys so far, or as the buffer."""
     model = decoder()
@@ -230,6 +257,23 @@ def test_steps_in_a_buffer_of_fixed_size() -> None:
                 assert ours.shape == theirs.shape
                 for row, end in enumerate((6, 4)):
                     assert_near([ours[row, :, :end]], [theirs[row, :, :end]], 2e-5)
+
+
+@pytest.mark.parametrize(("past", "total", "end"), [(16, 16, 6), (16, 10, 6), (7, 8, 5)])
+def test_a_single_sequence_may_be_shorter_than_its_mask(past: int, total: int, end: int) -> None:
+    """Its new keys follow its own, wherever the mask ends; what the caller gave stays as it was."""
+    model = decoder()
+    tables = [normal(1, K, past, D) for _ in range(2)]
+    given = [table.copy() for table in tables]
+    mask = (np.arange(total) < end).astype(np.int64)[np.newaxis]
+    inputs = {"x": normal(1, 1, N * D), "mask": mask, "past.k": tables[0], "past.v": tables[1]}
+    wanted = list(by_onnxruntime(model, inputs).values())
+    for sizes in (None, SIZES):
+        found = InferenceSession(model, cache=False, dimensions=sizes).run(None, inputs)
+        assert_near(found[:1], wanted[:1], 2e-5)
+        for ours, theirs, table, copy in zip(found[1:], wanted[1:], tables, given, strict=True):
+            assert_near([ours[:, :, :end]], [theirs[:, :, :end]], 2e-5)
+            np.testing.assert_array_equal(table, copy)
 
 
 def test_what_does_not_fit_is_refused_in_one_line() -> None:

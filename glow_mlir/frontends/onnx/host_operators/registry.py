@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import onnx
@@ -15,6 +15,8 @@ from glow_mlir.errors import ExecutionError, GlowError, HostValuesError, ModelEr
 from glow_mlir.frontends.onnx.models.domains import plain_domain
 from glow_mlir.frontends.onnx.models.order import node_name
 from glow_mlir.support.dataclass import dataclass
+
+Result = TypeVar("Result")
 
 ML, ONNXRUNTIME = "ai.onnx.ml", "com.microsoft"
 
@@ -78,6 +80,8 @@ class Attributes:
 
     def __post_init__(self) -> None:
         self._values = {item.name: item for item in self.node.attribute}
+        self._read: dict[str, Any] = {}
+        """The values that have been read, since messages of protobuf are slow."""
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string."""
@@ -112,10 +116,13 @@ class Attributes:
             if default is None:
                 raise self.wrong(f"it has no attribute '{name}'")
             return default
+        if name in self._read:
+            return self._read[name]
         value: Any = helper.get_attribute_value(found)
         if found.type != kind and not (kind in _LISTS and not value):
             actual = onnx.AttributeProto.AttributeType.Name(found.type)
             raise self.wrong(f"attribute '{name}' is {actual}, not {onnx.AttributeProto.AttributeType.Name(kind)}")
+        self._read[name] = value
         return value
 
     @staticmethod
@@ -123,13 +130,20 @@ class Attributes:
         return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
-def evaluate(node: onnx.NodeProto, operands: Sequence[Any]) -> tuple[Any, ...]:
+def of_each(words: np.ndarray, function: Callable[[str], Result]) -> list[Result]:
+    """What a function gives for each string of an array, in order; it is called once for each distinct string."""
+    given: list[str] = words.ravel().tolist()
+    known = {word: function(word) for word in dict.fromkeys(given)}
+    return list(map(known.__getitem__, given))
+
+
+def evaluate(attributes: Attributes, operands: Sequence[Any]) -> tuple[Any, ...]:
     """
-    The results of a host operator on Python operands.
+    The results of a host operator with these attributes on Python operands.
 
     Raises `ExecutionError` if it fails on these operands, and `ModelError` for an invalid node.
     """
-    attributes = Attributes(node)
+    node = attributes.node
     try:
         found = _function(plain_domain(node.domain), node.op_type)(attributes, *operands)
     except GlowError:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings_of
+from glow_mlir.frontends.onnx.host_operators.registry import Attributes, of_each, strings_of
 from glow_mlir.support.optional_packages import imported
+
+MAX_EXPRESSIONS = 256
+"""How many compiled expressions are kept."""
 
 
 def string_concat(attributes: Attributes, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -21,11 +26,29 @@ def string_concat(attributes: Attributes, left: np.ndarray, right: np.ndarray) -
 def string_split(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The parts of each string along a new last axis, padded with empty strings; and the numbers of parts."""
     delimiter, most = attributes.text("delimiter", ""), attributes.int("maxsplit", -1)
-    parts = [_parts(word, delimiter, most) for word in words.ravel().tolist()]
-    counts = np.array([len(part) for part in parts], np.int64)
-    width = int(counts.max(initial=0))
-    filled = [word for part in parts for word in [*part, *[""] * (width - len(part))]]
-    return strings_of(filled, (*words.shape, width)), counts.reshape(words.shape)
+    filled, counts = padded(words, lambda word: _parts(word, delimiter, most), "")
+    return filled, counts.reshape(words.shape)
+
+
+def padded(words: np.ndarray, split: Callable[[str], list[str]], pad: str) -> tuple[np.ndarray, np.ndarray]:
+    """
+    The parts of each string along a new last axis, padded to the length of the longest, and the numbers of parts.
+
+    `split` is called once for each distinct string.
+    """
+    given: list[str] = words.ravel().tolist()
+    distinct = dict.fromkeys(given)
+    parts = list(map(split, distinct))
+    lengths = list(map(len, parts))
+    width = max(lengths, default=0)
+    rows = np.empty((len(parts), width), object)
+    if width:
+        rows[:] = [[*part, *[pad] * (width - len(part))] for part in parts]
+    if len(parts) == len(given):
+        return rows.reshape(*words.shape, width), np.array(lengths, np.int64)
+    number_of = dict(zip(distinct, range(len(parts)), strict=True))
+    numbers = np.fromiter(map(number_of.__getitem__, given), np.intp, len(given))
+    return rows[numbers].reshape(*words.shape, width), np.array(lengths, np.int64)[numbers]
 
 
 def _parts(word: str, delimiter: str, most: int) -> list[str]:
@@ -39,21 +62,33 @@ def expression(attributes: Attributes, text: str) -> Any:
 
     The result has the methods of `re.Pattern`. Raises `ModelError` for an invalid expression.
     """
-    re2 = imported("re2", "strings", "regular expressions need RE2", error=UnsupportedError)
-    options = re2.Options()
-    options.log_errors = False
+    re2 = _re2()
     try:
-        return re2.compile(text, options)
+        return _compiled(re2, text)
     except re2.error as error:
         reason = str(error.args[0], errors="replace")
         hint = "see github.com/google/re2"
         raise attributes.wrong(f"'{text}' is not a regular expression of RE2: {reason}", hint) from error
 
 
+@cache
+def _re2() -> Any:
+    return imported("re2", "strings", "regular expressions need RE2", error=UnsupportedError)
+
+
+@lru_cache(MAX_EXPRESSIONS)
+def _compiled(re2: Any, text: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(text, options)
+
+
 def regex_full_match(attributes: Attributes, words: np.ndarray) -> np.ndarray:
     """Whether a regular expression matches the whole of each string."""
     matches = expression(attributes, attributes.text("pattern", "")).fullmatch
-    return np.array([matches(word) is not None for word in words.ravel().tolist()], np.bool_).reshape(words.shape)
+    # Python's wrapper of RE2 counts the letters of strings, but not of bytes.
+    found = of_each(words, lambda word: matches(word.encode()) is not None)
+    return np.array(found, np.bool_).reshape(words.shape)
 
 
 def string_normalizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
@@ -66,7 +101,8 @@ def string_normalizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
         raise attributes.failed(f"it takes [C] or [1, C], not {list(words.shape)}")
     alike = str if attributes.int("is_case_sensitive", 0) else str.lower
     stops = set(map(alike, attributes.texts("stopwords")))
-    kept = [changes[case](word) for word in words.ravel().tolist() if alike(word) not in stops] or [""]
+    changed = of_each(words, lambda word: None if alike(word) in stops else changes[case](word))
+    kept = [word for word in changed if word is not None] or [""]
     return strings_of(kept, (*words.shape[:-1], len(kept)))
 
 

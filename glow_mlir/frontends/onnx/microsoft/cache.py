@@ -20,9 +20,9 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
 )
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp, ScatterNDOp
 from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.slices import bound_number, iota, leading, scalar
+from glow_mlir.frontends.builder.slices import bound_number, cut, iota, leading, scalar
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
@@ -88,7 +88,8 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
     Insert new keys or values into earlier ones [batch, heads, length, elements] at their positions.
 
     The capacity grows only if it is too small. Rows after the keys of a sequence are never read. A symbol for the size
-    is named after the result at position `result`.
+    is named after the result at position `result`. Even a single sequence may be shorter than `total`, as its mask
+    says: only data tells where its new keys go.
     """
     if past is None:
         return new
@@ -115,7 +116,10 @@ def _capacity(node: Node, before: Size, length: Size, total: Size, result: int) 
 
 def read(node: Node, table: SSAValue, total: Size) -> SSAValue:
     """The first `total` keys or values of a table."""
-    return table if sizes_of(table)[2] == total else leading(node, table, 2, total)
+    size = sizes_of(table)[2]
+    if smallest(size - total) >= 0:
+        return cut(node, table, {2: (0, total)})
+    return leading(node, table, 2, total)
 
 
 # ---- the last keys only

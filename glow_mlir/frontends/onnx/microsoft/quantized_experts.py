@@ -105,7 +105,7 @@ class _Product:
         """The product of rows and the weights of an expert."""
         arrays = [self.quantized, self.scales, *([] if self.zero_points is None else [self.zero_points])]
         operands: list[SSAValue | None] = [node.constant(np.ascontiguousarray(array[number])) for array in arrays]
-        operands += [None] * (3 - len(operands))
+        operands += [None] * (4 - len(operands))
         bias = None if self.bias is None else node.cast(part_of(node, self.bias, number), f32)
         left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
         widths = {"bits": self.bits, "block": self.block}

@@ -1,4 +1,4 @@
-"""onnxruntime's rotary position embeddings."""
+"""Rotary position embeddings of ONNX and of onnxruntime."""
 
 from __future__ import annotations
 
@@ -26,6 +26,28 @@ def rotary_embedding(node: Node) -> SSAValue:
     _check(node)
     heads, length = _heads(node), _length(node)
     tables = [node.emit(GatherOp, node.input(table), _positions(node, length), axis=0) for table in (COSINES, SINES)]
+    return _rotated(node, heads, *tables)
+
+
+@onnx_operator("RotaryEmbedding", since=23)
+def rotary_embedding_of_onnx(node: Node) -> SSAValue:
+    """ONNX's: tables before positions, which may be absent; tables then have the rows of each batch."""
+    node.check_rank(0, (3, 4), "values are [batch, length, heads * elements] or [batch, heads, length, elements]")
+    tables = [node.input(table) for table in (1, 2)]
+    if node.optional(3) is not None:
+        tables = [node.emit(GatherOp, table, node.input(3), axis=0) for table in tables]
+    heads = node.input()
+    if node.rank() == 3:
+        count = node.int("num_heads", 0)
+        batch, length, width = *node.sizes()[:2], size_along(heads, 2)
+        if count < 1 or width % count:
+            reason = f"{node.kind}: {width} elements cannot be split into {count} heads"
+            raise ModelError(reason, node=node.name, hint="num_heads divides the elements")
+        heads = node.emit(ReshapeOp, heads, shape=(batch, length, count, width // count))
+    turned = 2 * size_along(tables[0], -1)
+    if turned > size_along(heads, -1) or sizes_of(tables[0]) != sizes_of(tables[1]):
+        reason = f"{node.kind}: tables {sizes_of(tables[0])} and {sizes_of(tables[1])} do not fit {sizes_of(heads)}"
+        raise ModelError(reason, node=node.name, hint="both have a column for each pair of elements that is rotated")
     return _rotated(node, heads, *tables)
 
 

@@ -10,14 +10,15 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.sub_byte_values import unpack_sub_bytes
+from glow_mlir.dialects.expressions import Tensor, reduce_sum
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import SqrtOp
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp, GatherOp
-from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.dialects.sizes import static
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.operators.constants import range_
@@ -72,12 +73,18 @@ def cdist(node: Node) -> SSAValue:
         raise node.unsupported(f"the metric '{metric}' is not supported, only euclidean and sqeuclidean")
     for position in range(2):
         node.check_rank(position, (2,), "both are matrices")
-    (rows, width), (others, _) = node.sizes(0), node.sizes(1)
-    one = node.emit(ReshapeOp, node.input(0), shape=(rows, 1, width))
-    other = node.emit(ReshapeOp, node.input(1), shape=(1, others, node.sizes(1)[1]))
-    difference = node.emit(SubOp, one, other)
-    squares = node.emit(ReduceSumOp, node.emit(MulOp, difference, difference), axes=(2,), keepdims=False)
+    columns = node.emit(TransposeOp, node.input(1), permutation=(1, 0))
+    squares = computed(node, _DISTANCES, _squares, node.input(0), columns)
     return squares if metric == "sqeuclidean" else node.emit(SqrtOp, squares)
+
+
+_DISTANCES = Signature.parse("x[row, k], y[k, column] -> distance[row, column]")
+"""The second matrix is transposed: neighbouring distances are in the lanes of a vector."""
+
+
+def _squares(x: Tensor, y: Tensor) -> Tensor:
+    difference = x - y
+    return reduce_sum(difference * difference, "k")
 
 
 @onnx_operator("MatMulInteger16", domain=ONNXRUNTIME)

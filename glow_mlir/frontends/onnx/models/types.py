@@ -18,7 +18,7 @@ from glow_mlir.frontends.builder.inputs import input_shapes
 from glow_mlir.runtime.signature import rank_label
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.identity import kept_by_identity
-from glow_mlir.support.symbols import Dimension, labels_of
+from glow_mlir.support.symbols import GivenDimension, labels_of
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -61,7 +61,7 @@ def tensor_type(kind: int) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(kind, None)
 
 
-def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
+def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, GivenDimension]) -> tuple[int | str, ...] | None:
     """
     The sizes of a graph's input; free dimensions are labels.
 
@@ -83,14 +83,14 @@ def input_element(value: onnx.ValueInfoProto) -> Attribute:
     return i64 if kind == onnx.TensorProto.STRING else element_of_onnx(kind, f"input '{value.name}'")
 
 
-def open_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
+def open_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, GivenDimension]) -> tuple[int | str, ...] | None:
     """`input_sizes` for a tensor."""
     if value.type.tensor_type.HasField("shape"):
         return tuple(declared_sizes(value))
     return _ranked_sizes(value.name, dimensions)
 
 
-def _ranked_sizes(name: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...] | None:
+def _ranked_sizes(name: str, dimensions: Mapping[str, GivenDimension]) -> tuple[str, ...] | None:
     """The free dimensions of an input without a declared rank; raises `OptionError` for an invalid rank."""
     given = dimensions.get(rank_label(name))
     rank = whole_number(given) if given is not None else next(n for n in count() if f"{name}.{n}" not in dimensions)
@@ -138,7 +138,7 @@ def unknown_words(value: onnx.ValueInfoProto) -> tuple[str, ...]:
 
 
 def input_types(
-    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Dimension]
+    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, GivenDimension]
 ) -> dict[str, TensorType[Attribute]]:
     """
     The types of a graph's inputs; `dimensions` has sizes of free dimensions, or bounds of symbols.

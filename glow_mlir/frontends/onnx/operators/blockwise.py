@@ -55,7 +55,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     else:
         quantized = cut(node, quantized, {1: (0, depth * bits // 8)})
     left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
-    result = node.emit(BlockwiseMatMulOp, left, quantized, *parameters, added, **widths, left_bits=left_bits)
+    result = node.emit(BlockwiseMatMulOp, left, quantized, *parameters, None, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
         result = node.emit(ReshapeOp, result, shape=(columns,))
     return node.cast(result, node.element(0))

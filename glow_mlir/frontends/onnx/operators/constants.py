@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
 import numpy as np
+import onnx
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import scalar_attribute
-from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, element_type, numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
@@ -15,12 +20,28 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.slices import iota, scalar
+from glow_mlir.frontends.onnx.models.traversal import all_nodes, graphs_inside
 from glow_mlir.frontends.onnx.models.types import element_of_onnx
-from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.node import Constants, Node
 from glow_mlir.frontends.onnx.values import Strings, Value
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of, quotient
+
+LARGEST_STORED = 1 << 16
+"""
+Numbers that take up to this many bytes are constants. If a graph returns more of them, they are computed, which takes
+less time than copying them.
+"""
+
+ROW = 512
+"""The positions in a long range that are the same number from one multiple of it to the next."""
+
+EXACT_IN_F32 = 1 << 24
+"""All integers up to this one are f32."""
+
+FEW_ONES = 16
+"""The largest number of ones of a matrix that are written one by one."""
 
 
 @onnx_operator("Constant")
@@ -100,7 +121,46 @@ def range_(node: Node) -> SSAValue:
         raise ModelError(f"Range: from {start} to {limit} by {delta} has no valid number of steps", node=node.name)
     count = max(0, int(steps))
     node.check_size(count)
-    return node.constant((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
+    numbers = (start.item() + np.arange(count) * delta.item()).astype(start.dtype)
+    if count * start.itemsize > LARGEST_STORED and _is_only_returned(node):
+        return _long_range(node, numbers, start, delta)
+    return node.constant(numbers)
+
+
+def _is_only_returned(node: Node) -> bool:
+    """Whether no node of the graph reads the result. What nodes read is a constant, so that they can be folded."""
+    return node.results[0] not in node.finding(_names_read)
+
+
+def _names_read(nodes: Sequence[onnx.NodeProto], _: Constants) -> frozenset[str]:
+    """The names that nodes and their subgraphs read. Outputs of a subgraph may be names of this graph."""
+    inside = (output.name for graph in graphs_inside(nodes) for output in graph.output)
+    return frozenset(chain((name for node in all_nodes(nodes) for name in node.input), inside))
+
+
+def _long_range(node: Node, numbers: np.ndarray, start: np.ndarray, delta: np.ndarray) -> SSAValue:
+    """
+    The numbers `start + i * delta`, computed from the sums of a column and a row of positions if that is exact.
+
+    Integers are, since they wrap, and f64 has the same roundings. Others are computed in f32, if all steps of that are
+    integers.
+    """
+    count, rows = len(numbers), len(numbers) // ROW
+    kind = start.dtype
+    if is_float_dtype(kind) and kind != np.float64:
+        first, step = start.item(), delta.item()
+        largest = max(count, abs(first), abs(step) * count, abs(first + step * count))
+        if not (first.is_integer() and step.is_integer() and largest <= EXACT_IN_F32):
+            return node.constant(numbers)
+        kind = np.dtype(np.float32)
+    column = node.constant((np.arange(rows) * ROW).astype(kind).reshape(rows, 1))
+    positions = node.emit(AddOp, column, node.constant(np.arange(ROW).astype(kind)))
+    scaled = node.emit(MulOp, positions, node.constant(delta.astype(kind)))
+    computed = node.cast(node.emit(AddOp, scaled, node.constant(start.astype(kind))), element_type(start.dtype))
+    parts = [node.emit(ReshapeOp, computed, shape=(rows * ROW,))]
+    if count % ROW:
+        parts.append(node.constant(numbers[rows * ROW :]))
+    return node.emit(ConcatOp, parts, axis=0)
 
 
 def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAValue:
@@ -123,7 +183,34 @@ def eye_like(node: Node) -> SSAValue:
     rows, columns = node.sizes()[0], node.sizes()[-1]
     element = element_of_onnx(node.int("dtype"), "the result of EyeLike") if node.has("dtype") else node.element()
     if isinstance(rows, int) and isinstance(columns, int):
-        return node.constant(np.eye(rows, columns, node.int("k", 0), numpy_dtype(element)))
+        return _eye(node, rows, columns, numpy_dtype(element))
     behind = node.emit(AddOp, iota(node, rows), node.constant([node.int("k", 0)]))
     behind = node.emit(ReshapeOp, behind, shape=(rows, 1))
     return node.emit(CastOp, node.emit(EqualOp, iota(node, columns), behind), to=element)
+
+
+def _eye(node: Node, rows: int, columns: int, dtype: np.dtype[Any]) -> SSAValue:
+    """Ones along the `k`-th diagonal: a constant if it is small, else put together from zeros and repeated rows."""
+    k = node.int("k", 0)
+    count = min(rows + min(k, 0), columns - max(k, 0))
+    if rows * columns * dtype.itemsize <= LARGEST_STORED or count <= 0 or not _is_only_returned(node):
+        return node.constant(np.eye(rows, columns, k, dtype))
+    begin, position, pitch = -min(k, 0) * columns, max(k, 0), columns + 1
+    # In rows that are one element longer, all ones are in the same column.
+    repeated = min(count, (rows * columns - begin) // pitch) if count > FEW_ONES else 0
+    end = begin + repeated * pitch
+    parts = [_filled(node, 0, begin, dtype)]
+    if repeated:
+        row = node.constant(np.eye(1, pitch, position, dtype))
+        parts.append(node.emit(ReshapeOp, node.emit(ExpandOp, row, shape=(repeated, pitch)), shape=(repeated * pitch,)))
+    for one in range(end + position, begin + position + count * pitch, pitch):
+        parts += [_filled(node, 0, one - end, dtype), _filled(node, 1, 1, dtype)]
+        end = one + 1
+    parts.append(_filled(node, 0, rows * columns - end, dtype))
+    whole = node.emit(ConcatOp, [part for part in parts if part is not None], axis=0)
+    return node.emit(ReshapeOp, whole, shape=(rows, columns))
+
+
+def _filled(node: Node, number: int, count: int, dtype: np.dtype[Any]) -> SSAValue | None:
+    """A vector of the same number; `None` if it is empty."""
+    return node.splat(number, element_type(dtype), (count,)) if count else None

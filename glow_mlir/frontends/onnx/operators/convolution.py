@@ -30,9 +30,10 @@ def convolved(
     weights: int = 1,
     group: int | None = None,
     is_last: bool = False,
+    pads: Shape | None = None,
 ) -> SSAValue:
     """
-    A channels-last convolution of `image` with the attributes of the node.
+    A channels-last convolution of `image` with the attributes of the node, or with other `pads`.
 
     The operand at `weights` has the spatial sizes of the filters. If `is_last`, image and result are channels-last;
     otherwise they are transposed.
@@ -48,7 +49,7 @@ def convolved(
         to_channels_last(node, filters),
         bias,
         strides=strides,
-        pads=padding(node, kernel, strides, dilations, is_last=is_last),
+        pads=padding(node, kernel, strides, dilations, is_last=is_last) if pads is None else pads,
         dilations=dilations,
         group=groups,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     EqualOp,
@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
+from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp, ScatterNDOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
@@ -115,5 +115,9 @@ def tensor_scatter(node: Node) -> SSAValue:
     offsets = node.emit(AddOp, start, node.constant(steps))
     if node.text("mode", "linear") == "circular":
         offsets = node.emit(ModOp, offsets, node.constant(shape[axis], like=offsets))
-    offsets = offsets if shape_of(offsets) == length else node.emit(ExpandOp, offsets, shape=length)
-    return node.emit(ScatterElementsOp, node.input(0), offsets, node.input(1), axis=axis)
+    slots = (*length[: axis + 1], 1)
+    offsets = node.emit(ReshapeOp, offsets, shape=(shape[0], *(1,) * (axis - 1), length[axis], 1))
+    offsets = offsets if shape_of(offsets) == slots else node.emit(ExpandOp, offsets, shape=slots)
+    before = np.moveaxis(np.indices(length[: axis + 1], np.int64)[:axis], 0, -1)
+    indices = node.emit(ConcatOp, [node.constant(before), offsets], axis=axis + 1)
+    return node.emit(ScatterNDOp, node.input(0), indices, node.input(1))

@@ -1,0 +1,288 @@
+"""The module of a decoder, from its description and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
+from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
+from glow_mlir.dialects.shapes import sizes_of, tensor
+from glow_mlir.frontends.builder.experts import Routing, mixture
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.builder.rotary import rotated
+from glow_mlir.frontends.decoders.config import ExpertsConfig
+from glow_mlir.frontends.decoders.products import product, table_rows
+from glow_mlir.frontends.decoders.rotation import Rotation
+from glow_mlir.frontends.decoders.weights import Matrix, Weights
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
+    "silu": (SwishOp, {}),
+    "gelu": (GeluOp, {}),
+    "gelu_tanh": (GeluOp, {"approximate": "tanh"}),
+    "relu": (ReluOp, {}),
+}
+"""Activation → its operator and properties."""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The pages that keys and values are kept in: how many, of how many tokens each, of which element type."""
+
+    count: int
+    tokens: int
+    element: Attribute
+
+
+class Decoder:
+    """
+    Build the module of a decoder.
+
+    `sizes` are those of the free dimensions `rows`, `sequences`, `pages` and `outputs`. Rows of products with quantized
+    weights are rounded to `left_bits`, or not at all if that is 0.
+    """
+
+    def __init__(self, weights: Weights, pages: Pages, sizes: Mapping[str, Size], left_bits: int) -> None:
+        self.config, self.weights, self.pages, self.left_bits = weights.config, weights, pages, left_bits
+        self.builder = ModuleBuilder(frozenset({"logits", "hidden"}))
+        shapes = {
+            "tokens": ("rows",),
+            "positions": ("rows",),
+            "sequences": ("rows",),
+            "table": ("sequences", "pages"),
+            "last": ("outputs",),
+        }
+        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes.items()}
+        self.inputs = self.builder.add_inputs(types, {})
+        self.rows = sizes["rows"]
+        self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
+
+    def module(self, result: str, name: str = "main") -> ModuleOp:
+        """
+        The module, whose output `result` is `logits`, or `hidden` for the rows in front of the head.
+
+        Raises `ModelError` for tensors that are missing or do not fit.
+        """
+        rows = self._embedded()
+        for layer in range(len(self.config.layers)):
+            rows = self._layer(layer, rows)
+        chosen = self._node("last").emit(GatherOp, rows, self.inputs["last"], axis=0)
+        hidden = self._norm("output_norm", None, chosen)
+        self.builder.add_output(result, self._logits(hidden) if result == "logits" else hidden)
+        return self.builder.finish(name)
+
+    def _node(self, name: str, layer: int | None = None) -> NodeBuilder:
+        """The builder of a node named after a tensor."""
+        own = name if layer is None else f"blk.{layer}.{name}"
+        return NodeBuilder(self.builder, name, own, named_location(own))
+
+    # Tokens and logits
+
+    def _table(self, name: str, rows: int) -> Matrix:
+        return self.weights.matrix(name, None, (rows, self.config.width))
+
+    def _embedded(self) -> SSAValue:
+        """The rows of the table of embeddings, and of that of positions."""
+        config, node = self.config, self._node("token_embd")
+        rows = table_rows(node, self._table("token_embd", config.vocabulary), self.inputs["tokens"])
+        rows = self._scaled(node, rows, config.embedding_scale)
+        if config.has_positions:
+            node = self._node("position_embd")
+            # Padding has negative positions, which count from the back, and any row will do.
+            rows = node.emit(AddOp, rows, table_rows(node, self._positions_table(), self.inputs["positions"]))
+        return rows
+
+    def _positions_table(self) -> Matrix:
+        tensor_ = self.weights.find("position_embd", None, "weight")
+        if tensor_ is None:
+            raise self.weights.error("position_embd", None, "the tensor is missing")
+        return self.weights.matrix_of(tensor_, None, None)
+
+    def _logits(self, rows: SSAValue) -> SSAValue:
+        config = self.config
+        name = "output" if self.weights.has("output") else "token_embd"
+        bias = self.weights.vector("output", None, config.vocabulary, "bias")
+        node = self._node(name)
+        logits = product(node, rows, self._table(name, config.vocabulary), bias, self.left_bits)
+        return self._capped(node, self._scaled(node, logits, config.logit_scale), config.logit_cap)
+
+    def _scaled(self, node: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
+        return value if factor == 1 else node.emit(MulOp, value, node.splat(factor, value))
+
+    def _capped(self, node: NodeBuilder, value: SSAValue, cap: float) -> SSAValue:
+        """cap · tanh(x / cap); the value itself for 0."""
+        if not cap:
+            return value
+        return self._scaled(node, node.emit(TanhOp, self._scaled(node, value, 1 / cap)), cap)
+
+    # Layers
+
+    def _layer(self, layer: int, rows: SSAValue) -> SSAValue:
+        config = self.config
+        normed = self._norm("attn_norm", layer, rows) if config.has_norms_before else rows
+        attended = self._after("post_attention_norm", layer, self._attention(layer, normed))
+        node = self._node("attn_output", layer)
+        if config.is_parallel:
+            fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
+            return node.emit(AddOp, node.emit(AddOp, rows, attended), fed)
+        rows = node.emit(AddOp, rows, attended)
+        normed = self._norm("ffn_norm", layer, rows) if config.has_norms_before else rows
+        fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
+        return self._node("ffn_down", layer).emit(AddOp, rows, fed)
+
+    def _after(self, norm: str, layer: int, rows: SSAValue) -> SSAValue:
+        """The results of a part of a layer as they are added: normed or scaled where a family does that."""
+        if self.config.has_norms_after:
+            rows = self._norm(norm, layer, rows)
+        return self._scaled(self._node(norm, layer), rows, self.config.residual_scale)
+
+    def _norm(self, name: str, layer: int | None, rows: SSAValue) -> SSAValue:
+        """The norm of rows along their last axis."""
+        config, node, size = self.config, self._node(name, layer), sizes_of(rows)[-1]
+        assert isinstance(size, int)
+        scale = self.weights.needed_vector(name, layer, size) + np.float32(config.norm_offset)
+        weight = node.constant(scale.astype(np.float32), f"{node.name}.weight")
+        if config.norm == "rms":
+            return node.emit(RmsNormalizationOp, rows, weight, axis=-1, epsilon=config.epsilon)
+        bias = self.weights.vector(name, layer, size, "bias")
+        added = None if bias is None else node.constant(bias, f"{node.name}.bias")
+        return node.emit(LayerNormalizationOp, rows, weight, added, axis=-1, epsilon=config.epsilon)
+
+    def _product(
+        self, name: str, layer: int, rows: SSAValue, size: int, order: np.ndarray | None = None, stored: int = 0
+    ) -> SSAValue:
+        """Rows times a matrix with `size` results; those of `order` of a stored one with `stored` rows."""
+        depth = sizes_of(rows)[-1]
+        assert isinstance(depth, int)
+        weight = self.weights.matrix(name, layer, (size, depth), order, stored_rows=stored)
+        bias = self.weights.vector(name, layer, stored or size, "bias")
+        if bias is not None and order is not None:
+            bias = bias[order]
+        return product(self._node(name, layer), rows, weight, bias, self.left_bits)
+
+    # Attention
+
+    def _attention(self, layer: int, rows: SSAValue) -> SSAValue:
+        config, form = self.config, self.config.layers[layer]
+        query, key, value = self._heads(layer, rows)
+        node = self._node("attn", layer)
+        if form.rotation is not None:
+            query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
+        where = [self.inputs[name] for name in ("table", "sequences", "positions")]
+        keys = self._written(layer, "keys", key, where)
+        values = self._written(layer, "values", value, where)
+        properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
+        result = node.emit(PagedAttentionOp, query, keys, values, *where, **properties)
+        result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
+        return self._product("attn_output", layer, result, config.width)
+
+    def _heads(self, layer: int, rows: SSAValue) -> list[SSAValue]:
+        """Queries, keys and values [rows, heads, elements], with their norms."""
+        config = self.config
+        widths = (config.query_width, config.key_width, config.key_width)
+        is_joined = self.weights.has("attn_qkv", layer)
+        found: list[SSAValue] = []
+        for position, (letter, width) in enumerate(zip("qkv", widths, strict=True)):
+            if is_joined:
+                begin = sum(widths[:position])
+                order = np.arange(begin, begin + width)
+                value = self._product("attn_qkv", layer, rows, width, order, sum(widths))
+            else:
+                order = self.weights.row_order(letter)
+                value = self._product(f"attn_{letter}", layer, rows, width, order)
+            found.append(self._normed_heads(layer, letter, value, width))
+        return found
+
+    def _normed_heads(self, layer: int, letter: str, value: SSAValue, width: int) -> SSAValue:
+        """Split a row into heads, with a norm of the row or of each head if there is one."""
+        config, name, node = self.config, f"attn_{letter}_norm", self._node(f"attn_{letter}", layer)
+        size = config.head_size
+        scale = None if letter == "v" else self.weights.find(name, layer, "weight")
+        is_of_row = scale is not None and self.weights.numbers_of(scale).size != size
+        if is_of_row:
+            value = self._norm(name, layer, value)
+        heads = node.emit(ReshapeOp, value, shape=(self.rows, width // size, size))
+        return heads if scale is None or is_of_row else self._norm(name, layer, heads)
+
+    def _rotated(self, node: NodeBuilder, heads: SSAValue, rotation: Rotation) -> SSAValue:
+        cosines, sines = self._turn(rotation)
+        return rotated(node, heads, cosines, sines)
+
+    def _turn(self, rotation: Rotation) -> tuple[SSAValue, SSAValue]:
+        """Cosines and sines of the rows' positions [rows, 1, pairs], once for all layers."""
+        if rotation not in self._turns:
+            node = self._node("rotation")
+            positions = node.emit(ReshapeOp, self.inputs["positions"], shape=(self.rows, 1, 1))
+            frequencies = node.constant(np.array(rotation.frequencies, np.float32).reshape(1, 1, -1))
+            angles = node.emit(MulOp, node.cast(positions, f32), frequencies)
+            cosines, sines = (
+                self._scaled(node, node.emit(function, angles), rotation.magnitude) for function in (CosOp, SinOp)
+            )
+            self._turns[rotation] = (cosines, sines)
+        return self._turns[rotation]
+
+    def _written(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> SSAValue:
+        """The pages of a layer with the rows' keys or values, which are state."""
+        config, pages, name = self.config, self.pages, f"{kind}.{layer}"
+        transposed = kind == "keys"
+        inner = (config.head_size, pages.tokens) if transposed else (pages.tokens, config.head_size)
+        state = self.builder.add_open_state(name, tensor((pages.count, config.key_heads, *inner), pages.element))
+        assert isinstance(state.owner, GetOp)
+        node = self._node(name)
+        written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
+        self.builder.function.block.add_op(SaveOp.to(written, state.owner.storage_name, node.location))
+        return written
+
+    # Feed-forward networks
+
+    def _feed_forward(self, layer: int, rows: SSAValue) -> SSAValue:
+        config = self.config
+        if config.experts is not None:
+            return self._experts(layer, rows, config.experts)
+        if not config.is_gated:
+            inner = self._activated(layer, self._product("ffn_up", layer, rows, config.hidden))
+        elif self.weights.has("ffn_gate", layer):
+            gate, up = (self._product(name, layer, rows, config.hidden) for name in ("ffn_gate", "ffn_up"))
+            inner = self._gated(layer, gate, up)
+        else:
+            halves = np.split(np.arange(2 * config.hidden), 2)
+            parts = [self._product("ffn_up", layer, rows, config.hidden, half, 2 * config.hidden) for half in halves]
+            inner = self._gated(layer, *parts)
+        return self._product("ffn_down", layer, inner, config.width)
+
+    def _activated(self, layer: int, value: SSAValue) -> SSAValue:
+        operator, properties = ACTIVATIONS[self.config.activation]
+        return self._node("ffn_act", layer).emit(operator, value, **properties)
+
+    def _gated(self, layer: int, gate: SSAValue, up: SSAValue) -> SSAValue:
+        return self._node("ffn_act", layer).emit(MulOp, self._activated(layer, gate), up)
+
+    def _experts(self, layer: int, rows: SSAValue, experts: ExpertsConfig) -> SSAValue:
+        config = self.config
+        node = self._node("ffn_gate_inp", layer)
+        scores = product(node, rows, self.weights.matrix("ffn_gate_inp", layer, (experts.count, config.width)))
+        routing = Routing.of(node, scores, experts.used, experts.is_normalized)
+
+        def expert(number: int, own: SSAValue) -> SSAValue:
+            def part(name: str, value: SSAValue, shape: tuple[int, int]) -> SSAValue:
+                weight = self.weights.matrix(name, layer, shape, expert=number)
+                return product(self._node(f"{name}.{number}", layer), value, weight, None, self.left_bits)
+
+            shape = (experts.hidden, config.width)
+            gate, up = (part(name, own, shape) for name in ("ffn_gate_exps", "ffn_up_exps"))
+            return part("ffn_down_exps", self._gated(layer, gate, up), (config.width, experts.hidden))
+
+        return mixture(node, rows, routing, expert, config.width)

@@ -1,0 +1,190 @@
+"""
+The families of decoders, as a table of differences from Llama.
+
+A family has the name of its architecture in GGUF files and its `model_type` in `config.json`. Tensors go by the names
+of GGUF files; a checkpoint's names differ by family.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes by which families choose forms of their own."""
+
+    width: int
+    heads: int
+    head_size: int
+    layers: int
+
+
+def _by_head(sizes: Sizes) -> float:
+    return sizes.head_size**-0.5
+
+
+def _gemma_scale(largest: int) -> Callable[[Sizes], float]:
+    """Gemma's largest decoder, known by its number of layers, scales by the width of a head of the whole row."""
+
+    def scale(sizes: Sizes) -> float:
+        return (sizes.width / sizes.heads) ** -0.5 if sizes.layers == largest else _by_head(sizes)
+
+    return scale
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family differs from Llama."""
+
+    name: str
+    architecture: str
+    """The name of the architecture in GGUF files."""
+    model_types: tuple[str, ...]
+    """The names in `config.json`."""
+    forms: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of `DecoderConfig`."""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Name of a tensor → its name in checkpoints, where it differs from Llama's."""
+    has_adjacent_pairs: bool = False
+    """Whether GGUF files have rows of queries and keys in an order in which the elements of a pair are adjacent."""
+    has_turned_matrices: bool = False
+    """Whether checkpoints have the matrices of layers transposed."""
+    scale: Callable[[Sizes], float] = _by_head
+    """The factor of scores where the file has none."""
+    embedding_scale: Callable[[Sizes], float] = lambda sizes: 1.0
+    checkpoint_norm_offset: float = 0.0
+    """A number that is added to the weights of norms in checkpoints; GGUF files have the sums."""
+    base: float = 10000.0
+    """The base of the rotation where the file has none."""
+    local_base: float = 0.0
+    """The base of the rotation in layers with windows, if it is another."""
+    is_rotated: bool = True
+    period: int = 1
+    """The period in which layers differ, by default."""
+    windowed: Callable[[int, int], bool] = lambda layer, period: True
+    """Whether a layer sees a window only, where the file has one and no list of layers."""
+    unrotated: Callable[[int, int], bool] = lambda layer, period: False
+    """Whether a layer has no rotation, where the file has no list of layers."""
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Entries that files may leave out: name in `config.json` → value."""
+
+
+def _all_but_last(layer: int, period: int) -> bool:
+    return (layer + 1) % period != 0
+
+
+def _last(layer: int, period: int) -> bool:
+    return (layer + 1) % period == 0
+
+
+LLAMA_NAMES: Mapping[str, str] = {
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_qkv": "self_attn.qkv_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+    "ffn_gate_exps": "mlp.experts.{expert}.gate_proj",
+    "ffn_up_exps": "mlp.experts.{expert}.up_proj",
+    "ffn_down_exps": "mlp.experts.{expert}.down_proj",
+}
+"""Name of a tensor → its name in checkpoints of Llama; those of layers stand behind `LAYER_PREFIX`."""
+
+LAYER_PREFIX = "model.layers.{layer}."
+
+_GEMMA_NAMES = {
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
+_AFTER_NAMES = {
+    "post_attention_norm": "post_attention_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
+_MIXTRAL_NAMES = {
+    "ffn_gate_inp": "block_sparse_moe.gate",
+    "ffn_gate_exps": "block_sparse_moe.experts.{expert}.w1",
+    "ffn_up_exps": "block_sparse_moe.experts.{expert}.w3",
+    "ffn_down_exps": "block_sparse_moe.experts.{expert}.w2",
+}
+_GPT2_NAMES = {
+    "layer": "transformer.h.{layer}.",
+    "token_embd": "transformer.wte",
+    "position_embd": "transformer.wpe",
+    "output_norm": "transformer.ln_f",
+    "attn_norm": "ln_1",
+    "attn_qkv": "attn.c_attn",
+    "attn_output": "attn.c_proj",
+    "ffn_norm": "ln_2",
+    "ffn_up": "mlp.c_fc",
+    "ffn_down": "mlp.c_proj",
+}
+_GEMMA2_CAPS = {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}
+_GEMMA_FORMS = {"has_norms_after": True, "activation": "gelu_tanh"}
+
+
+def _gemma(name: str, types: tuple[str, ...], largest: int, **differences: Any) -> Family:
+    return Family(
+        name,
+        name,
+        types,
+        _GEMMA_FORMS,
+        _GEMMA_NAMES,
+        scale=_gemma_scale(largest),
+        embedding_scale=lambda sizes: math.sqrt(sizes.width),
+        checkpoint_norm_offset=1.0,
+        windowed=_all_but_last,
+        **differences,
+    )
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("llama", "llama", ("llama",), has_adjacent_pairs=True),
+    Family("mistral", "mistral", ("mistral",), has_adjacent_pairs=True, defaults={"sliding_window": 4096}),
+    Family("mixtral", "mixtral", ("mixtral",), names=_MIXTRAL_NAMES, has_adjacent_pairs=True, base=1e6),
+    Family("qwen2", "qwen2", ("qwen2",)),
+    Family("qwen3", "qwen3", ("qwen3",)),
+    Family("qwen3moe", "qwen3moe", ("qwen3_moe",)),
+    _gemma("gemma2", ("gemma2",), 46, period=2, defaults=_GEMMA2_CAPS),
+    _gemma("gemma3", ("gemma3_text", "gemma3"), 62, period=6, base=1e6, local_base=1e4),
+    Family("phi3", "phi3", ("phi3",), names={"ffn_up": "mlp.gate_up_proj"}),
+    Family(
+        "gpt2",
+        "gpt2",
+        ("gpt2",),
+        {"norm": "layer", "is_gated": False, "activation": "gelu_tanh", "has_positions": True},
+        _GPT2_NAMES,
+        has_turned_matrices=True,
+        is_rotated=False,
+    ),
+    Family("smollm3", "smollm3", ("smollm3",), has_adjacent_pairs=True, base=2e6, period=4, unrotated=_last),
+    Family("olmo2", "olmo2", ("olmo2",), {"has_norms_before": False, "has_norms_after": True}, _AFTER_NAMES),
+    Family("granite", "granite", ("granite",), has_adjacent_pairs=True),
+)  # fmt: skip
+"""The families that are known."""
+
+
+def family_of(name: str, is_checkpoint: bool) -> Family:
+    """The family with that architecture or `model_type`; raises `UnsupportedError` for another."""
+    for family in FAMILIES:
+        if name in (family.model_types if is_checkpoint else (family.architecture,)):
+            return family
+    known = ", ".join(family.name for family in FAMILIES)
+    raise UnsupportedError(f"decoders of the family '{name}' are not supported", hint=f"families are {known}")

@@ -1,0 +1,104 @@
+"""Tensors of GGUF files: as numbers, and as operands of products that are computed from the file on demand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.frontends.gguf.block_types import BlockType, Unpacked
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import named_dtype
+
+
+@dataclass(frozen=True)
+class GgufTensor:
+    """A tensor: `raw` are the bytes of its rows [sizes…, bytes], a view of the mapped file."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: BlockType
+    raw: np.ndarray
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether its elements are quantized by blocks."""
+        return self.type.unpack is not None
+
+    def array(self) -> np.ndarray:
+        """Its elements: f32 for quantized types, and otherwise a view of the file in its own type."""
+        if self.type.unpack is None:
+            return self.raw.view(named_dtype(self.type.dtype)).reshape(self.shape)
+        return self.type.unpack(self._blocks(self.raw)).numbers().reshape(self.shape)
+
+    def _blocks(self, rows: np.ndarray) -> np.ndarray:
+        return rows.reshape(-1, self.type.nbytes)
+
+
+class RowsOfBlocks(Deferred):
+    """
+    A part of what the blocks of a matrix consist of, for each row: `made` of unpacked blocks.
+
+    `rows` are the bytes of the rows, a view of the file. `order` are the numbers of the rows in the order in which the
+    array has them, if that is another.
+    """
+
+    def __init__(
+        self,
+        rows: Deferred,
+        type_: BlockType,
+        part: str,
+        width: int,
+        dtype: np.dtype[Any],
+        order: np.ndarray | None = None,
+    ) -> None:
+        self.rows, self.type, self.name, self.order = rows, type_, part, order
+        self.shape, self.dtype = (rows.shape[0] if order is None else len(order), width), dtype
+
+    @property
+    def recipe(self) -> str:
+        order = "" if self.order is None else Stored(self.order).digest
+        return f"gguf {self.type.name} {self.name} {self.rows.digest} {order}"
+
+    @property
+    def sources(self) -> tuple[Deferred, ...]:
+        return (self.rows,)
+
+    def with_sources(self, sources: Any) -> Deferred:
+        return RowsOfBlocks(sources[0], self.type, self.name, self.shape[1], self.dtype, self.order)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        if axis:
+            return self.array()[:, begin:end]
+        rows = self.rows.part(0, begin, end) if self.order is None else self.rows.array()[self.order[begin:end]]
+        assert self.type.unpack is not None
+        unpacked = self.type.unpack(rows.reshape(-1, self.type.nbytes))
+        found = _packed(unpacked, self.type) if self.name == "quantized" else getattr(unpacked, self.name)()
+        return found.reshape(end - begin, self.shape[1])
+
+    def separable(self, axis: int) -> bool:
+        return axis == 0
+
+
+def _packed(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
+    """Integers plus the offset, as unsigned ones packed into bytes."""
+    if type_.bits == 4:
+        return unpacked.pairs()
+    return unpacked.integers().view(np.uint8) + np.uint8(type_.offset)
+
+
+PARAMETERS = ("scales", "minima", "scale_factors", "minimum_factors")
+"""The parts of blocks beside their integers, by the names of operands of products."""
+
+
+def example_of(type_: BlockType) -> Unpacked:
+    """An unpacked block of zeros, which shows the types of its parts."""
+    assert type_.unpack is not None
+    return type_.unpack(np.zeros((1, type_.nbytes), np.uint8))
+
+
+def matrix_rows(tensor: GgufTensor) -> np.ndarray:
+    """The bytes of a tensor's rows as a matrix."""
+    return tensor.raw.reshape(math.prod(tensor.shape[:-1]), -1)
