@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,23 +17,26 @@ from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Policy
 from glow_mlir.support.activity import warn
 from glow_mlir.tools.arguments.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
+from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments, opened_generator
 from glow_mlir.tools.arguments.option_arguments import add_options, given_options
 from glow_mlir.tools.arguments.run_arguments import add_model_arguments, model_options
-from glow_mlir.tools.command_line import EXIT_OK, STDOUT, abandon, new_parser, run_tool
+from glow_mlir.tools.command_line import EXIT_OK, STDOUT, ArgumentGroup, abandon, new_parser, run_tool
 
 if TYPE_CHECKING:
     from glow_mlir.serving.repository import ModelRepository, Named
     from glow_mlir.serving.server import Server
+    from glow_mlir.serving.service import Service
 
 PROGRAM = "glow-serve"
 DESCRIPTION = (
-    "Serve models by the Open Inference Protocol (KServe v2, which clients of Triton speak), over HTTP and gRPC. Each "
-    "MODEL is a file, which is served by its name without the ending, or a repository: a folder with a folder for each "
-    "model, which has one for each version. What is said here holds for all of them, unless the config.json of a model "
-    "in a repository says otherwise."
+    "Serve models by the Open Inference Protocol (KServe v2, which clients of Triton speak), over HTTP and gRPC, and "
+    "decoders of text by OpenAI's API. Each MODEL is a file, which is served by its name without the ending, or "
+    "a repository: a folder with a folder for each model, which has one for each version. What is said here holds for "
+    "all of them, unless the config.json of a model in a repository says otherwise."
 )
 EXAMPLES = """
 glow-serve digits.onnx
+glow-serve smollm2.gguf --context 4096 --parallel 8
 glow-serve digits.onnx --batch 32 --delay 0.002 --replicas 2 --workers processes
 glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certificate cert.pem --tls-key key.pem
 """
@@ -52,7 +55,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="a model's file, or the folder of a repository; NAME=PATH serves one model by a name",
+        help="a model's file, a decoder of text (.gguf, or a folder of safetensors), or the folder of a repository; "
+        + "NAME=PATH serves one model by a name",
     )
     where = parser.add_argument_group("where it is")
     where.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
@@ -69,24 +73,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     how.add_argument(
         "--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond this size"
     )
-    limits = parser.add_argument_group("what is refused")
-    limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256M)")
-    limits.add_argument(
-        "--max-message",
-        type=message_bytes,
-        default=32 << 20,
-        metavar="BYTES",
-        help="largest gRPC message (default: 32M)",
-    )
-    limits.add_argument(
-        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="memory of all requests (default: 2G)"
-    )
-    limits.add_argument(
-        "--max-requests", type=count, default=1024, metavar="N", help="requests at once (default: 1024)"
-    )
-    limits.add_argument(
-        "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="longest time of a request (default: 60)"
-    )
+    add_generator_arguments(parser.add_argument_group("decoders of text, served by OpenAI's API"), parallel=8)
+    _add_limits(parser.add_argument_group("what is refused"))
     access = parser.add_argument_group("who may ask")
     access.add_argument("--token-file", type=Path, metavar="FILE", help=f"the Bearer token of requests (or ${TOKEN})")
     access.add_argument(
@@ -105,6 +93,27 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="time for running requests at shutdown (default: 30)",
     )
     return parser.parse_args(arguments)
+
+
+def _add_limits(limits: ArgumentGroup) -> None:
+    """Add the options that bound requests."""
+    limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256M)")
+    limits.add_argument(
+        "--max-message",
+        type=message_bytes,
+        default=32 << 20,
+        metavar="BYTES",
+        help="largest gRPC message (default: 32M)",
+    )
+    limits.add_argument(
+        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="memory of all requests (default: 2G)"
+    )
+    limits.add_argument(
+        "--max-requests", type=count, default=1024, metavar="N", help="requests at once (default: 1024)"
+    )
+    limits.add_argument(
+        "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="longest time of a request (default: 60)"
+    )
 
 
 def token_of(args: Namespace) -> str:
@@ -128,6 +137,11 @@ def named_model(text: str) -> Named:
     return Named(name, Path(path)) if is_named and name and "/" not in name else Named("", Path(text))
 
 
+def name_of(named: Named) -> str:
+    """The name by which a decoder of text is served."""
+    return named.name or (named.path.name if named.path.is_dir() else named.path.stem)
+
+
 def hosting_keywords(args: Namespace) -> dict[str, Any]:
     """The hosting options shared by all models."""
     return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
@@ -143,11 +157,15 @@ def run(arguments: list[str]) -> int:
     from glow_mlir.serving.repository import ModelRepository
     from glow_mlir.serving.server import Addresses, Encryption, Server, serve
     from glow_mlir.serving.service import Limits, Service
+    from glow_mlir.support.file_kinds import is_decoder
 
     args = parse_arguments(arguments)
     token = token_of(args)
+    named = [named_model(text) for text in args.models]
+    texts = [item for item in named if is_decoder(item.path)]
     with Host(memory_bytes=args.memory_bytes) as host:
-        repository = ModelRepository(host, [named_model(text) for text in args.models], hosting_keywords(args))
+        others = [item for item in named if item not in texts]
+        repository = ModelRepository(host, others, hosting_keywords(args))
         limits = Limits(
             body_bytes=args.max_body,
             message_bytes=min(args.max_message, args.max_body),
@@ -165,12 +183,28 @@ def run(arguments: list[str]) -> int:
         )
         addresses = Addresses(args.host, args.port, None if args.no_grpc else args.grpc_port)
         server = Server(service, addresses, Encryption(args.tls_certificate, args.tls_key))
-        with closing(server):
+        with closing(server), generating(service, texts, args):
             load_all(repository)
             with asyncio.Runner(loop_factory=package("uvloop").new_event_loop) as runner:
-                runner.run(serve(server, args.grace, partial(serving_notice, args, repository)))
+                runner.run(serve(server, args.grace, partial(serving_notice, args, repository, [*map(name_of, texts)])))
         host.close(wait=args.grace)
     return EXIT_OK
+
+
+@contextmanager
+def generating(service: Service, models: Sequence[Named], args: Namespace) -> Generator[None]:
+    """Load decoders of text, which the service offers inside the `with` statement."""
+    if not models:
+        yield
+        return
+    from glow_mlir.serving.generators import Generators
+
+    loaded = {name_of(item): opened_generator(str(item.path), args) for item in models}
+    service.generators = Generators(loaded)
+    try:
+        yield
+    finally:
+        service.generators.close()
 
 
 def load_all(repository: ModelRepository) -> None:
@@ -182,7 +216,7 @@ def load_all(repository: ModelRepository) -> None:
         raise joined(errors)
 
 
-def serving_notice(args: Namespace, repository: ModelRepository, server: Server) -> None:
+def serving_notice(args: Namespace, repository: ModelRepository, texts: Sequence[str], server: Server) -> None:
     """Print the addresses of the server and the state of each model; failure to print does not stop the server."""
     try:
         for protocol, number in server.ports.items():
@@ -191,19 +225,23 @@ def serving_notice(args: Namespace, repository: ModelRepository, server: Server)
         abandon(sys.stdout)
         warn(OptionError(f"cannot be written: {error.strerror}", file=STDOUT))
     try:
-        for line in start_lines(args, repository, server.ports):
+        for line in start_lines(args, repository, texts, server.ports):
             print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
     except OSError:
         abandon(sys.stderr)
 
 
-def start_lines(args: Namespace, repository: ModelRepository, ports: Mapping[str, int]) -> list[str]:
-    """A line for each address, and one for each model: ready, or the reason why not."""
+def start_lines(
+    args: Namespace, repository: ModelRepository, texts: Sequence[str], ports: Mapping[str, int]
+) -> list[str]:
+    """A line for each address, and one for each model: ready, or the reason why not; `texts` are decoders of text."""
     from glow_mlir.serving.models import READY
 
     host = f"[{args.host}]" if ":" in args.host else args.host
     encryption = "" if args.tls_certificate is None else "s"
     lines = [f"{protocol}{encryption}://{host}:{number}" for protocol, number in ports.items()]
+    url = lines[0]
+    lines += [f"model {name}: ready, below {url}/v1" for name in texts]
     for state in repository.names():
         version = f" version {state.version}" if state.version else ""
         status = "ready" if state.state == READY else f"not ready: {state.reason or state.state.lower()}"

@@ -15,7 +15,7 @@ from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, Mo
 from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.signature import MissingSizeError
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 from glow_mlir.tools.arguments.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.arguments.ladder_arguments import add_disable_argument
 from glow_mlir.tools.arguments.option_arguments import add_options, given_options
@@ -95,12 +95,17 @@ def deviations(text: str) -> tuple[float, ...]:
     return found
 
 
-def binding(text: str) -> tuple[str, Dimension]:
-    """Parse `NAME=SIZE`, `NAME=LEAST..MOST`, or `NAME=LEAST..` for an unbounded size."""
+def binding(text: str) -> tuple[str, GivenDimension]:
+    """
+    Parse `NAME=SIZE`, `NAME=LEAST..MOST`, `NAME=LEAST..` for an unbounded size, or `NAME=EXPRESSION` of other names.
+    """
     name, _, size = text.rpartition("=")
     least, is_range, most = size.partition("..")
+    if name and not is_range and any(map(str.isalpha, size)):
+        return name, size
     if not name or not least.isdecimal() or (most and not most.isdecimal()):
-        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, NAME=LEAST..MOST or NAME=LEAST.., got '{text}'")
+        forms = "NAME=SIZE, NAME=LEAST..MOST, NAME=LEAST.. or NAME=EXPRESSION"
+        raise argparse.ArgumentTypeError(f"expected {forms}, got '{text}'")
     return name, (int(least), int(most) if most else None) if is_range else int(least)
 
 
@@ -182,7 +187,8 @@ def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
         type=binding,
         metavar="NAME=SIZE",
         help="the size of a free dimension of an ONNX model, by its name, or as INPUT.AXIS where it has none; "
-        "NAME=LEAST..MOST compiles for all sizes in between",
+        "NAME=LEAST..MOST compiles for all sizes in between, and NAME=EXPRESSION says how it follows from others, as "
+        "in total=past+1",
     )
     add_options(group, ModelOptions)
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.runtime.assumptions import following
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, named_dtype
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import Dimension, size_from_label
 from glow_mlir.tools.inputs.images import Image, Normalization
 
 _NAMELESS_BYTES = np.dtype("V1")
@@ -123,22 +124,30 @@ def largest(arguments: Sequence[Argument], bound: Mapping[str, Dimension]) -> li
 
 def _at(shape: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int | str, ...]:
     """A shape with `sizes` in place of free dimensions."""
-    return tuple(sizes.get(size, size) if isinstance(size, str) else size for size in shape)
+    found: list[int | str] = []
+    for size in shape:
+        known = size_from_label(size, sizes) if isinstance(size, str) else size
+        found.append(known if isinstance(known, int) else sizes.get(str(size), size))
+    return tuple(found)
 
 
 def free_sizes(arguments: Sequence[Argument], given: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Sizes of free dimensions: taken from the given arrays, otherwise 1, with a warning."""
+    """Sizes of free dimensions: taken from the given arrays, or expressions of others; else 1, with a warning."""
     found: dict[str, int] = {}
     for argument in arguments:
         if argument.name in given and argument.shape is not None:
             pairs = zip(argument.shape, given[argument.name].shape, strict=False)
             found.update((label, size) for label, size in pairs if isinstance(label, str))
     free = {label: item.name for item in arguments for label in item.shape or () if isinstance(label, str)}
-    if unknown := {label: name for label, name in free.items() if label not in found}:
+    derived = following(free.keys() - found.keys(), found)
+    if unknown := {label: name for label, name in free.items() if label not in found and label not in derived}:
         listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
         hint = f"--bind {quote(next(iter(unknown)))}=1, or an input in a file"
         warn(InputError(f"unknown size: {listed} is taken to be 1", hint=hint))
-    return found | dict.fromkeys(unknown, 1)
+    sizes = found | dict.fromkeys(unknown, 1)
+    for label, size in [(label, size_from_label(label, sizes)) for label in derived]:
+        sizes[label] = max(size, 0) if isinstance(size, int) else 1
+    return sizes
 
 
 def read_inputs(args: Namespace) -> Inputs:

@@ -1,0 +1,224 @@
+"""A decoder of text that answers prompts: tokenizer, template, engine and samplers of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.frontends.decoders.models import DecoderModel, open_model
+from glow_mlir.generation.engine import Engine, EngineLimits
+from glow_mlir.generation.generation import Completion, Generation, Sink
+from glow_mlir.generation.grammar import Grammar, GrammarCompiler
+from glow_mlir.generation.pages import PagePool
+from glow_mlir.generation.request import Request
+from glow_mlir.generation.sampler import Sampler
+from glow_mlir.generation.sampling import Sampling
+from glow_mlir.generation.template import ChatTemplate
+from glow_mlir.generation.text_files import template_of, tokenizer_of
+from glow_mlir.options.generation import ACTIVATIONS
+
+CONTEXT = 8192
+"""The tokens of a sequence at most, where neither the caller nor the model says fewer."""
+
+ROWS = 512
+"""The tokens of a call at most."""
+
+PAGE = 64
+"""The tokens of a page."""
+
+Message = Mapping[str, Any]
+Prompt = str | Sequence[int] | Sequence[Message]
+"""Text, token ids, or the messages of a chat."""
+
+
+class Generator:
+    """
+    A decoder in a GGUF file, or in a folder of a checkpoint, ready to continue prompts.
+
+    ```python
+    generator = glow_mlir.Generator("model.gguf")
+    print(generator.generate("Once upon a time", max_tokens=40))
+    for piece in generator.stream([{"role": "user", "content": "Why is the sky blue?"}]):
+        print(piece.text, end="")
+    ```
+
+    - `context`: the number of tokens that a sequence may have, by default the model's, but at most 8,192.
+    - `parallel`: how many sequences are continued together; more wait.
+    - `activations`: `int15`, `int8` or `float32`: what rows are rounded to in front of quantized weights. 15 bits take
+      about as long as 8 and keep the results of f32 to 4 digits more.
+    - `cache`: the element type of keys and values: `float16`, `bfloat16` or `float32`.
+    - `speculation`: the number of tokens that are guessed from the text so far, and checked together; 0 for none.
+    - `tokenizer`: a `tokenizer.json` to use instead of the model's own; `template`: likewise, text of Jinja.
+    - `options`: further options of the session, such as `threads`.
+
+    Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        context: int | None = None,
+        parallel: int = 4,
+        activations: str = "int15",
+        cache: str = "float16",
+        speculation: int = 0,
+        tokenizer: str | Path | None = None,
+        template: str | None = None,
+        **options: Any,
+    ) -> None:
+        if activations not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
+        if parallel < 1 or speculation < 0:
+            raise OptionError("parallel must be at least 1, and speculation at least 0")
+        self.model = _bounded(open_model(path), context)
+        self.tokenizer = tokenizer_of(self.model, tokenizer)
+        self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
+        self.speculation = speculation
+        self._compiler: GrammarCompiler | None = None
+        config = self.model.config
+        pages = parallel * -(-config.context // PAGE)
+        outputs = parallel * (1 + speculation)
+        program = self.model.program(
+            pages=pages,
+            rows=max(ROWS, outputs),
+            outputs=outputs,
+            sequences=parallel,
+            page=PAGE,
+            cache=cache,
+            left_bits=ACTIVATIONS[activations],
+        )
+        source: Any = program
+        session = InferenceSession(source, dimensions=program.dimensions, **options)
+        limits = EngineLimits(program.rows, parallel, outputs, config.context)
+        self.engine = Engine(_Calls(session), Sampler(config.vocabulary), PagePool(pages, PAGE), limits)
+
+    def generate(self, prompt: Prompt, **options: Any) -> Completion:
+        """The continuation of a prompt; the options are those of `stream`."""
+        return self.stream(prompt, **options).completion
+
+    def choices(self, prompt: Prompt, count: int, **options: Any) -> list[Completion]:
+        """Several continuations of a prompt, computed together; seeds count up from `seed`."""
+        seed = options.pop("seed", None)
+        seeds = [None if seed is None else seed + number for number in range(count)]
+        running = [self.stream(prompt, seed=each, **options) for each in seeds]
+        return [each.completion for each in running]
+
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int | None = None,
+        stop: str | Sequence[str] = (),
+        ignore_end: bool = False,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        schema: Mapping[str, Any] | str | None = None,
+        grammar: Grammar | None = None,
+        salt: str = "",
+        **sampling: Any,
+    ) -> Generation:
+        """
+        Begin to continue a prompt: text, token ids, or messages of a chat such as `{"role": "user", "content": "…"}`.
+
+        - `max_tokens`: by default as many as the context has left.
+        - `stop`: strings that end the text, which does not contain them; `ignore_end`: whether to go on behind the end.
+        - `tools`: what the template shows as callable functions.
+        - `schema`: a schema that the text fits, which is JSON; or another `grammar`.
+        - `salt`: prompts share computed beginnings only where this is equal.
+        - `sampling`: the options of `Sampling`, such as `temperature` or `seed`.
+
+        Raises `InputError` for prompts that are empty or too long, and `OptionError` for options out of range.
+        """
+        ids = self.tokens_of(prompt, tools=tools)
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if not all(stops):
+            raise OptionError("a stop string is empty")
+        left = self.engine.limits.context - len(ids)
+        count = max(left, 0) if max_tokens is None else max_tokens
+        if count < 0 or (max_tokens is None and left < 1):
+            reason = f"the prompt has {len(ids)} tokens, and the context {self.engine.limits.context}"
+            raise InputError(reason if count >= 0 else f"max_tokens is {count}", hint="give a larger context")
+        if count > max(left, 0):
+            reason = f"{len(ids)} tokens of the prompt and {count} new ones"
+            hint = f"max_tokens can be {left} at most" if left > 0 else "give a larger context, or a shorter prompt"
+            raise InputError(f"{reason} are more than the context of {self.engine.limits.context}", hint=hint)
+        chosen_by = _sampling(sampling, self.model.config.vocabulary)
+        sink = Sink(self.tokenizer, stops, frozenset() if ignore_end else self.tokenizer.ends)
+        if schema is not None:
+            grammar = Grammar.of_schema(schema)
+        mask = None if grammar is None else self._grammars().constraint(grammar)
+        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation)
+        self.engine.submit(request)
+        return Generation(self.engine, request, sink)
+
+    def _grammars(self) -> GrammarCompiler:
+        """What makes constraints for this model's tokens; made when it is needed first."""
+        if self._compiler is None:
+            self._compiler = GrammarCompiler(self.tokenizer, self.model.config.vocabulary)
+        return self._compiler
+
+    def tokens_of(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+        """The token ids of a prompt; raises `InputError` for messages if the model has no template."""
+        if isinstance(prompt, str):
+            return self.tokenizer.encode(prompt, begin=True)
+        if all(isinstance(item, Mapping) for item in prompt) and len(prompt):
+            # A message's text is text: only the template writes control tokens.
+            messages, functions = self.tokenizer.guarded(list(prompt)), self.tokenizer.guarded(tools)
+            return self.tokenizer.encode(self.rendered(messages, tools=functions), special=True)
+        ids = [int(item) for item in _numbers(prompt)]
+        size = self.model.config.vocabulary
+        wrong = next((item for item in ids if not 0 <= item < size), None)
+        if wrong is not None:
+            raise InputError(f"the token {wrong} is not one of the {size} of the vocabulary")
+        return ids
+
+    def rendered(self, messages: Iterable[Any], *, tools: Sequence[Mapping[str, Any]] | None = None) -> str:
+        """The text of a chat's messages with the beginning of an answer."""
+        if self.template is None:
+            hint = "give text, or a template"
+            raise InputError(f"{self.model.path.name} has no template for messages", hint=hint)
+        return self.template.render(list(messages), tools=None if tools is None else list(tools))
+
+
+class _Calls:
+    """Calls of a session as the engine makes them."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+
+    def logits(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Logits [outputs, vocabulary]."""
+        return self._session.run(None, inputs)[0]
+
+
+def _bounded(model: DecoderModel, context: int | None) -> DecoderModel:
+    """The model with a context that is given, or small enough; raises `OptionError` for one that it cannot have."""
+    most = model.config.context
+    if context is None:
+        return replace(model, context=min(most, CONTEXT))
+    if not 1 < context <= most:
+        raise OptionError(f"the context cannot be {context}", hint=f"{model.path.name} was trained for {most} tokens")
+    return replace(model, context=context)
+
+
+def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:
+    try:
+        found = Sampling(**options)
+    except TypeError as error:
+        raise OptionError(f"options of sampling: {error}") from error
+    if found.logit_bias and (token := max(found.logit_bias)) >= vocabulary:
+        raise OptionError(f"logit_bias has the token {token}", hint=f"the vocabulary has {vocabulary} tokens")
+    return found
+
+
+def _numbers(prompt: Sequence[Any]) -> Sequence[Any]:
+    if any(isinstance(item, bool) or not isinstance(item, int | np.integer) for item in prompt):
+        raise InputError("a prompt is text, token ids, or messages with role and content")
+    return prompt

@@ -1,0 +1,100 @@
+"""
+Pages of keys and values: who holds them, and which of them begin a later sequence as well.
+
+A sequence has a list of pages (PagedAttention, Kwon et al. 2023). A full page is known by its tokens and all before
+them: a sequence that begins with the same tokens shares it instead of computing it again. Keys and values of a token do
+not depend on what else is computed in a call, so sharing does not change a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from glow_mlir.errors import ExecutionError
+
+Digest = bytes
+"""The digest of the tokens of a page and of all pages before it."""
+
+
+class PagePool:
+    """`count` pages of `tokens` tokens each."""
+
+    def __init__(self, count: int, tokens: int) -> None:
+        self.count, self.tokens = count, tokens
+        self._free = list(range(count - 1, -1, -1))
+        self._holders = [0] * count
+        self._digests: dict[int, Digest] = {}
+        """Page → its digest, for pages that are known by their tokens."""
+        self._known: dict[Digest, int] = {}
+        self._idle: OrderedDict[int, None] = OrderedDict()
+        """Known pages that no sequence holds, the least recently used one first."""
+
+    @property
+    def available(self) -> int:
+        """The number of pages that can be taken."""
+        return len(self._free) + len(self._idle)
+
+    def needed(self, length: int) -> int:
+        """The number of pages of a sequence of `length` tokens."""
+        return -(-length // self.tokens)
+
+    def take(self) -> int:
+        """A page for a sequence; the page that nobody used for longest is forgotten if none is free."""
+        if self._free:
+            page = self._free.pop()
+        elif self._idle:
+            page, _ = self._idle.popitem(last=False)
+            del self._known[self._digests.pop(page)]
+        else:
+            raise ExecutionError("all pages of keys and values are in use")
+        self._holders[page] = 1
+        return page
+
+    def release(self, page: int) -> None:
+        """Give a page back; one that is known by its tokens is kept for later sequences while there is room."""
+        self._holders[page] -= 1
+        if self._holders[page]:
+            return
+        if page in self._digests:
+            self._idle[page] = None
+        else:
+            self._free.append(page)
+
+    def publish(self, page: int, digest: Digest) -> None:
+        """Make a full page known by its digest; nothing changes if another page is known by it."""
+        if digest not in self._known and page not in self._digests:
+            self._known[digest], self._digests[page] = page, digest
+
+    def shared(self, digests: Sequence[Digest]) -> list[int]:
+        """Take the longest run of known pages at the beginning of a sequence, which has these digests."""
+        found: list[int] = []
+        for digest in digests:
+            page = self._known.get(digest)
+            if page is None:
+                break
+            self._holders[page] += 1
+            self._idle.pop(page, None)
+            found.append(page)
+        return found
+
+    def forget(self) -> None:
+        """Forget the tokens of all pages, so that no later sequence shares one."""
+        for page in self._idle:
+            self._free.append(page)
+        self._idle.clear()
+        self._known.clear()
+        self._digests.clear()
+
+
+def digest_of(before: Digest, tokens: np.ndarray) -> Digest:
+    """The digest of a page with these tokens [page], behind pages with the digest `before`."""
+    return hashlib.blake2b(before + np.ascontiguousarray(tokens, np.int64).tobytes(), digest_size=16).digest()
+
+
+def first_digest(salt: str) -> Digest:
+    """What the digests of sequences begin with: only sequences with the same salt share pages."""
+    return hashlib.blake2b(salt.encode(errors="surrogatepass"), digest_size=16, person=b"glow pages").digest()

@@ -1,0 +1,55 @@
+"""A generator for tests: a small decoder with random weights, and a vocabulary of bytes and a few tokens more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gguf_files import llama_metadata, llama_tensors, write_gguf
+
+from glow_mlir.generation.generator import Generator
+
+SPECIAL = ("<|begin|>", "<|im_start|>", "<|im_end|>")
+"""Control tokens: texts begin with the first one, turns end with the last one."""
+
+WORDS = ("he", "ll", "hell", "lo")
+
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def _byte(number: int) -> str:
+    """A byte as GPT-2 writes it."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return chr(number if number in printable else 0x100 + others.index(number))
+
+
+def tokens() -> list[str]:
+    """The vocabulary."""
+    return [*map(_byte, range(256)), *WORDS, *SPECIAL]
+
+
+def write_model(path: Path, kind: str = "F32", context: int = 256) -> Path:
+    """Write the file of the model."""
+    vocabulary = tokens()
+    metadata: dict[str, Any] = {
+        **llama_metadata(embedding_length=256, feed_forward_length=256, context_length=context),
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": vocabulary,
+        "tokenizer.ggml.token_type": (9, (5, [1] * (256 + len(WORDS)) + [3] * len(SPECIAL))),
+        "tokenizer.ggml.merges": ["h e", "l l", "he ll", "l o"],
+        "tokenizer.ggml.bos_token_id": vocabulary.index(SPECIAL[0]),
+        "tokenizer.ggml.eos_token_id": vocabulary.index(SPECIAL[2]),
+        "tokenizer.ggml.add_bos_token": True,
+        "tokenizer.chat_template": TEMPLATE,
+    }
+    return write_gguf(path, metadata, llama_tensors(kind, vocabulary=len(vocabulary)))
+
+
+def small_generator(folder: Path, **options: Any) -> Generator:
+    """A generator on the model."""
+    return Generator(write_model(folder / "small.gguf"), **{"threads": 1, "cache": "float32", **options})
