@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from glow_mlir.errors import GlowError, InputError
@@ -32,7 +33,11 @@ class HttpApp:
         self._service = service
         self._head = HeadCheck(service.names)
         self._inference = HttpInference(service)
-        self._others = control_app(service)
+
+    @cached_property
+    def _others(self) -> Any:
+        """What answers all but inference; made by the first request, when all models are there."""
+        return control_app(self._service)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -60,6 +65,12 @@ def control_app(service: Service) -> Any:
     route = package("starlette.routing").Route
     control = _Control(service)
     routes = [route(path, _answering(handler), methods=[method]) for method, path, handler in control.routes()]
+    if service.generators is not None:
+        # Their modules are loaded where text is generated only.
+        from glow_mlir.serving.openai_app import OpenAiApp
+
+        texts = OpenAiApp(service, service.generators)
+        routes += [route(path, handler, methods=[method]) for method, path, handler in texts.routes()]
     failing = package("starlette.exceptions").HTTPException
     return package("starlette.applications").Starlette(routes=routes, exception_handlers={failing: _unknown})
 

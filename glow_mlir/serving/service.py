@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import InputError, OptionError, UnknownNetworkError
 from glow_mlir.runtime.signature import Argument
@@ -21,6 +21,9 @@ from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import DeviceRegions, Regions
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, onnx_word
+
+if TYPE_CHECKING:
+    from glow_mlir.serving.generators import Generators
 
 NAME = "glow"
 """Name, platform and backend of the server."""
@@ -104,6 +107,8 @@ class Service:
         self.device_regions = DeviceRegions()
         self.has_control = control
         self.shares_memory = shared_memory
+        self.generators: Generators | None = None
+        """The models that generate text, by OpenAI's API; `None` if there are none."""
         self.names: frozenset[str] | None = None
         """The host names accepted in HTTP requests; `None` for any, as at addresses other than loopback."""
         self.decoders = JsonDecoders()
