@@ -31,6 +31,7 @@ ROWS: Mapping[str, Sequence[tuple[str, str]]] = {
     ],
     "Sessions": [
         ("api", "sessions"),
+        ("generation", "text, by tokens"),
         ("host", "queues, replicas"),
         ("simulation", "queues by events"),
         ("bundle", "object file, header"),

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.training_session import TrainingSession as TrainingSession
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
+    from glow_mlir.generation.generator import Generator as Generator
     from glow_mlir.host.host import Host as Host
     from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
@@ -67,6 +68,7 @@ _HOMES = {
     "ExecutionMode": "glow_mlir.api.onnxruntime.session_options",
     "ExecutionOrder": "glow_mlir.api.onnxruntime.session_options",
     "Fail": "glow_mlir.errors:GlowError",
+    "Generator": "glow_mlir.generation.generator",
     "GlowError": "glow_mlir.errors",
     "GlowWarning": "glow_mlir.errors",
     "GraphOptimizationLevel": "glow_mlir.api.onnxruntime.session_options",

@@ -198,5 +198,9 @@ class CacheError(GlowError):
     """A folder or file of the cache that others own or may write to, so that what it holds may be theirs."""
 
 
+class LayersDifferError(GlowError):
+    """Layers of one form whose code depends on the elements of their weights: each is compiled by itself."""
+
+
 class CompilerBugError(GlowError):
     """A failure that is the compiler's own fault; `reason` names the reproducer file."""

@@ -83,19 +83,35 @@ def test_constants_that_double_do_not_grow_with_each_run() -> None:
     assert held[0] <= 64 + 4096
 
 
+def expansions(are_read: bool) -> bytes:
+    """The sums of 400 constants that are expanded to 16 KiB each, and multiplied by an input if they are to be read."""
+    numbers = range(400)
+    nodes: list[onnx.NodeProto] = []
+    for number in numbers:
+        nodes.append(helper.make_node("Expand", [f"c{number}", "shape"], [f"w{number}"]))
+        nodes.append(helper.make_node("Mul", [f"w{number}", "x" if are_read else "two"], [f"m{number}"]))
+        nodes.append(helper.make_node("ReduceSum", [f"m{number}"], [f"s{number}"], keepdims=0))
+    nodes.append(helper.make_node("Sum", ["x", *(f"s{number}" for number in numbers)], ["y"]))
+    weights = {f"c{number}": CONSTANT["c"][:4] + number for number in numbers}
+    return model(nodes, weights | {"shape": np.array([1024, 4]), "two": np.full(1, 2, np.float32)}, "y")
+
+
 def test_constants_are_bounded_by_what_a_model_has() -> None:
     """However many runs of the pass a compilation has, and however many of its constants are no larger than `limit`."""
-    wide = [helper.make_node("Expand", [f"c{number}", "shape"], [f"w{number}"]) for number in range(400)]
-    sums = [helper.make_node("Mul", ["x", "x"], ["m"])] + [
-        helper.make_node("ReduceSum", [f"w{number}"], [f"s{number}"], keepdims=0) for number in range(400)
-    ]
-    made = [*wide, *sums, helper.make_node("Sum", ["m", *(f"s{number}" for number in range(400))], ["y"])]
-    weights = {f"c{number}": CONSTANT["c"][:4] + number for number in range(400)}
-    module = import_model(model(made, weights | {"shape": np.array([1024, 4])}, "y"))
+    module = import_model(expansions(are_read=True))
     before = constant_bytes(module)
     for _ in range(3):
         FoldConstantsPass(total=1 << 20).apply(new_context(), module)
     assert 1 << 19 < constant_bytes(module) - before <= 1 << 20
+
+
+def test_constants_that_are_used_up_do_not_count() -> None:
+    """Each expansion is erased behind its sum, so that the next one has room."""
+    module = import_model(expansions(are_read=False))
+    before = constant_bytes(module)
+    FoldConstantsPass(total=1 << 15).apply(new_context(), module)
+    assert constant_bytes(module) < before
+    assert not any(op.name == "glow_high.expand" for op in module.walk())
 
 
 def test_values_that_fix_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glow_mlir.constants.deferred
-from glow_mlir.constants.deferred import Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
+from glow_mlir.constants.deferred import Bytes, Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
 from glow_mlir.constants.layouts import (
     Interleave,
     depthwise_filters,
@@ -24,6 +24,7 @@ from glow_mlir.constants.layouts import (
 )
 from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.constants.winograd import TileForm
+from glow_mlir.rewriting.elementwise_constants import Computed
 
 
 @pytest.fixture(autouse=True)
@@ -176,3 +177,22 @@ def test_forgotten_files_are_read_again_and_memory_stays(tmp_path: Path) -> None
     for stored in (mapped, Stored(np.frombuffer(anonymous, np.float32).reshape(64, 64))):
         stored.transposed((1, 0)).forget()
         np.testing.assert_array_equal(stored.array(), array)
+
+
+def test_bytes_of_elements() -> None:
+    array = random_array(5, 24)
+    for source in (Stored(array), Opaque(array), Stored(array.T).transposed((1, 0))):
+        check(Bytes(source), array.view(np.uint8))
+
+
+def test_widened_arrays_know_the_narrow_one() -> None:
+    """Behind all that moves elements; arrays that are joined of several types stay wide."""
+    array = random_array(4, 6).astype(np.float16)
+    widened = Computed("widen", lambda arrays: arrays[0].astype(np.float32), Opaque(array), 0, (), np.dtype(np.float32))
+    assert widened.unwidened is widened
+    widened = Computed(widened.name, widened.function, widened.source, 0, (), widened.dtype, keeps_numbers=True)
+    check(widened.transposed((1, 0)).unwidened, array.T)
+    check(widened.reshaped((8, 3)).unwidened, array.reshape(8, 3))
+    check(Joined([widened, widened], 0).unwidened, np.concatenate([array, array]))
+    mixed = Joined([widened, Opaque(array.astype(np.float32))], 0)
+    assert mixed.unwidened is mixed

@@ -197,7 +197,7 @@ def test_text_of_llvm_is_not_lost() -> None:
     assert len(module.body.block.ops) == count
 
 
-@pytest.mark.parametrize("name", ["parallel_for", "glow_pool_run"])
+@pytest.mark.parametrize("name", ["parallel_for", "glow_pool_share"])
 def test_entry_is_not_called_as_a_function_of_ours(name: str) -> None:
     with pytest.raises(ModelError, match=f"no entry is called '{name}'"):
         InferenceSession(parse_module(ALLOCATED.replace("@main", f"@{name}"), new_context()), cache=False)

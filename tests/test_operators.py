@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from abilities import COUNT, laid_out, shapes_of
-from cut import backwards, however_small
+from cut import backwards, by_hand, however_small
 from emulators import machine_for
 from execute import assert_same, compile_module, runnable_targets
 from onnx import checker
@@ -96,6 +96,6 @@ def test_machine_code_among_others(case: OperatorCase) -> None:
     for batch in (1, BATCH, LARGEST):
         inputs = case.inputs(batch, neighbours=True)
         expected = run_function(module, inputs)
-        results, _ = backwards(program, COUNT, laid_out(inputs, shapes, batch))
+        results, _ = by_hand(program, COUNT, laid_out(inputs, shapes, batch), backwards)
         found = {name: results[name][(..., *map(slice, wanted.shape))] for name, wanted in expected.items()}
         assert_same(expected, found, case.tolerance)

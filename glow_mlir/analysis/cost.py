@@ -13,12 +13,13 @@ import math
 from xdsl.ir import Block, Operation
 
 from glow_mlir.dialects.costs import Costs
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import bytes_of, has_static_shape
+from glow_mlir.dialects.shapes import bytes_of, element_of, has_static_shape
 
 DIVISIONS = frozenset({"arith.divf", "math.sqrt", "math.rsqrt"})
 """Operations as expensive as a float division."""
@@ -68,6 +69,18 @@ def work(op: Instruction, costs: Costs) -> int:
     The maximum of its arithmetic and its memory traffic.
     """
     return max(_arithmetic(op, costs), bytes_moved(op) * costs.operations_per_byte)
+
+
+def work_at_points(op: Instruction, points: int, costs: Costs) -> int:
+    """
+    As `work`, of an instruction of known sizes that reads at most one element of each operand at each of its points: a
+    gather reads few rows of its table.
+    """
+    moved = sum(
+        (qualifier.reads + qualifier.writes) * min(bytes_of(value), points * byte_width(element_of(value)))
+        for qualifier, value in op.uses()
+    )
+    return max(_arithmetic(op, costs), moved * costs.operations_per_byte)
 
 
 def operator_work(op: Operation, costs: Costs) -> int:

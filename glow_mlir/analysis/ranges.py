@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.constants.layer_weights import of_all_layers
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_bool, is_unsigned
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -50,8 +51,10 @@ def _range_of(op: Operation, result: SSAValue, known: Mapping[SSAValue, Range], 
 def _constant_range(value: SSAValue, storage: Storage) -> Range:
     if not storage.is_constant(value) or not 0 < size_of(value) <= MAX_ELEMENTS or is_bool(element_of(value)):
         return ANY
-    array = storage.value_of(value)
-    if array is None or np.isnan(array).all():
+    constant = storage.deferred(value)
+    arrays = [] if constant is None else [array.array() for array in of_all_layers(constant)]
+    known = [array for array in arrays if not np.isnan(array).all()]
+    if not known or len(known) < len(arrays):
         return ANY
     # Not as floats, which cannot represent all integers.
-    return Range(np.nanmin(array).item(), np.nanmax(array).item())
+    return Range(min(np.nanmin(array).item() for array in known), max(np.nanmax(array).item() for array in known))

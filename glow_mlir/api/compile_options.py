@@ -19,7 +19,7 @@ from glow_mlir.runtime.pool_layout import MAX_THREADS
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.option_types import Kind, has, lists, made_by
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -39,7 +39,7 @@ _LISTS: Mapping[str, str] = {"disable": "passes", "keep_precision": "nodes"}
 """Option → the kind of names that it lists."""
 
 
-def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimension]:
+def given_dimensions(given: Mapping[str, GivenDimension] | None) -> dict[str, GivenDimension]:
     """
     The user's sizes of free dimensions as Python numbers; numpy numbers are accepted, too.
 

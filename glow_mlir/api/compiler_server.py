@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import socket
@@ -28,6 +29,7 @@ REST = 5.0
 
 def serve(channel: socket.socket) -> None:
     """Answer requests until none arrives for a while; end at once if the requester closes the channel."""
+    gc.disable()  # Garbage is collected between requests.
     xdsl_loader.install()
     onnx_loader.install()
     server = _Server(channel)
@@ -70,6 +72,7 @@ class _Server:
             with cancelled_by(cancellation):
                 self._answer(number, request)
             del self._begun[number]
+            gc.collect()  # The requester has its answer.
 
     def _answer(self, number: int, request: bytes) -> None:
         def sender(kind: str) -> Teller:

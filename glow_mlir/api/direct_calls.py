@@ -16,6 +16,9 @@ from glow_mlir.runtime.executable import DirectCall, EntryPoint, Shapes
 MOST = 64
 """The number of remembered input shapes."""
 
+_FITTING = 0x101
+"""numpy's flags of C-contiguous, aligned arrays, in one number, which is read in less time than two."""
+
 
 class DirectCalls:
     """The direct calls of an entry, by the shapes of its inputs."""
@@ -38,8 +41,7 @@ class DirectCalls:
             array = inputs.get(name)
             if type(array) is not np.ndarray or array.dtype is not dtype:
                 return None
-            flags = array.flags
-            if not (flags.c_contiguous and flags.aligned):
+            if array.flags.num & _FITTING != _FITTING:
                 return None
             arrays.append(array)
             shapes += (array.shape,)

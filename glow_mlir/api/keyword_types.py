@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.options.quantization import Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits
-    from glow_mlir.support.symbols import Dimension
+    from glow_mlir.support.symbols import GivenDimension
 
 
 class SessionKeywords(TypedDict, total=False):
@@ -28,7 +28,7 @@ class SessionKeywords(TypedDict, total=False):
     activation_percent: int | None
     quantize: Quantization | None
     tune: bool
-    dimensions: Mapping[str, Dimension] | None
+    dimensions: Mapping[str, GivenDimension] | None
     strict: bool
     devices: str | None
     partition: str | None

@@ -38,7 +38,7 @@ from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.distributions import versions
 from glow_mlir.support.slow_work import report_when_slow
-from glow_mlir.support.symbols import Dimension, size_from_label
+from glow_mlir.support.symbols import Dimension, GivenDimension, size_from_label
 from glow_mlir.support.watchdog import time_limited
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def keeping(options: CompileOptions) -> ModuleType | None:
     return loader if named and all(loader_of(name) is not None for name in named) else None
 
 
-def grows(size: Dimension) -> bool:
+def grows(size: GivenDimension) -> bool:
     """Whether a dimension has no upper bound."""
     return isinstance(size, tuple) and len(size) == 2 and size[1] is None
 

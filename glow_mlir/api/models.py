@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def accepted_model(model: Any) -> Any:
 
 def import_any(
     model: Any,
-    dimensions: Mapping[str, Dimension],
+    dimensions: Mapping[str, GivenDimension],
     by_content: bool = True,
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,

@@ -12,7 +12,7 @@ from glow_mlir.api.models import import_any
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ExternalForm:
     least_bytes: int = 1024
 
 
-def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
+def onnx_form(model: Any, dimensions: Mapping[str, GivenDimension] | None) -> Any:
     """
     Export a model with an import method of its own to ONNX for these sizes; parameters become initializers of the same
     names.

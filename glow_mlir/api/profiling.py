@@ -24,7 +24,7 @@ from glow_mlir.transforms.instructions.instrument_profile import PREFIX, Instrum
 
 if TYPE_CHECKING:
     from glow_mlir.runtime.signature import Argument
-    from glow_mlir.support.symbols import Dimension
+    from glow_mlir.support.symbols import GivenDimension
 
 
 Found = TypeVar("Found")
@@ -43,7 +43,7 @@ class _Graph(PassObserver, Generic[Found]):
 
 
 def seen_where_quantized(
-    model: Any, dimensions: Mapping[str, Dimension] | None, look: Callable[[ModuleOp], Found]
+    model: Any, dimensions: Mapping[str, GivenDimension] | None, look: Callable[[ModuleOp], Found]
 ) -> Found:
     """
     The result of `look` on the graph of a model that would be quantized; raises `GlowError` as the compilation does.
@@ -56,7 +56,7 @@ def seen_where_quantized(
     return graph.found
 
 
-def retold(profile: Profile, model: Any, dimensions: Mapping[str, Dimension] | None) -> None:
+def retold(profile: Profile, model: Any, dimensions: Mapping[str, GivenDimension] | None) -> None:
     """
     Adapt a profile to a model with other weights: where some were 0 or 1, operators may differ.
 

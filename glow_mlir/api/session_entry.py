@@ -25,6 +25,7 @@ class SessionEntry:
         self.name = point.name
         self._inputs = {argument.name: (argument, argument.numpy_dtype, argument.shape) for argument in point.inputs}
         self._arguments = {argument.name: argument for argument in point.outputs}
+        self._output_names = frozenset(self._arguments)
         self._direct = DirectCalls(point)
 
     def __str__(self) -> str:
@@ -116,6 +117,8 @@ class SessionEntry:
 
     def listed_outputs(self, names: object) -> list[str]:
         """The requested outputs, or none for all; raises `InputError` for unknown ones and if it is not a list."""
+        if type(names) is list and self._are_outputs(cast("list[str]", names)):  # The common case.
+            return cast("list[str]", names)
         if isinstance(names, str):
             raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
         if names is not None and not isinstance(names, Iterable):
@@ -124,6 +127,13 @@ class SessionEntry:
         for name in wanted:
             self.check_output(name)
         return wanted
+
+    def _are_outputs(self, names: list[str]) -> bool:
+        """Whether all of these are names of outputs."""
+        try:
+            return self._output_names.issuperset(names)
+        except TypeError:  # Some callers pass unhashable lists.
+            return False
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise `InputError` for an unknown or missing input."""

@@ -12,7 +12,7 @@ from glow_mlir.frontends.onnx.importer import Model, ModelSource
 from glow_mlir.options.quantization import Quantization
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 from glow_mlir.training.losses import Loss
 from glow_mlir.training.optimizers import Optimizer
 from glow_mlir.training.rounding import Rounding
@@ -27,7 +27,7 @@ class Recipe:
     losses: Mapping[str, Loss]
     optimizer: Optimizer
     trainable: Collection[str] | None
-    dimensions: Mapping[str, Dimension] | None
+    dimensions: Mapping[str, GivenDimension] | None
     seed: int
     quantization: Quantization | None
     options: Mapping[str, Any]

@@ -34,7 +34,7 @@ from glow_mlir.runtime.typed_arrays import as_typed
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 from glow_mlir.training.batches import targets_name
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.initializers import INITIALIZERS, Initializer
@@ -328,8 +328,8 @@ class TrainingSession:
 
 
 def _opened(
-    model: Any, dimensions: Mapping[str, Dimension] | None, trainable: Collection[str] | None
-) -> tuple[ModelSource, Mapping[str, Dimension] | None, Collection[str] | None]:
+    model: Any, dimensions: Mapping[str, GivenDimension] | None, trainable: Collection[str] | None
+) -> tuple[ModelSource, Mapping[str, GivenDimension] | None, Collection[str] | None]:
     """A model as one of ONNX, the dimensions that it still has, and what is trained of it."""
     given = accepted_model(model)
     if not is_importable(given):

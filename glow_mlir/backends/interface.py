@@ -262,7 +262,7 @@ class Backend(ABC):
 
 def get_backend(name: str) -> Backend:
     """The backend of a name; raises `OptionError` for an unknown one."""
-    make = BACKENDS.get(name)
+    make = BACKENDS.first(name)
     if make is None:
         raise OptionError(f"no backend '{name}'", hint=f"there are {', '.join(sorted(BACKENDS.all()))}")
     return make()

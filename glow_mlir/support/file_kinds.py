@@ -42,7 +42,7 @@ ONNX = Kind(b"\x08", "an ONNX model", "glow-run FILE takes it as it is, glow-imp
 TEXT = Kind(b"", "text", "a module as text is a file called .mlir, which glow-run and glow-opt take")
 
 ARCHIVE = Kind(b"PK\3\4", "a ZIP archive", "unpack it first")
-_GGUF = Kind(b"GGUF", "a GGUF model (llama.cpp)", _SOURCE)
+_GGUF = Kind(b"GGUF", "a GGUF model, a decoder of text", "glow-generate FILE --chat TEXT answers with it")
 _EXECUTORCH = Kind(b"ET12", "an ExecuTorch program", _SOURCE, offset=4)
 _OPENVINO = Kind(b"<?xml", "an OpenVINO model", _SOURCE, mark=b"<net", is_text=True)
 _KERAS_3 = Kind(b"PK\3\4", "a Keras model", _KERAS, mark=b"model.weights.h5")
@@ -130,3 +130,10 @@ def kind_of_file(path: Path) -> Kind | None:
 def _is_text(data: bytes) -> bool:
     """Whether those bytes are letters and lines."""
     return bool(data) and all(byte >= 32 or byte in b"\t\n\r" for byte in data) and data[:1].isascii()
+
+
+def is_decoder(path: Path) -> bool:
+    """Whether a path is a decoder of text: a GGUF file, or a folder with `config.json` and `.safetensors`."""
+    if path.is_dir():
+        return (path / "config.json").is_file() and any(path.glob("*.safetensors"))
+    return path.is_file() and kind_of_file(path) is _GGUF

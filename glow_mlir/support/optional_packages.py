@@ -11,6 +11,7 @@ from glow_mlir.errors import GlowError, OptionError
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "check": ("onnxruntime>=1.24,<2",),
     "distributed": ("ray>=2.50,<3",),
+    "generate": ("jinja2>=3.1.6,<4", "llguidance>=1.3,<2", "safetensors>=0.6,<1", "tokenizers>=0.22,<1"),
     "images": ("pillow>=11,<13",),
     "lsp": ("pygls>=2,<3",),
     "opencl": ("pyopencl>=2026.1,<2027",),

@@ -349,10 +349,10 @@ def _without_quotients(size: SymbolicSize) -> tuple[Fraction, Fraction]:
 
 
 Dimension = int | tuple[int, int | None]
-"""
-The user's setting for a free dimension: its size, or the bounds of its size; an upper bound of `None` grows with the
-sizes of calls.
-"""
+"""The size of a free dimension, or its bounds; an upper bound of `None` grows with the sizes of calls."""
+
+GivenDimension = Dimension | str
+"""The user's setting for a free dimension: its size, its bounds, or an expression of others, such as `past + 1`."""
 
 Size = int | SymbolicSize
 """The number of elements along an axis; `size // 2` rounds down for both."""
@@ -383,10 +383,22 @@ def size_from_label(label: str, known: Mapping[str, Size]) -> Size | None:
 
     Exporters use such labels for dependent sizes, and so do outputs of sessions.
     """
-    parts = [part.strip() for part in re.split(r"(//|\bfloordiv\b|[-+*()])", label)]
-    words = [part for part in parts if part][::-1]
+    words = [word for part in _PARTS.split(label) if (word := part.strip())][::-1]
     total = None if label.strip().isdecimal() else _read_sum(words, known)
     return None if words else total
+
+
+_PARTS = re.compile(r"(//|\bfloordiv\b|[-+*()])")
+"""Separates the operators of labels that are expressions."""
+
+
+def with_numbers(label: str, known: Mapping[str, int]) -> int | str:
+    """A label that is an expression with numbers in place of known sizes; its size, if all are known."""
+    size = size_from_label(label, known)
+    if isinstance(size, int):
+        return size
+    parts = ((part, part.strip()) for part in _PARTS.split(label))
+    return "".join(part.replace(word, str(known[word])) if word in known else part for part, word in parts)
 
 
 def _read_sum(words: list[str], known: Mapping[str, Size]) -> Size | None:

@@ -86,24 +86,26 @@ class CompiledGraph:
         self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
 
     def boxed(self) -> Call:
-        """The graph as a function marked to take a list of arguments."""
+        """
+        The graph as a function that is marked to take a list of arguments, and returns the outputs.
+
+        It raises `GlowError` if the graph is not supported, or fails.
+        """
 
         def call(inputs: list[Any]) -> list[Any]:
-            return self(inputs)
+            given = list(inputs)
+            inputs.clear()
+            self.report.calls += 1
+            return (self._call or self._ready(given))(given)
 
         call._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
         return call
 
-    def __call__(self, inputs: list[Any]) -> list[Any]:
-        """Return the outputs; raises `GlowError` if the graph is not supported, or fails."""
-        given = list(inputs)
-        inputs.clear()
-        self.report.calls += 1
-        call = self._call
-        if call is None:
-            with self._lock:
-                call = self._call = self._call or self._first(given)
-        return call(given)
+    def _ready(self, inputs: Sequence[Any]) -> Call:
+        """Compile unless another thread just did."""
+        with self._lock:
+            call = self._call = self._call or self._first(inputs)
+        return call
 
     def _first(self, inputs: Sequence[Any]) -> Call:
         """Compile for the first call."""

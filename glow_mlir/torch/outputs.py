@@ -24,13 +24,16 @@ class Outputs:
         self._values = graph.values
         self._reader = SymbolReader(graph) if graph.symbols else None
         self._makers = [self._maker(item) for item in graph.outputs]
+        self._are_computed = list(self._computed) == list(graph.outputs)
 
     def numbers(self, inputs: Sequence[Any]) -> Mapping[str, int]:
         """The values of symbols for these inputs."""
         return {} if self._reader is None else self._reader.of(inputs)
 
-    def of(self, inputs: Sequence[Any], computed: Sequence[torch.Tensor], numbers: Mapping[str, int]) -> list[Any]:
-        """The outputs."""
+    def of(self, inputs: Sequence[Any], computed: list[torch.Tensor], numbers: Mapping[str, int]) -> list[Any]:
+        """The outputs; may be the list `computed` itself."""
+        if self._are_computed:
+            return computed
         return [make(inputs, computed, numbers) for make in self._makers]
 
     def _maker(self, item: Any) -> Made:

@@ -18,7 +18,7 @@ from glow_mlir.frontends.onnx.signature import signature_of
 from glow_mlir.frontends.onnx.training_form import parameters_of, separated, statistics_of, training_form
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.support.activity import telling_once, warn
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer
 from glow_mlir.training.rounding import Rounding
@@ -40,7 +40,7 @@ def trainable_model(source: ModelSource) -> Model:
     return replace(opened, proto=separated(opened.proto))
 
 
-def batch_dimensions(source: ModelSource, dimensions: Mapping[str, Dimension]) -> tuple[list[str], int | None]:
+def batch_dimensions(source: ModelSource, dimensions: Mapping[str, GivenDimension]) -> tuple[list[str], int | None]:
     """The free dimensions that are first axes of inputs, and the size of the first axis if it is not free."""
     inputs = signature_of(open_model(source), dimensions).inputs
     sizes = [argument.shape[0] for argument in inputs if argument.shape]
@@ -53,7 +53,7 @@ def training_module(
     losses: Mapping[str, Loss],
     optimizer: Optimizer,
     trainable: Collection[str] | None = None,
-    dimensions: Mapping[str, Dimension] | None = None,
+    dimensions: Mapping[str, GivenDimension] | None = None,
     seed: int = 0,
     rounding: Rounding | None = None,
     is_split: bool = False,

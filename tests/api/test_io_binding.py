@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from small_models import adding, counter, two_inputs
 
-from glow_mlir import InferenceSession, InvalidArgument, IOBinding, OrtValue
+from glow_mlir import InferenceSession, InvalidArgument, IOBinding, OrtValue, SpecializationLimits
 from glow_mlir.errors import OptionError
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
@@ -45,9 +45,14 @@ def test_each_call_reads_and_writes_the_same_memory(backend: str) -> None:
     assert repr(binding) == "<IOBinding of main: x -> y>"
 
 
-def test_machine_code_writes_to_bound_memory_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "dimensions"), [((2, 3), None), (("N", 3), {"N": (1, 8)}), (("N", 3), {"N": (1, None)}), (("N", 3), None)]
+)
+def test_machine_code_writes_to_bound_memory_itself(
+    monkeypatch: pytest.MonkeyPatch, sizes: Any, dimensions: Any
+) -> None:
     """No array is made for the output, and none is copied."""
-    session = InferenceSession(adding())
+    session = InferenceSession(adding(sizes), dimensions=dimensions, warm="specialised")
     x, y = np.ones((2, 3), np.float32), np.empty((2, 3), np.float32)
     binding = bind(session, {"x": x}, {"y": y})
 
@@ -55,8 +60,26 @@ def test_machine_code_writes_to_bound_memory_itself(monkeypatch: pytest.MonkeyPa
         raise AssertionError("an output is made")
 
     monkeypatch.setattr("glow_mlir.runtime.machine_code.made", never)
-    session.run_with_iobinding(binding)
-    assert (y == 2).all()
+    monkeypatch.setattr("glow_mlir.runtime.layouts.made", never)
+    for number in (1, 5, 6):
+        x[...] = number
+        session.run_with_iobinding(binding)
+        assert (y == 2 * number).all()
+
+
+def test_calls_on_bound_memory_follow_evictions() -> None:
+    limits = SpecializationLimits(number=1)
+    session = InferenceSession(adding(("N", 3)), cache=False, warm="specialised", limits=limits)
+    arrays = [(np.ones((rows, 3), np.float32), np.empty((rows, 3), np.float32)) for rows in (1, 2)]
+    bindings = [bind(session, {"x": x}, {"y": y}) for x, y in arrays]
+    for number in range(2, 5):
+        for (x, y), binding in zip(arrays, bindings, strict=True):
+            for factor in (1, 10, 100):
+                x[...] = factor * number
+                session.run_with_iobinding(binding)
+                assert (y == 2 * factor * number).all()
+            (kept,) = session.specializations
+            assert (set(kept.sizes.values()), kept.calls) == ({len(x)}, 3)
 
 
 @BACKENDS
@@ -135,6 +158,24 @@ def test_calls_with_state_follow_one_another(tmp_path: Path) -> None:
     for count in (1, 2, 3):
         session.run_with_iobinding(binding)
         assert (y == count).all()
+
+
+def test_bound_calls_follow_a_state_to_other_memory(tmp_path: Path) -> None:
+    path = tmp_path / "counter.mlir"
+    path.write_text(counter())
+    session = InferenceSession(path)
+    y = np.empty(4, np.float32)
+    binding = bind(session, {"x": np.ones(4, np.float32)}, {"y": y})
+    session.run_with_iobinding(binding)
+    (name,) = session.get_state()
+    session.set_state({name: np.full(4, 7, np.float32)})
+    session.run_with_iobinding(binding)
+    assert (y == 8).all()
+    moved = np.zeros(4, np.float32)
+    session.machine_code.state.attach({name: moved})
+    session.run_with_iobinding(binding)
+    assert (y == 9).all()
+    assert (moved == 9).all()
 
 
 def test_threads_write_to_bound_memory() -> None:

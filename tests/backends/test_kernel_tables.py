@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,28 @@ def test_modules_of_a_package_are_imported_for_their_backend_alone(monkeypatch: 
         asked.append((part, backend))
         return iter(())
 
-    monkeypatch.setattr(registry, "load_part", load)
+    monkeypatch.setattr(registry, "part_modules", load)
     table = registry.Part[Any]("kernels", "device")
     assert table.all() == {}
     assert asked == [("kernels", "device")]
+
+
+def test_modules_behind_the_one_with_an_entry_are_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+
+    def load(part: str, backend: str = "") -> Iterator[Any]:
+        def module(name: str) -> None:
+            imported.append(name)
+            table.add(name, object)
+
+        return iter([partial(module, name) for name in ("one", "two", "three")])
+
+    monkeypatch.setattr(registry, "part_modules", load)
+    table = registry.Part[Any]("backends")
+    assert table.first("two") is object
+    assert imported == ["one", "two"]
+    assert table.first("none") is None
+    assert list(table.all()) == imported == ["one", "two", "three"]
 
 
 def test_two_kernels_of_one_name_in_one_table_are_an_error() -> None:

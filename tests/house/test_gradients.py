@@ -14,26 +14,30 @@ POSITIONS = "its results are places of elements, or how many there are"
 QUANTIZED = "networks are trained in floats, and their codes made afterwards"
 
 STEPS = "a step of a feature leads to another leaf or to none"
+CACHE = "caches are for calls that generate tokens; networks are trained on whole sequences"
 
 WITHOUT = {
     "blockwise_dequantize": QUANTIZED,
     "blockwise_matmul": QUANTIZED,
+    "blockwise_matmul_integer": QUANTIZED,
     "binned_tree_ensemble": STEPS,
     "gradient": "the pass replaces it first, and differentiates what takes its place",
     "linear_attention": "its past is a recurrence over tokens, which the operator does not keep",
     "non_max_suppression": POSITIONS,
     "non_zero": POSITIONS,
+    "paged_attention": CACHE,
     "roi_pool": "as roi_align with the mode max, it does not keep which element is the largest",
     "tf_idf_vectorizer": "its operand is integers",
     "tree_ensemble": STEPS,
     "unique": "which elements are equal changes with any of them",
+    "write_pages": CACHE,
 }
 """Operator → why it has no gradient."""
 
 PENDING = frozenset[str]()
 """Operators whose gradients are being written: each leaves this list with its gradient."""
 
-MOST = 11
+MOST = 14
 """How many operators have none, at most."""
 
 

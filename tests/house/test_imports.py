@@ -24,7 +24,16 @@ def test_the_universe_loads_no_frontend_and_no_llvm() -> None:
 
 
 TOOLS = (
-    *("glow_bench", "glow_compile", "glow_import", "glow_opt", "glow_profile", "glow_run", "glow_serve"),
+    *(
+        "glow_bench",
+        "glow_compile",
+        "glow_generate",
+        "glow_import",
+        "glow_opt",
+        "glow_profile",
+        "glow_run",
+        "glow_serve",
+    ),
     *("glow_simulate", "glow_train"),
 )
 

@@ -145,6 +145,10 @@ WRITTEN: dict[str, str] = {
     ),
     "dft": "slice reshape reshape conv2d reshape reshape",
     "blockwise_matmul": "reshape conv2d reshape",
+    "blockwise_matmul_integer": (
+        "cast reshape tile reshape mul reshape conv2d reshape "
+        "cast reshape reduce_sum reshape sub mul cast mul reshape conv2d reshape add"
+    ),
     "predicate": "identity",
     "predicated_matmul": "reshape tile matmul",
     "grouped_matmul": (

@@ -15,10 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.costs import KernelCosts, kernel_costs
 from glow_mlir.codegen.kernels import tiled
+from glow_mlir.codegen.kernels.expressions import generic
 from glow_mlir.codegen.selection import partitions
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool import Pool
+from glow_mlir.runtime.pool_layout import COUNT_BITS
 
 _TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -36,19 +38,36 @@ def however_small() -> Generator[None]:
     def cheap_for_kernels(target: Target) -> KernelCosts:
         return replace(kernel_costs(target), part_operations=1)
 
-    with mock.patch.object(partitions, "costs_of", cheap), mock.patch.object(tiled, "kernel_costs", cheap_for_kernels):
+    with (
+        mock.patch.object(partitions, "costs_of", cheap),
+        mock.patch.object(tiled, "kernel_costs", cheap_for_kernels),
+        mock.patch.object(generic, "kernel_costs", cheap_for_kernels),
+    ):
         yield
 
 
-def backwards(program: Program, threads: int, inputs: Mapping[str, np.ndarray]) -> tuple[Results, int]:
-    """The results when parts run from the last to the first, each by another worker; and how many there were."""
+def backwards(count: int) -> list[range]:
+    """Parts alone, from the last to the first."""
+    return [range(part, part + 1) for part in reversed(range(count))]
+
+
+def in_runs(count: int) -> list[range]:
+    """Parts together in one call: one, two, three, and so on, the last runs first."""
+    starts = [start for start in (number * (number + 1) // 2 for number in range(count)) if start < count]
+    return [range(start, min(end, count)) for start, end in reversed([*zip(starts, [*starts[1:], count], strict=True)])]
+
+
+def by_hand(
+    program: Program, threads: int, inputs: Mapping[str, np.ndarray], order: Callable[[int], Sequence[range]]
+) -> tuple[Results, int]:
+    """The results when runs of parts are called in an order, each by another worker; and how many parts there were."""
     ran = 0
 
     def run(_: int, task: int, data: int, count: int) -> None:
         nonlocal ran
         ran += count
-        for part in reversed(range(count)):
-            _TASK(task)(data, part, (part + 1) % threads)
+        for number, parts in enumerate(order(count)):
+            _TASK(task)(data, parts.start | (len(parts) - 1) << COUNT_BITS, number % threads)
 
     callback: Callable[..., None] = _RUN(run)
     parallel = (ctypes.c_void_p * 2)(ctypes.cast(callback, ctypes.c_void_p).value, None)
@@ -81,8 +100,9 @@ def check_parts(
             # Passes that run for one thread are the same; those that cut are verified for the first number.
             verify = count == threads[0]
             program = compile_module(module.clone(), target, count, verify_each=verify)
-        reversed_, ran = backwards(program, count, inputs)
-        found = {"alone": program.run(inputs), "backwards": reversed_}
+        found = {"alone": program.run(inputs)}
+        found["backwards"], ran = by_hand(program, count, inputs, backwards)
+        found["in runs"], _ = by_hand(program, count, inputs, in_runs)
         if ran:
             pool = Pool(program.library, count)
             with pool.lease() as parallel:

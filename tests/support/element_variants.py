@@ -127,6 +127,8 @@ def selections() -> Cases:
         for dtype, (rows, columns) in itertools.product(("f4", "i4", "u1", "?", "f2"), ((17, 1), (9, 2))):
             array = generator.integers(0, 5 if columns == 1 else 2, (rows, columns)).astype(dtype)
             yield case("unique", array, sorted=is_sorted)
+        for dtype in ("f8", "i8", "i1"):
+            yield case("unique", sample((300, 1), dtype).repeat(2, axis=0), sorted=is_sorted)
         for array in (spoiled, np.zeros((0, 1), np.int64), np.zeros((1, 1), np.int64)):
             yield case("unique", array, sorted=is_sorted)
 
@@ -144,6 +146,8 @@ def boxes() -> Cases:
     yield case("non_max_suppression", corners, scores, np.array(50), None, None, limit=37)
     yield case("non_max_suppression", corners, scores, np.array(-1), None, None, limit=37)
     yield case("non_max_suppression", corners, scores, limit=3)
+    many = generator.uniform(0, 9, (1, 400, 4)).astype(np.float32)
+    yield case("non_max_suppression", many, sample((1, 2, 400)), np.array([90]), share, limit=100)
 
 
 @ELEMENTS.add(3e-3)
@@ -216,6 +220,32 @@ def positions() -> Cases:
 
 
 @ELEMENTS.add()
+def short_lines() -> Cases:
+    """Many short lines and operands that all of them share, of which there may be one for each image."""
+    for length, dtype in combinations((3, 7, 5, 11), ("f4", "f2", "f8", "u1", "i8")):
+        x, row = sample((301, length), dtype), sample((length,), dtype, 1)
+        yield case("add", x, row)
+        yield case("greater", row, x)
+        yield case("max", sample((2, 270, length), dtype), sample((2, 1, length), dtype, 1))
+    for length in (3, 4, 7):
+        yield case("pow", np.abs(sample((517, length))), sample((length,), seed=1))
+
+
+@ELEMENTS.add()
+def quotients_of_integers() -> Cases:
+    """Numbers at the ends of their range, divisors that are zero, one and minus one, and powers of all of them."""
+    for dtype in ("i1", "u1", "i2", "u2", "i4", "u4", "i8"):
+        ends = np.iinfo(dtype)
+        generator = np.random.default_rng(1)
+        x, y = (generator.integers(ends.min, ends.max, 203, dtype, endpoint=True) for _ in range(2))
+        near = np.array([0, 1, 2, 3, ends.max, ends.max - 1, ends.min, ends.min + 1, 7, ends.max // 2], dtype)
+        x, y = np.concatenate([x, np.repeat(near, len(near))]), np.concatenate([y, np.tile(near, len(near))])
+        for operator in ("div", "mod"):
+            yield case(operator, x, y)
+        yield case("pow", x, np.abs(y % 9).astype(dtype))
+
+
+@ELEMENTS.add()
 def running_totals() -> Cases:
     given = ((3, 9), 1, "f4"), ((9, 19), 0, "i4"), ((2, 3, 4), 1, "f8"), ((5,), 0, "u1")
     for (shape, axis, dtype), kind, exclusive, reverse in combinations(
@@ -226,14 +256,30 @@ def running_totals() -> Cases:
 
 @ELEMENTS.add()
 def largest_elements() -> Cases:
-    special = sample((3, 40))
-    special[:, ::7] = np.nan
-    special[1, 3], special[2, :20], special[2, 1] = -np.inf, 0, -0.0
-    given = ((3, 50), 1, 5), ((50, 3), 0, 50), ((2, 9, 4), 1, 1), ((7,), 0, 0)
-    for (shape, axis, k), dtype, largest in combinations(given, (*FLOATS, "i4", "u1"), (False, True)):
+    """Few of short and long lines, and most of them: the ways to find them differ."""
+    short, long = (
+        (((3, 50), 1, 5), ((50, 3), 0, 50), ((2, 9, 4), 1, 1), ((7,), 0, 0)),
+        (*(((2, 3000), 1, 20), ((700, 3), 0, 9), ((3, 300), 1, 290), ((1, 2001), -1, 1)),),
+    )
+    for (shape, axis, k), dtype, largest in combinations((*short, *long), (*FLOATS, "i4", "u1", "i8"), (False, True)):
         yield case("top_k", sample(shape, dtype), k=k, axis=axis, largest=largest)
-    for largest in (False, True):
-        yield case("top_k", special, k=17, axis=1, largest=largest)
+
+
+@ELEMENTS.add()
+def largest_of_special_elements() -> Cases:
+    """NaN, infinities, zeros of both signs, and elements that are all equal or at the ends of their range."""
+    for columns, dtype in combinations((40, 3000), FLOATS):
+        special = sample((3, columns), dtype)
+        special[:, ::7], special[0, ::14] = np.nan, -np.nan
+        special[1, 3], special[1, 5], special[2, :20], special[2, 1] = -np.inf, np.inf, 0, -0.0
+        special[2, 20:columns] = special[2, 20]
+        for k, largest in itertools.product((17, columns), (False, True)):
+            yield case("top_k", special, k=k, axis=1, largest=largest)
+    for dtype in ("u1", "i1", "i4", "i8"):
+        ends = np.resize(np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype), (2, 1500))
+        ends[1] = np.iinfo(dtype).max
+        for largest in (False, True):
+            yield case("top_k", ends, k=31, axis=1, largest=largest)
 
 
 @ELEMENTS.add()

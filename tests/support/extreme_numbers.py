@@ -22,7 +22,11 @@ from operator_case import OperatorCase
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp
 from glow_mlir.errors import ModelError
+
+POOLS = 2
+"""The operand of `tf_idf_vectorizer` with n-grams, which are sorted and distinct."""
 
 EVERYWHERE = -1
 """The place of a change that concerns all numbers of an operand."""
@@ -96,8 +100,17 @@ def _changes_of(name: str, case: Case) -> Iterator[Change]:
             numbers = sorted(number for number in wanted if limits.min <= number <= limits.max)
             for number in numbers:
                 for place in sorted({0, array.size // 2, array.size - 1, EVERYWHERE}):
+                    if not _may_change(case, operand, array, place):
+                        continue
                     for is_constant in (False, True):
                         yield Change(name, operand, part, place, number, is_constant)
+
+
+def _may_change(case: Case, operand: int, array: np.ndarray, place: int) -> bool:
+    """Whether an operator says what a change means: of sorted n-grams, only columns may be any numbers."""
+    if case.operator is not TfIdfVectorizerOp or operand != POOLS:
+        return True
+    return place % array.shape[1] == array.shape[1] - 1 and place != EVERYWHERE
 
 
 def _arrays(given: Given) -> Sequence[np.ndarray]:

@@ -33,7 +33,8 @@ SAME_NAMES = (
     "max-pool-with-indices top-k pad "
     "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
-    "predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
+    "predicated-matmul grouped-matmul blockwise-matmul blockwise-matmul-integer attention linear-attention "
+    "paged-attention write-pages shape"
 ).split()
 """Kernels that are called like the operator whose case they are selected for."""
 
@@ -54,6 +55,7 @@ CASES: dict[str, OperatorCase] = {
     "conv-strassen": conv((9, 11, 256), (128, 1, 1, 256), 5e-5),
     "conv": conv((5, 6, 4), (6, 2, 2, 4)),
     "matmul-strassen": product(64, 256, 256, 5e-5),
+    "matmul-streamed": row("matmul", sample((BATCH, 5, 8)), sample((BATCH, 8, 40), seed=1), batch={0: 0, 1: 0}),
     "matmul": product(5, 8, 40),
     "slice": row(
         "slice", sample((BATCH, 90)), properties=lambda batch: {"starts": (0, 88), "ends": (batch, 1), "steps": (1, -2)}
@@ -99,6 +101,7 @@ REFUSED: dict[str, dict[str, str]] = {
     "non-zero": {THREADS: IN_TURN},
     "unique": {THREADS: IN_TURN},
     "non-max-suppression": {THREADS: IN_TURN},
+    "write-pages": {THREADS: IN_TURN},
     "shape": {PROLOGUE: NOTHING, THREADS: FEW},
 }
 """Kernel → ability → why neither the kernel nor its tiles have it; a test fails where they do."""

@@ -48,6 +48,10 @@ def within(low: float, high: float, *shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape)).uniform(low, high, shape).astype(np.float32)
 
 
+BYTES = whole(BATCH, 2, 32, bound=128, dtype="i1")
+"""Rows of bytes."""
+
+
 def row(
     operator: str,
     *operands: Given,
@@ -73,6 +77,14 @@ WHOLE = sample((BATCH, 11), "i4"), sample((BATCH, 11), "i4", seed=1)
 BOTH = {0: 0, 1: 0}
 WINDOW: dict[str, Any] = {"kernel_shape": (2, 3), "strides": (2, 1), "pads": (0, 1, 1, 1)}
 HEADS: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+PAGES = (
+    sample((5, 2, 6, 16)),
+    sample((5, 2, 16, 9), seed=1),
+    np.array([[3, 0], [4, 1]]),
+    np.array([1, 0, 1]),
+    np.array([20, 3, -1]),
+)
+"""Pages of keys and of values, the table of two sequences, and sequences and positions of rows."""
 REGIONS = np.array([[0, 0, 5, 5], [1, 1, 3, 4], [2, 0, 6, 6]], np.float32)
 REGIONS_OF_IMAGES = np.concatenate([np.array([[0], [1], [0]], np.float32), REGIONS], axis=1)
 
@@ -257,6 +269,8 @@ PRODUCTS: list[OperatorCase] = [
         batch=dict.fromkeys(range(3), 0),
         **HEADS,
     ),
+    row("paged_attention", sample((BATCH, 4, 6)), *PAGES, batch={0: 0, 4: 0, 5: 0}, scale=0.4),
+    row("write_pages", PAGES[1], sample((BATCH, 2, 9)), *PAGES[2:], batch={1: 0, 3: 0, 4: 0}),
     row("det", sample((BATCH, 2, 3, 3))),
     row("dft", sample((BATCH, 6, 1)), axis=1, length=5, onesided=True),
     row(
@@ -264,9 +278,20 @@ PRODUCTS: list[OperatorCase] = [
         sample((BATCH, 2, 32)),
         whole(40, 16, bound=256, dtype="u1"),
         within(0.01, 0.1, 40, 1),
-        None,
-        None,
         constants=(1, 2),
+        bits=4,
+        block=32,
+    ),
+    row(
+        "blockwise_matmul_integer",
+        BYTES,
+        None,
+        within(0.01, 0.1, BATCH, 2, 1),
+        BYTES.sum(axis=-1, keepdims=True, dtype=np.int32),
+        whole(40, 16, bound=256, dtype="u1"),
+        within(0.01, 0.1, 40, 1),
+        batch={0: 0, 2: 0, 3: 0},
+        constants=(4, 5),
         bits=4,
         block=32,
     ),
@@ -320,9 +345,9 @@ CASES: dict[str, OperatorCase] = {
 
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
-    "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
-    "predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums "
-    "binned_tree_ensemble tree_ensemble".split()
+    "philox blockwise_matmul blockwise_matmul_integer blockwise_dequantize lstm_recurrence gru_recurrence "
+    "rnn_recurrence predicate predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums "
+    "rnn_recurrence_with_sums binned_tree_ensemble tree_ensemble write_pages paged_attention".split()
 )
 """Operators for which the export has no words."""
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from execute import sample
 from operator_case import BATCH, OperatorCase
+from operator_cases import BYTES, row, within
 from operator_cases import CASES as BY_OPERATOR
-from operator_cases import row
 from random_trees import RandomTrees, binned_operands, tree_operands
 
 LENGTHS = {
@@ -38,6 +38,17 @@ CASES: Mapping[str, OperatorCase] = {
         for name, place in LENGTHS.items()
     },
     "integer_rescale with offset": _with(BY_OPERATOR["integer_rescale"], 3, np.arange(11, dtype=np.int32)),
+    "blockwise_matmul_integer of two bytes": replace(
+        BY_OPERATOR["blockwise_matmul_integer"],
+        operands=[BYTES, BYTES, *BY_OPERATOR["blockwise_matmul_integer"].operands[2:]],
+        batch={0: 0, 1: 0, 2: 0, 3: 0},
+    ),
+    **{
+        f"{name} with minima": replace(
+            _with(BY_OPERATOR[name], place, within(-0.1, 0.1, 40, 1)), constants=(place - 3, place - 2, place)
+        )
+        for name, place in {"blockwise_matmul": 4, "blockwise_matmul_integer": 7}.items()
+    },
     "tree_ensemble with tests": row(
         "tree_ensemble", sample((BATCH, 3)), *tree_operands(RandomTrees(0, targets=2), (3, 5, 12)), size=2
     ),

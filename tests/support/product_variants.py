@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from breadth import combinations
 from execute import Case, sample
+from ml_dtypes import bfloat16
 from operator_variants import FLOATS, Cases, Families, case
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
@@ -92,6 +93,45 @@ def linear_attentions() -> Cases:
     yield case("linear_attention", query, key, value, state, by_element, beta[..., :1], **heads)
     halves = (array.astype(np.float16) for array in (query, key, value, state, by_head, beta))
     yield case("linear_attention", *halves, **heads)
+
+
+def pages(
+    queries: tuple[int, int, int], heads: int, block: int, width: int, dtype: Any = "f2", positions: Any = None
+) -> list[np.ndarray]:
+    """Queries, pages of keys and of values, a table of three sequences of three pages, and where the queries are."""
+    rows, _, depth = queries
+    places = np.arange(rows) * 5 % (3 * block) if positions is None else np.array(positions)
+    keys, values = sample((11, heads, depth, block), seed=1), sample((11, heads, block, width), seed=2)
+    table = np.array([[3, 10, 0], [7, 1, 5], [3, 2, 9]])
+    return [sample(queries), keys.astype(dtype), values.astype(dtype), table, np.arange(rows) // 2 % 3, places]
+
+
+@PRODUCTS.add()
+def paged_attentions() -> Cases:
+    """Cache types, heads that share keys, pages and vectors of all sizes, windows, sinks, capped scores, padding."""
+    for dtype, block in combinations(("f2", bfloat16, "f4"), (1, 3, 8, 16, 32, 48)):
+        yield case("paged_attention", *pages((7, 4, 16), 2, block, 24, dtype), scale=0.25)
+    for queries, heads, width in (((5, 3, 5), 1, 7), ((3, 5, 33), 5, 1), ((2, 20, 64), 1, 64), ((4, 12, 80), 4, 128)):
+        yield case("paged_attention", *pages(queries, heads, 16, width), scale=queries[2] ** -0.5)
+    neighbours = pages((9, 4, 8), 2, 8, 12, "f4", [9, 10, 11, 12, -1, 3, 4, 5, 22])
+    neighbours[4] = np.array([1, 1, 1, 1, 9, 0, 0, 0, 2], np.int32)
+    yield case("paged_attention", *neighbours)
+    for window in (1, 2, 3, 7, 24):
+        yield case("paged_attention", *neighbours, window=window)
+    yield case("paged_attention", *neighbours, sample((4,)), softcap=1.5, window=5)
+    yield case("paged_attention", *pages((4, 4, 16), 4, 16, 16), sample((4,)) * 3)
+    yield case("paged_attention", *pages((0, 4, 16), 4, 16, 16))
+
+
+@PRODUCTS.add(0.0)
+def written_pages() -> Cases:
+    """Both layouts, types that are rounded to, padding, and rows of one place, of which the last one wins."""
+    for dtype, transposed in itertools.product(("f2", bfloat16, "f4"), (False, True)):
+        _, keys, values, *places = pages((9, 2, 19), 2, 8, 19, dtype, [0, 23, -1, 7, 8, 8, 9, 15, 3])
+        pages_ = keys if transposed else values
+        yield case("write_pages", pages_, sample((9, 2, 19)), *places, transposed=transposed)
+    _, keys, _, *places = pages((0, 2, 19), 2, 8, 19)
+    yield case("write_pages", keys, np.zeros((0, 2, 19), np.float32), *places, transposed=True)
 
 
 def half(*shape: int, dtype: str = "f4") -> np.ndarray:

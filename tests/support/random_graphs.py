@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp, HardmaxOp, LogSoftmaxOp, SoftmaxOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of, tensor
 from glow_mlir.ir.text import module_text
@@ -266,6 +268,25 @@ def step_pad(g: GraphBuilder) -> SSAValue:
     return g(data.PadOp, value, g.splat(0.0), pads=[1] * (2 * rank_of(value)))
 
 
+def step_padded_summands(g: GraphBuilder) -> SSAValue:
+    """A sum, in any order, of a tensor, other values of its shape, and slices of it in their places among zeros."""
+    value = g.pick((1, 2, 3))
+    axis: int = g.draw(st.integers(0, rank_of(value) - 1))
+    size = shape_of(value)[axis]
+    bounds: list[int] = sorted(g.draw(st.lists(st.integers(0, size), min_size=2, max_size=4)))
+    terms = [value, g(unary.AbsOp, value), g(TanhOp, value)][: g.draw(st.integers(1, 3))]
+    for start, end in itertools.pairwise(bounds):
+        if start == end:
+            continue
+        ends = [end if number == axis else other for number, other in enumerate(shape_of(value))]
+        starts = [start if number == axis else 0 for number in range(rank_of(value))]
+        source = g(data.SliceOp, value, starts=starts, ends=ends)
+        pads = [0] * (2 * rank_of(value))
+        pads[axis], pads[rank_of(value) + axis] = start, size - end
+        terms.append(g(data.PadOp, source, g.splat(0.0) if g.draw(st.booleans()) else None, pads=pads))
+    return reduce(lambda one, other: g(binary.AddOp, one, other), g.draw(st.permutations(terms)))
+
+
 def step_expand(g: GraphBuilder) -> SSAValue:
     """A tensor repeated along a new axis."""
     value = g.pick((0, 1, 2, 3))
@@ -390,6 +411,14 @@ def step_standardize(g: GraphBuilder) -> SSAValue:
     return value
 
 
+def step_range(g: GraphBuilder) -> SSAValue:
+    """Values less the smallest one, over the largest one and a half."""
+    x = g.pick()
+    axes = list(range(rank_of(x)))
+    least, most = (g(operator, x, axes=axes, keepdims=False) for operator in (ReduceMinOp, ReduceMaxOp))
+    return g(binary.DivOp, g(binary.SubOp, x, least), g(binary.AddOp, g(unary.AbsOp, most), g.splat(0.5)))
+
+
 def step_power(g: GraphBuilder) -> SSAValue:
     """A power of something positive."""
     base = g(binary.AddOp, g(unary.AbsOp, g(TanhOp, g.pick())), g.splat(0.5))
@@ -489,6 +518,7 @@ STEPS: tuple[Step, ...] = (
     step_attention,
     step_standardize,
     step_power,
+    step_range,
     step_projections,
     step_small_conv,
     step_twice,

@@ -45,7 +45,9 @@ def running(
     for module in ("uvicorn", "httptools", "starlette", "grpc", "google.protobuf"):
         needed(module)
     models = repository()
+    generators = options.pop("generators", None)
     service = Service(models, limits=limits, **{"control": True, "shared_memory": True, **options})
+    service.generators = generators
     found: dict[str, Any] = {}
     is_up, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
 

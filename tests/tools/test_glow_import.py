@@ -102,7 +102,8 @@ def test_values_of_inputs_are_constants(tmp_path: Path) -> None:
         (["m.onnx"], "m.onnx: error: 1 dimension has no size: 'N' of input 'x' (hint: --bind N=1, or a range"),
         (
             ["m.onnx", "--bind", "N"],
-            "glow-import: error: argument --bind: expected NAME=SIZE, NAME=LEAST..MOST or NAME=LEAST.., got 'N'",
+            "glow-import: error: argument --bind: expected NAME=SIZE, NAME=LEAST..MOST, NAME=LEAST.. or "
+            "NAME=EXPRESSION, got 'N'",
         ),
         (["m.onnx", "--bind", "N=1", "--bind", "M=1"], "error: the model has no free dimension 'M'"),
         (["m.onnx", "--bind", "N=1", "--stage", "done"], "glow-import: error: no stage 'done' (hint: stages are"),

@@ -415,7 +415,10 @@ def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
 
 MISTAKES: list[tuple[list[str], str]] = [
     ([], "glow-run: error: the following arguments are required: model"),
-    (["{digits}", "--bind", "N=x"], "expected NAME=SIZE, NAME=LEAST..MOST or NAME=LEAST.., got 'N=x'"),
+    (
+        ["{digits}", "--bind", "N=1.5"],
+        "expected NAME=SIZE, NAME=LEAST..MOST, NAME=LEAST.. or NAME=EXPRESSION, got 'N=1.5'",
+    ),
     (["{digits}", "--bind", "N=1", "--bind", "M=1"], "digits.onnx: error: the model has no free dimension 'M'"),
     (["nowhere.onnx"], "nowhere.onnx: error: cannot be read: No such file or directory"),
     (["nowhere.mlir"], "nowhere.mlir: error: cannot be read: No such file or directory"),

@@ -25,7 +25,7 @@ from tosa_backend.rules import executes
 TOSA = Stage.of("tosa", "convert-to-tosa")
 """Functions of TOSA."""
 
-NOT_WANTED = ("lower-quantization", "fold-transposes-into-pools")
+NOT_WANTED = ("lower-quantization", "merge-reductions", "fold-transposes-into-pools")
 """Passes for other machines: TOSA has products of codes less their zero points, and pools with channels last alone."""
 
 

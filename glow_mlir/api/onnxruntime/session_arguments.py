@@ -15,7 +15,7 @@ from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.api.session_keywords import KEYWORDS, check_keywords
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import GivenDimension
 
 STRICT_KEY = "session.strict_shape_type_inference"
 """The key of the configuration entry for the keyword `strict`."""
@@ -120,9 +120,9 @@ def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
     keywords[name] = value
 
 
-def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimension]) -> dict[str, Dimension]:
+def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, GivenDimension]) -> dict[str, GivenDimension]:
     """The sizes of free dimensions; raises `OptionError` where two differ."""
-    found: dict[str, Dimension] = dict(settings.dimensions)
+    found: dict[str, GivenDimension] = dict(settings.dimensions)
     if settings.denotations:
         _check_onnx(model)
         from glow_mlir.frontends.onnx.signature import sizes_by_denotation

@@ -71,6 +71,7 @@ FUSION_PASSES = (
     "simplify-convolutions",
     "flatten-convolutions",
     "raise-clips",
+    "raise-gathers",
     "sink-conversions",
 )
 """Passes that fuse or replace operators."""

@@ -16,6 +16,7 @@ _MEASURED = KernelCosts(
     limit_operations=1,
     part_operations=1 << 18,  # 2 to 3 µs, while starting and ending a parallel loop takes 1.
     parts_per_thread=4,
+    max_parts_per_thread=16,
     least_tap_filters=32,
     least_tap_channels=16,
     most_taps=5,
@@ -26,7 +27,13 @@ _MEASURED = KernelCosts(
     channel_lanes=16,
     pooled_pixels=8,  # AVX2: at 28 pixels, a pool of 2x2/2 takes 0.5 of the time.
     clipped_pooled_pixels=32,  # AVX2: one of 3x3 takes 0.85 at 56, 0.95 at 35, and 1.15 at 28.
+    plane_channels=4,
+    pooled_channels=64,
+    # AVX-512, 16 planes of 64x64: windows of 3x3 take 0.5 of the time where they are split, sums as long as before.
+    larger_operations=2,
+    pool_operations=2,
     dequantizing_rows=17,  # AVX-512, 1024x1024 of int8: one row takes 0.29, 4 rows 0.47, 16 rows 1.0, 64 rows 1.26.
+    shifting_rows=5,  # VNNI, 333x217: one row takes 0.3 in place, 6 rows 0.6 with a copy.
     independent_vectors=4,
     independent_accumulators=8,  # A multiply-add takes about four cycles, and two can start in each.
     prologue_vectors=2,
@@ -41,15 +48,28 @@ _MEASURED = KernelCosts(
     widened_groups=1,
     widened_tiles=1,
     unrolled_groups=1,
+    long_run=1 << 30,
     sized_depth=1,
     fewest_rows=4,
     block_rows=96,
     prefetched_rows=256,
+    fetched_rows=1,
     fetched_bytes=4096,  # Zen 5: from DRAM 1.2 to 1.5 times as fast as without, and than with 1024.
+    blockwise_rows=4,
+    blockwise_vectors=2,
+    blockwise_strips=2,
+    blockwise_strips_together=8,
+    blockwise_groups=8,
+    streamed_rows=16,
+    # Sapphire Rapids, 512x512 of bytes: one row takes 0.45 of the time, 4 rows 0.45, 8 rows 0.8, 12 rows 1.1; widened
+    # ones 0.5, 2 rows 0.75, 3 rows 1.
+    streamed_dot_group_rows=8,
+    streamed_widened_rows=2,
+    streamed_sums=4096,
     part_tiles=4,
     uneven_percent=10,
     unpacked_queries=4,
-    plane_channels=4,
+    paged_queries=16,  # Sapphire Rapids, 512 tokens of 20 heads: two tiles of 8 lines; 16 lines fit in the L1 cache.
     # Sapphire Rapids, alone on its core: 91 ns for a configuration and release, 7 ns to store a register.
     dot_products_per_cycle=2,
     tile_product_cycles=16,
@@ -57,6 +77,8 @@ _MEASURED = KernelCosts(
     tile_configuration_cycles=200,
     depthwise_lines=2,
     depthwise_pixels=4,  # AVX2, with 3x3 and 5x5 filters, among 1x6, 1x7, 2x2, 2x3, 2x4, 3x3, 3x4.
+    depthwise_elements=64,
+    depthwise_columns=32,
     core_depthwise_lines=2,
     core_depthwise_pixels=7,
     unrolled_taps=1,
@@ -94,6 +116,16 @@ _TILE_VECTORS: Mapping[int, int] = {128: 3, 256: 4, 512: 4}
 _MANY_REGISTERS = 32
 """The least number of vector registers for which that holds."""
 
+_WIDEST_BITS = 512
+"""The width of the widest vectors."""
+
+_WIDEST_VECTORS: Mapping[str, int] = {"fetched_rows": 8, "long_run": 64}
+"""
+With vectors of 512 bits, two multiply-adds a cycle leave little time for other instructions, and a panel beyond the
+nearest cache arrives too late. Sapphire Rapids: 1024x1024x256 takes 0.91 of the time, 1024x256x1024 and 1024x64x256
+take 0.95; with 4 groups a step, or 6 or 12 rows ahead, as much within 1 %. Short runs would take 1.1.
+"""
+
 _STRASSEN_READ_PRODUCTS: Mapping[int, int] = {256: 2, 512: 5}
 """
 Vector width → the number of products that reading an element is worth, for Strassen's algorithm: faster products,
@@ -118,6 +150,8 @@ _MICROCONTROLLER: Mapping[str, int] = {
     "prefetched_rows": 1,
     "core_depthwise_lines": 1,
     "core_depthwise_pixels": 4,
+    "larger_operations": 1,
+    "pool_operations": 16,  # RAM for a second image counts for more than a few steps.
 }
 """
 Arm's microcontrollers execute one instruction at a time; with 14 registers, 2x2 accumulators leave too few (instruction
@@ -147,7 +181,7 @@ With 8 vector registers: 0.9 instructions for four products of a depthwise convo
 The first convolution of a keyword-spotting network takes 0.24 of the instructions if its taps are channels.
 """
 
-_NO_VECTORS: Mapping[str, int] = {"tile_rows": 2, "tile_vectors": 4}
+_NO_VECTORS: Mapping[str, int] = {"tile_rows": 2, "tile_vectors": 4, "larger_operations": 1}
 """Machines without vectors, and with at most 16 floating-point registers."""
 
 
@@ -157,6 +191,8 @@ _SIZE: Mapping[str, int] = {
     "depthwise_pixels": 3,
     "light_operations": 1,
     "unrolled_groups": 1,
+    "fetched_rows": 1,
+    "long_run": 1 << 30,
     "widened_groups": 1,
     "most_taps": 1,
     "unrolled_taps": 1,
@@ -182,6 +218,8 @@ def _of_processor(target: Target) -> KernelCosts:
         depthwise_pixels=7 if has_many else _MEASURED.depthwise_pixels,
         strassen_read_products=_STRASSEN_READ_PRODUCTS.get(target.vector_bits, _MEASURED.strassen_read_products),
     )
+    if has_many and target.vector_bits == _WIDEST_BITS:
+        found = replace(found, **_WIDEST_VECTORS)
     if has_many and target.family == "riscv":
         return replace(found, **_RISCV_TILE)
     is_microcontroller = target.architecture.startswith("thumb")

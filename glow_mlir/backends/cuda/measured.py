@@ -15,6 +15,7 @@ def assumed(target: Target) -> KernelCosts:
         measured_on_cpus(target),
         part_operations=1,
         parts_per_thread=64,  # A processor hides the latencies of one thread behind other ones.
+        max_parts_per_thread=64,
         # Registers of a thread: few enough for a quarter of all warps.
         independent_vectors=1,
         independent_accumulators=2,

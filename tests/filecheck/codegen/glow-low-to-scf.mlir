@@ -73,7 +73,7 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // CHECK: llvm.return %{{.*}} : i32
 // CHECK-NOT: glow_low
 
-// Without `parallel`, all parts run one after the other.
+// Without `parallel`, one call runs all parts.
 // CHECK-LABEL: llvm.func internal @parallel_for(
 // CHECK-SAME: %[[PARALLEL:.*]]: !llvm.ptr, %[[TASK:.*]]: !llvm.ptr, %[[DATA:.*]]: !llvm.ptr, %{{.*}}: i64)
 // CHECK: llvm.call %[[TASK]](%[[DATA]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i64, i64) -> ()
@@ -83,7 +83,9 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // CHECK-LABEL: llvm.func internal @copy.2x20.lines(
 // CHECK-SAME: %[[DATA:.*]]: !llvm.ptr, %[[PART:.*]]: i64, %{{.*}}: i64)
 // CHECK: llvm.load %[[DATA]] {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
-// CHECK: llvm.mul %[[PART]]
+// CHECK: %[[FIRST:.*]] = llvm.and %[[PART]]
+// CHECK: llvm.lshr %[[PART]]
+// CHECK: llvm.mul %[[FIRST]]
 
 // CHECK-LABEL: llvm.func @parts(
 // CHECK-SAME: %[[PARALLEL:[^:]*]]: !llvm.ptr) -> i32
@@ -91,7 +93,7 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // CHECK: %[[COUNT:.*]] = llvm.mlir.constant(4) : i64
 // CHECK: %[[TASK:.*]] = llvm.mlir.addressof @copy.2x20.lines
 // CHECK: llvm.call @parallel_for(%[[PARALLEL]], %[[TASK]], %[[POINTERS]], %[[COUNT]])
-// CHECK: llvm.func @glow_pool_run(
+// CHECK: llvm.func @glow_pool_share(
 // CHECK: llvm.func @glow_pool_work(
 // CHECK: llvm.func @glow_pool_stop(
 
@@ -111,4 +113,4 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // OBSERVE: llvm.func @main(
 // OBSERVE: llvm.call @observe(
 // OBSERVE: llvm.call @observe(
-// OBSERVE-NOT: llvm.func @glow_pool_run
+// OBSERVE-NOT: llvm.func @glow_pool_share

@@ -9,7 +9,7 @@
 // SELECTED-LABEL: @main
 // SELECTED: glow_low.matmul {{.*}}kernel = "matmul", tiles = {rows = 64, prefetch = 0, tile_products = 1}
 // A row is not worth a configuration of registers.
-// SELECTED: glow_low.matmul {{.*}}kernel = "matmul"}
+// SELECTED: glow_low.matmul {{.*}}kernel = "matmul-streamed"}
 
 // VECTORS-NOT: tile_products
 
@@ -24,7 +24,7 @@
 // CHECK: llvm.call_intrinsic "llvm.x86.ldtilecfg"(%{{.*}}) : (!llvm.ptr) -> ()
 // CHECK: llvm.call @tiles.tdpbusd.2x2
 // CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"() : () -> ()
-// CHECK-LABEL: llvm.func internal @matmul.1x64
+// CHECK-LABEL: llvm.func internal @matmul_streamed.1x64
 // CHECK-NOT: ldtilecfg
 glow_high.func @main(%x: tensor<64x128xui8>, %r: tensor<1x128xui8>, %w: tensor<128x64xi8>) -> (tensor<64x64xi32>, tensor<1x64xi32>) {
   %0 = glow_high.matmul %x, %w, none : tensor<64x64xi32>

@@ -87,7 +87,7 @@ glow_low.func @whole(@in %x: memref<64x64xf32>, @in %n: memref<64xi64>, @out %y:
 // CHECK:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence"}
 
 // PARTS-LABEL: glow_low.func @rows(
-// PARTS:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence-tiled", tiles = {tile = {{[0-9]+}}}, partitions = {tiles = 12}
+// PARTS:         glow_low.reverse_sequence {{.*}}kernel = "reverse-sequence-tiled", tiles = {tile = {{[0-9]+}}}, partitions = {tiles = 48}
 glow_low.func @rows(@in %x: memref<256x16x256xf32>, @in %n: memref<256xi64>, @out %y: memref<256x16x256xf32>) {
   glow_low.reverse_sequence @out %y, @in %x, @in %n {batch_axis = 0, time_axis = 1}
 }

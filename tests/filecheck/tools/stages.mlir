@@ -69,7 +69,7 @@ glow_high.func @main(@x, @y) {
 // LIST:      optimize
 // LIST-NEXT: imported
 // LIST-NEXT: differentiated differentiate
-// LIST-NEXT: optimized assign-target,fold-into-trees,canonicalize,fold-constants,
+// LIST-NEXT: optimized assign-target,fold-into-trees,canonicalize,raise-gathers,fold-constants,
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
 // LIST-NEXT: structured glow-low-to-scf,verify-structured
@@ -86,5 +86,5 @@ glow_high.func @main(@x, @y) {
 // LIST-NEXT: opencl
 
 // SHORT: glow-opt: error: no stage 'lowered' (hint: stages are imported, differentiated, optimized)
-// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has differentiate, assign-target, fold-into-trees, canonicalize, fold-constants,
+// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has differentiate, assign-target, fold-into-trees, canonicalize, raise-gathers, fold-constants,
 // ESSENTIAL: glow-opt: error: the pass 'select' cannot be left out (hint: the stages behind it need it)
