@@ -29,7 +29,6 @@ GAP = 0.12
 MIN_CHUNK = 16
 """The number of tokens of a chunk at least."""
 
-
 IDLE = 0.5
 """The seconds after which an idle engine looks whether its work is over."""
 
@@ -342,7 +341,7 @@ class Engine:
                 choices = self._chooser.choose(own, rows) if rows else []
                 span.request.computed = span.start + len(span.tokens)
                 self._take(span, choices)
-                self._publish(span.request)
+                self._publish(span)
             except Exception as error:
                 span.request.fail(error)
 
@@ -398,11 +397,9 @@ class Engine:
             # Keys of tokens that were not chosen are written again.
             request.computed = min(request.computed, request.length - 1)
 
-    def _publish(self, request: Request) -> None:
-        """Make full pages known by their tokens."""
-        size = self._pool.tokens
-        for page in range(len(request.digests), request.computed // size):
-            before = request.digests[-1] if request.digests else first_digest(request.salt)
-            request.digests.append(digest_of(before, request.tokens[page * size : (page + 1) * size]))
-        for page in range(request.reused // size, request.computed // size):
+    def _publish(self, span: Span) -> None:
+        """Make the pages that this span has filled known by their tokens."""
+        request, size = span.request, self._pool.tokens
+        self._describe(request, request.computed)
+        for page in range(span.start // size, request.computed // size):
             self._pool.publish(request.pages[page], request.digests[page])

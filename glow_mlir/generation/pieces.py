@@ -8,10 +8,9 @@ from typing import Any
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.generation.pre_tokenizers import PRE_TOKENIZERS
-from glow_mlir.generation.vocabulary import BYTE, NORMAL, UNUSED, Vocabulary
+from glow_mlir.generation.vocabulary import BYTE, NORMAL, SPACE, UNUSED, Vocabulary
 from glow_mlir.support.dataclass import dataclass
 
-SPACE = "▁"
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -22,7 +21,8 @@ def _printable_bytes() -> dict[int, int]:
     return {byte: byte for byte in printable} | {0x100 + place: byte for place, byte in enumerate(others)}
 
 
-_BYTES = {chr(char): byte for char, byte in _printable_bytes().items()}
+GPT2_BYTES = {chr(char): byte for char, byte in _printable_bytes().items()}
+"""The characters with which GPT-2's vocabularies write bytes."""
 
 Spelling = Callable[[str], bytes]
 """A token → the bytes that it stands for inside a text."""
@@ -47,7 +47,7 @@ def raw(token: str) -> bytes:
 def from_bytes(token: str) -> bytes:
     """A token of GPT-2's printable bytes."""
     try:
-        return bytes(map(_BYTES.__getitem__, token))
+        return bytes(map(GPT2_BYTES.__getitem__, token))
     except KeyError:
         return raw(token)
 

@@ -14,11 +14,8 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.generation.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
-from glow_mlir.generation.vocabulary import BYTE, NORMAL, PREFIX, UNUSED, USER_DEFINED, Vocabulary
+from glow_mlir.generation.vocabulary import BYTE, NORMAL, PREFIX, SPACE, UNUSED, USER_DEFINED, Vocabulary
 from glow_mlir.support.optional_packages import imported
-
-SPACE = "▁"
-"""What stands for a space in SentencePiece's tokens."""
 
 MAX_LENGTH = 1 << 10
 """The maximum number of characters of a token whose merges are derived from scores: there is one a position."""

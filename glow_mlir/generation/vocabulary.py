@@ -18,6 +18,9 @@ PREFIX = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 """Types of tokens, as numbers in the file."""
 
+SPACE = "▁"
+"""What stands for a space in SentencePiece's tokens."""
+
 NAMED: Mapping[str, str] = {
     "bos_token": "bos_token_id", "eos_token": "eos_token_id", "eot_token": "eot_token_id",
     "eom_token": "eom_token_id", "unk_token": "unknown_token_id", "sep_token": "seperator_token_id",

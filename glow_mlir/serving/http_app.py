@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from glow_mlir.errors import GlowError, InputError
 from glow_mlir.serving.access import HeadCheck
-from glow_mlir.serving.errors import NotReadyError, UnknownModelError, status_of
+from glow_mlir.serving.errors import NotReadyError, UnknownModelError
+from glow_mlir.serving.handlers import Handler, answering, json_response
 from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
 from glow_mlir.serving.http_inference import HttpInference, named_model
 from glow_mlir.serving.http_responses import error_response, respond_error
@@ -22,8 +23,6 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 HEALTH = ("/v2/health/live", "/v2/health/ready")
 """Paths without access control, for supervisors that start and stop servers."""
-
-Handler = Callable[[Any], Awaitable[Any]]
 
 
 class HttpApp:
@@ -64,7 +63,8 @@ def control_app(service: Service) -> Any:
     """All requests except inference, as a Starlette application."""
     route = package("starlette.routing").Route
     control = _Control(service)
-    routes = [route(path, _answering(handler), methods=[method]) for method, path, handler in control.routes()]
+    answers = ((method, path, answering(handler, error_response)) for method, path, handler in control.routes())
+    routes = [route(path, handler, methods=[method]) for method, path, handler in answers]
     if service.generators is not None:
         # Their modules are loaded where text is generated only.
         from glow_mlir.serving.openai_app import OpenAiApp
@@ -77,27 +77,8 @@ def control_app(service: Service) -> Any:
 
 async def _unknown(request: Any, error: Any) -> Any:
     """Report an unknown path or method."""
-    return _json_response({"error": f"{request.method} {request.url.path}: {error.detail}"}, error.status_code)
-
-
-def _json_response(data: Any, status: int = 200) -> Any:
-    return package("starlette.responses").Response(write_json(data), status, media_type="application/json")
-
-
-def _answering(handler: Handler) -> Handler:
-    """Wrap a handler: data is sent as JSON, and errors with their status."""
-
-    async def answer(request: Any) -> Any:
-        response = package("starlette.responses").Response
-        try:
-            found = await handler(request)
-        except Exception as error:
-            headers, body = error_response(error)
-            named = {name.decode(): value.decode() for name, value in headers}
-            return response(body, status_of(error).http, headers=named)
-        return found if isinstance(found, response) else _json_response(found)
-
-    return answer
+    text = write_json({"error": f"{request.method} {request.url.path}: {error.detail}"})
+    return json_response(text, error.status_code)
 
 
 class _Control:

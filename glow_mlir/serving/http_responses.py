@@ -71,8 +71,8 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
     """Send an error; the connection closes if the rest of the body is not wanted."""
     if isinstance(error, DisconnectedError):
         return
-    headers, body = error_response(error)
-    status = status_of(error).http
+    status, body = error_response(error)
+    headers = error_headers(status)
     if not isinstance(error, (BodyTooLargeError, SlowBodyError)):
         await respond(send, status, headers, [body], len(body))
         return
@@ -96,10 +96,11 @@ def logged(error: BaseException) -> Status:
     return status
 
 
-def error_response(error: BaseException) -> tuple[Headers, bytes]:
-    """The headers and the body of an error; server faults are logged."""
-    status = logged(error).http
-    headers: Headers = [JSON_TYPE]
-    if status == 503:
-        headers.append((b"retry-after", b"1"))
-    return headers, write_json({"error": words_of(error)})
+def error_headers(status: int) -> Headers:
+    """The headers of an error; who finds no place is told when to come again."""
+    return [JSON_TYPE, (b"retry-after", b"1")] if status == 503 else [JSON_TYPE]
+
+
+def error_response(error: BaseException) -> tuple[int, bytes]:
+    """The status and the body of an error; server faults are logged."""
+    return logged(error).http, write_json({"error": words_of(error)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 from uuid import uuid4
@@ -19,6 +19,7 @@ from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
 from glow_mlir.serving.errors import DisconnectedError, words_of
 from glow_mlir.serving.generators import Generators, RunningGenerator, pieces
+from glow_mlir.serving.handlers import Handler, answering
 from glow_mlir.serving.http_bodies import HttpBody
 from glow_mlir.serving.http_responses import logged
 from glow_mlir.serving.json_text import is_object, read_json, write_json
@@ -26,8 +27,6 @@ from glow_mlir.serving.openai_requests import FieldError, TextRequest, chat_requ
 from glow_mlir.serving.openai_responses import Format, Usage, error_data, list_data, model_data
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import Service
-
-Handler = Callable[[Any], Awaitable[Any]]
 
 EVENTS = "text/event-stream"
 
@@ -58,7 +57,7 @@ class OpenAiApp:
             ("POST", "/v1/chat/completions", self.chat),
             ("POST", "/v1/completions", self.complete),
         ]
-        return [(method, path, _answering(handler)) for method, path, handler in found]
+        return [(method, path, answering(handler, failed)) for method, path, handler in found]
 
     async def models(self, request: Any) -> Any:
         """All models."""
@@ -254,6 +253,12 @@ def _event(data: Any) -> bytes:
     return b"data: " + write_json(data) + b"\n\n"
 
 
+def failed(error: BaseException) -> tuple[int, bytes]:
+    """The status and the JSON text of an error."""
+    status, data = error_of(error)
+    return status, write_json(data)
+
+
 def error_of(error: BaseException) -> tuple[int, dict[str, Any]]:
     """The status and the object of an error, as OpenAI's clients read it."""
     if isinstance(error, BaseExceptionGroup):
@@ -262,19 +267,3 @@ def error_of(error: BaseException) -> tuple[int, dict[str, Any]]:
     status = logged(error).http
     kind, code = KINDS.get(status, ("invalid_request_error", None))
     return status, error_data(words_of(error), kind, error.field if isinstance(error, FieldError) else None, code)
-
-
-def _answering(handler: Handler) -> Handler:
-    """Wrap a handler: data is sent as JSON, and errors as OpenAI's."""
-
-    async def answer(request: Any) -> Any:
-        response = package("starlette.responses").Response
-        try:
-            found = await handler(request)
-        except Exception as error:
-            status, data = error_of(error)
-            headers = {"retry-after": "1"} if status == 503 else None
-            return response(write_json(data), status, headers=headers, media_type="application/json")
-        return found if isinstance(found, _Stream) else response(write_json(found), media_type="application/json")
-
-    return answer

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling_definition import adjusted, chosen, kept
 
 from glow_mlir.errors import ExecutionError, InputError, OptionError
 from glow_mlir.generation.sampler import Choice, RowRequest, Sampler
 from glow_mlir.generation.sampling import Sampling, uniform
-from sampling_definition import adjusted, chosen, kept
 
 WORDS = 700
 """More than some counts of candidates, and no multiple of a block of tokens."""

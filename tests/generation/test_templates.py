@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import resource
-from pathlib import Path
 from typing import Any
 
 import pytest
 from breadth import examples
+from llama_cpp_models import llama_cpp_models
 
 from glow_mlir.errors import GlowError, InputError
 from glow_mlir.generation.template import ChatTemplate
@@ -221,18 +220,10 @@ def test_messages_that_are_none_are_refused_by_number() -> None:
             template.render([USER, message])
 
 
-def folder() -> Path:
-    """llama.cpp's models."""
-    found = os.environ.get("LLAMA_CPP_MODELS")
-    if not found:
-        pytest.skip("LLAMA_CPP_MODELS names no folder")
-    return Path(found)
-
-
 @pytest.mark.long
 def test_templates_render_as_in_transformers() -> None:
     render = pytest.importorskip("transformers.utils.chat_template_utils").render_jinja_template
-    paths = sorted((folder() / "templates").glob("*.jinja"))
+    paths = sorted((llama_cpp_models() / "templates").glob("*.jinja"))
     assert paths
     for path in paths:
         text = path.read_text(encoding="utf-8")

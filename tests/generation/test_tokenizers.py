@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from breadth import examples
 from gguf_files import write_gguf
+from llama_cpp_models import llama_cpp_models
 
 from glow_mlir.errors import GlowError, InputError, ModelError, UnsupportedError
 from glow_mlir.frontends.gguf.file import GgufFile
@@ -300,18 +300,12 @@ def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
         Tokenizer.of_file(tmp_path)
 
 
-def folder() -> Path:
-    """llama.cpp's models."""
-    found = os.environ.get("LLAMA_CPP_MODELS")
-    if not found:
-        pytest.skip("LLAMA_CPP_MODELS names no folder")
-    return Path(found)
-
-
 @pytest.mark.long
 def test_ids_are_those_of_llama_cpp() -> None:
     paths = [
-        path for path in sorted(folder().glob("ggml-vocab-*.gguf")) if path.with_name(f"{path.name}.inp").is_file()
+        path
+        for path in sorted(llama_cpp_models().glob("ggml-vocab-*.gguf"))
+        if path.with_name(f"{path.name}.inp").is_file()
     ]
     assert paths
     for path in paths:

@@ -8,6 +8,7 @@ from typing import Any
 from gguf_files import llama_metadata, llama_tensors, write_gguf
 
 from glow_mlir.generation.generator import Generator
+from glow_mlir.generation.pieces import GPT2_BYTES
 
 SPECIAL = ("<|begin|>", "<|im_start|>", "<|im_end|>")
 """Control tokens: texts begin with the first one, turns end with the last one."""
@@ -20,16 +21,9 @@ TEMPLATE = (
 )
 
 
-def _byte(number: int) -> str:
-    """A byte as GPT-2 writes it."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return chr(number if number in printable else 0x100 + others.index(number))
-
-
 def tokens() -> list[str]:
     """The vocabulary."""
-    return [*map(_byte, range(256)), *WORDS, *SPECIAL]
+    return [*sorted(GPT2_BYTES, key=GPT2_BYTES.__getitem__), *WORDS, *SPECIAL]
 
 
 def write_model(path: Path, kind: str = "F32", context: int = 256) -> Path:

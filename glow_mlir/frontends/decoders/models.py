@@ -15,6 +15,7 @@ from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
 from glow_mlir.frontends.decoders.weights import CheckpointWeights, GgufWeights, Weights
 from glow_mlir.frontends.gguf.file import GgufFile
+from glow_mlir.options.generation import CACHES
 from glow_mlir.runtime.identity import ContentIndex, file_identity
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.collector import without_collector
@@ -24,9 +25,6 @@ from glow_mlir.support.symbols import GivenDimension
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
-
-CACHES = ("float16", "bfloat16", "float32")
-"""The element types of keys and values."""
 
 RESULTS = ("logits", "hidden")
 """The outputs that a program may have."""
