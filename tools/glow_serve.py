@@ -44,6 +44,9 @@ glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certif
 TOKEN = "GLOW_SERVE_TOKEN"
 """The environment variable that holds the token if no file is given."""
 
+GRPC_PORT = 8001
+"""The port of gRPC if none is given."""
+
 message_bytes = byte_count_to(2 << 30)
 port = ranged(int, 0, 65535, "a port from 0, which is a free one, to 65535")
 
@@ -63,7 +66,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     where.add_argument(
         "--port", type=port, default=8000, metavar="N", help="HTTP port, 0 for a free one (default: 8000)"
     )
-    where.add_argument("--grpc-port", type=port, default=8001, metavar="N", help="gRPC port (default: 8001)")
+    where.add_argument(
+        "--grpc-port", type=port, metavar="N", help=f"gRPC port (default: {GRPC_PORT}, none for decoders of text alone)"
+    )
     where.add_argument("--no-grpc", action="store_true", help="serve HTTP only")
     how = parser.add_argument_group("how models are served")
     add_options(how, HostingOptions)
@@ -142,6 +147,13 @@ def name_of(named: Named) -> str:
     return named.name or (named.path.name if named.path.is_dir() else named.path.stem)
 
 
+def grpc_port_of(args: Namespace, *, has_models: bool) -> int | None:
+    """The port of gRPC; `None` if it is not wanted, or by default if no model can be asked over it."""
+    if args.no_grpc or (args.grpc_port is None and not (has_models or args.model_control)):
+        return None
+    return GRPC_PORT if args.grpc_port is None else args.grpc_port
+
+
 def hosting_keywords(args: Namespace) -> dict[str, Any]:
     """The hosting options shared by all models."""
     return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
@@ -181,7 +193,7 @@ def run(arguments: list[str]) -> int:
             shared_memory=args.shared_memory,
             token=token,
         )
-        addresses = Addresses(args.host, args.port, None if args.no_grpc else args.grpc_port)
+        addresses = Addresses(args.host, args.port, grpc_port_of(args, has_models=bool(others)))
         server = Server(service, addresses, Encryption(args.tls_certificate, args.tls_key))
         with closing(server), generating(service, texts, args):
             load_all(repository)

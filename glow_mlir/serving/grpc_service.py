@@ -62,6 +62,7 @@ class GrpcServer:
 
     def __init__(self, service: Service, address: str, credentials: Any = None) -> None:
         """`address` is `host:port`, with port 0 for a free one; `credentials` are server credentials of gRPC."""
+        package("grpc.aio")
         self._service = service
         self._address = address
         self._credentials = credentials

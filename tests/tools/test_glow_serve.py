@@ -27,7 +27,7 @@ from models import GraphBuilder, linear
 from onnx import TensorProto
 from running_servers import needed
 
-from glow_mlir.tools.glow_serve import main
+from glow_mlir.tools.glow_serve import grpc_port_of, main, parse_arguments
 
 pytestmark = pytest.mark.extra
 
@@ -332,3 +332,19 @@ def test_a_port_that_another_has(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main([str(DIGITS), "--port", str(taken.getsockname()[1])]) == 1
     assert "cannot listen on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "has_models", "expected"),
+    [
+        ([], True, 8001),
+        ([], False, None),
+        (["--model-control"], False, 8001),
+        (["--grpc-port", "9001"], False, 9001),
+        (["--grpc-port", "9001", "--no-grpc"], True, None),
+    ],
+)
+def test_grpc_is_not_there_for_decoders_of_text_alone(
+    options: list[str], has_models: bool, expected: int | None
+) -> None:
+    assert grpc_port_of(parse_arguments(["model", *options]), has_models=has_models) == expected
