@@ -2,8 +2,10 @@
 A server under load for a while: whether its memory grows, with the confidence of that, and how long requests take.
 
     python benchmarks/soak.py [--minutes 15] [--clients 8]
+    python benchmarks/soak.py --generator model.gguf
 
-It needs the extra `serve`. Clients ask for one or two samples, give up some requests, and load and unload a model.
+It needs the extra `serve`. Clients ask for one or two samples, give up some requests, and load and unload a model. With
+`--generator`, they ask a decoder of text for streams of OpenAI's API, and leave one of five before its end.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from models import GraphBuilder, linear
 from onnx import TensorProto
 
+WORDS = "the light of an old house by the sea was seen from far away".split()
+
 WARM = 60.0
 """Seconds whose memory does not count: pools and caches fill."""
 
@@ -49,15 +53,19 @@ def body_of(rows: int) -> tuple[bytes, dict[str, str]]:
 
 
 class Load:
-    """Clients that ask until they are told to end."""
+    """Clients that ask until they are told to end: for inference, or a decoder of text for streams."""
 
-    def __init__(self, port: int, clients: int) -> None:
+    def __init__(self, port: int, clients: int, *, streams: bool) -> None:
         self.latencies: list[float] = []
         self.failures: list[str] = []
+        self.left = 0
+        """The number of streams that a client left."""
         self.ended = threading.Event()
         self._port = port
-        self._threads = [threading.Thread(target=self._ask, args=(seed,)) for seed in range(clients)]
-        self._threads.append(threading.Thread(target=self._reload))
+        ask = self._stream if streams else self._ask
+        self._threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(clients)]
+        if not streams:
+            self._threads.append(threading.Thread(target=self._reload))
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -87,6 +95,29 @@ class Load:
             self.latencies.append(time.perf_counter() - begin)
             if answer.status != 200:
                 self.failures.append(f"{answer.status}")
+
+    def _stream(self, seed: int) -> None:
+        rng = random.Random(seed)
+        while not self.ended.is_set():
+            question = " ".join(rng.choice(WORDS) for _ in range(rng.randint(3, 60)))
+            data = {
+                "model": "generator",
+                "messages": [{"role": "user", "content": question}],
+                "max_tokens": rng.randint(1, 40),
+                "temperature": rng.choice([0, 0.7]),
+                "stream": True,
+            }
+            begin, connection = time.perf_counter(), self._connection()
+            connection.request("POST", "/v1/chat/completions", json.dumps(data), {"content-type": "application/json"})
+            answer = connection.getresponse()
+            if rng.random() < 0.2:
+                answer.read(rng.randint(1, 900))
+                self.left += 1
+            elif b"[DONE]" not in (text := answer.read()) or answer.status != 200:
+                self.failures.append(f"{answer.status} {text[-80:]!r}")
+            else:
+                self.latencies.append(time.perf_counter() - begin)
+            connection.close()
 
     def _reload(self) -> None:
         while not self.ended.wait(10):
@@ -120,28 +151,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--generator", type=Path, metavar="MODEL", help="a .gguf file, or a folder of safetensors")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("net", "other"):
-            save(Path(folder) / name / "1" / "model.onnx")
-        command = [
-            sys.executable,
-            "-m",
-            "glow_mlir.tools.glow_serve",
-            folder,
-            "--port",
-            "0",
-            "--no-grpc",
-            "--batch",
-            "8",
-        ]
+        if args.generator is None:
+            for name in ("net", "other"):
+                save(Path(folder) / name / "1" / "model.onnx")
+            served = [folder, "--batch", "8"]
+        else:
+            served = [f"generator={args.generator}", "--context", "1024"]
+        command = [sys.executable, "-m", "glow_mlir.tools.glow_serve", *served, "--port", "0", "--no-grpc"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             port = int(server.stdout.readline().rpartition(" ")[2])
             times: list[float] = []
             memory: list[int] = []
             begin = time.monotonic()
-            with Load(port, args.clients) as load:
+            with Load(port, args.clients, streams=args.generator is not None) as load:
                 while (now := time.monotonic() - begin) < args.minutes * 60:
                     times.append(now)
                     memory.append(resident(server.pid))
@@ -152,7 +178,8 @@ def main() -> None:
     p50, p99, p999 = (float(np.percentile(load.latencies, percent)) * 1e3 for percent in (50, 99, 99.9))
     failed = f"{len(load.failures)} failed {load.failures[:3]}"
     first, last = memory[0] / 2**20, memory[-1] / 2**20
-    print(f"{len(load.latencies):,} requests in {args.minutes:g} minutes, {failed}")
+    left = f", {load.left:,} left before their end" if load.left else ""
+    print(f"{len(load.latencies):,} requests in {args.minutes:g} minutes, {failed}{left}")
     print(f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, p99.9 {p999:.2f} ms")
     print(f"memory {first:.1f} → {last:.1f} MiB; it grows {grows:+.2f} ± {error:.2f} MiB an hour")
 
