@@ -188,7 +188,7 @@ def run(arguments: list[str]) -> int:
         service = Service(
             repository,
             limits=limits,
-            metrics=lambda: metrics(host),
+            metrics=lambda: metrics(host, () if service.generators is None else service.generators.data()),
             control=args.model_control,
             shared_memory=args.shared_memory,
             token=token,

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from threading import Event, Thread
+from typing import Any
 
 from glow_mlir.generation.generation import Generation, Piece
 from glow_mlir.generation.generator import Generator
@@ -24,6 +25,22 @@ class RunningGenerator:
             target=generator.engine.work, args=(self._over.is_set,), name=f"glow-generate-{name}", daemon=True
         )
         self._thread.start()
+
+    def data(self) -> dict[str, Any]:
+        """The name, and the numbers of requests, steps and tokens."""
+        engine = self.generator.engine
+        found = engine.statistics
+        return {
+            "name": self.name,
+            "running": engine.running,
+            "waiting": engine.waiting,
+            "steps": found.steps,
+            "prompt_tokens": found.prompt_tokens,
+            "reused_tokens": found.reused_tokens,
+            "chosen_tokens": found.chosen_tokens,
+            "drafted_tokens": found.drafted_tokens,
+            "accepted_tokens": found.taken_drafts,
+        }
 
     def close(self) -> None:
         """End the thread and all requests, behind the step that is being computed."""
@@ -80,6 +97,10 @@ class Generators:
             known = ", ".join(self._running) or "none"
             raise UnknownModelError(f"the model '{name}' does not exist", hint=f"models are {known}")
         return self._running[name]
+
+    def data(self) -> list[dict[str, Any]]:
+        """The state of each, for JSON: requests that run and wait, and numbers of tokens since the start."""
+        return [running.data() for running in self._running.values()]
 
     def close(self) -> None:
         """End their threads."""

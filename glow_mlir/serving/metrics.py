@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: requests, queues and durations of each network, in its text format."""
+"""Metrics for Prometheus, in its text format: requests, queues and durations of networks, tokens of generators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from glow_mlir.host.host import Host
@@ -18,14 +18,18 @@ FAMILIES = (
     ("glow_queue_seconds", "summary", "Seconds that requests waited in the queue."),
     ("glow_compute_seconds", "summary", "Seconds that calls took."),
     ("glow_request_seconds", "summary", "Seconds from arrival to answer."),
+    ("glow_generator_requests", "gauge", "Requests for text that are computed, and that wait."),
+    ("glow_generator_steps_total", "counter", "Calls of the decoder."),
+    ("glow_generator_tokens_total", "counter", "Tokens of prompts, computed or known before, and of texts."),
 )
 
 QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999"}
 
 
-def metrics(host: Host) -> str:
-    """The text for all networks that are loaded."""
+def metrics(host: Host, generators: Iterable[Mapping[str, Any]] = ()) -> str:
+    """The text for all networks that are loaded, and for generators by `Generators.data`."""
     samples = [sample for network in host.networks for sample in _samples(network.data(), network.memory_bytes)]
+    samples += [sample for generator in generators for sample in _generator_samples(generator)]
     lines: list[str] = []
     for family, kind, what in FAMILIES:
         lines += [f"# HELP {family} {what}", f"# TYPE {family} {kind}"]
@@ -52,6 +56,16 @@ def _samples(data: dict[str, Any], memory_bytes: int) -> Iterator[Sample]:
             yield f"glow_{word}", {**model, "quantile": quantile}, durations[name]
         yield f"glow_{word}_sum", model, durations["mean"] * data["succeeded"]
         yield f"glow_{word}_count", model, data["succeeded"]
+
+
+def _generator_samples(data: Mapping[str, Any]) -> Iterator[Sample]:
+    """The numbers of a generator."""
+    model = {"model": str(data["name"])}
+    for state in ("running", "waiting"):
+        yield "glow_generator_requests", {**model, "state": state}, data[state]
+    yield "glow_generator_steps_total", model, data["steps"]
+    for kind in ("prompt", "reused", "chosen", "drafted", "accepted"):
+        yield "glow_generator_tokens_total", {**model, "kind": kind}, data[f"{kind}_tokens"]
 
 
 def _labels(labels: dict[str, str]) -> str:

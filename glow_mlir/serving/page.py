@@ -1,4 +1,4 @@
-"""The status page of a server: queue lengths, throughput and percentiles of each model."""
+"""The status page of a server: queue lengths, throughput and percentiles of each model, and tokens of generators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = """<!doctype html>
 <title>glow-serve</title>
 <style>
   body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem; color: #222; background: #fff; }
-  table { border-collapse: collapse; }
+  table { border-collapse: collapse; margin-bottom: 1.5rem; }
   th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }
   th:first-child, td:first-child { text-align: left; }
   svg { display: block; }
@@ -28,7 +28,12 @@ PAGE = """<!doctype html>
   <thead><tr><th>model</th><th>version</th><th>waiting</th><th>answers/s</th><th>last two minutes</th>
     <th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>samples/call</th>
     <th>succeeded</th><th>failed</th><th>expired</th><th>cancelled</th><th>refused</th></tr></thead>
-  <tbody></tbody>
+  <tbody id="models"></tbody>
+</table>
+<table hidden>
+  <thead><tr><th>decoder of text</th><th>running</th><th>waiting</th><th>tokens/s</th><th>last two minutes</th>
+    <th>tokens chosen</th><th>tokens of prompts</th><th>known before</th><th>drafts accepted</th></tr></thead>
+  <tbody id="generators"></tbody>
 </table>
 <script>
   const rates = {}, before = {};
@@ -42,20 +47,32 @@ PAGE = """<!doctype html>
     drawn.setAttribute("points", points.join(" ")); svg.append(drawn);
     return svg;
   }
-  function show(networks) {
-    const body = document.querySelector("tbody"); body.textContent = "";
-    for (const item of networks) {
-      const key = item.name + "\\n" + item.version, now = performance.now();
-      const last = before[key] || { succeeded: item.succeeded, at: now - 1000 };
-      const rate = Math.max(0, (item.succeeded - last.succeeded) / (now - last.at) * 1000);
-      before[key] = { succeeded: item.succeeded, at: now };
-      (rates[key] = rates[key] || []).push(rate); rates[key] = rates[key].slice(-120);
-      const row = body.insertRow(), times = item.request_seconds;
+  function rateOf(key, total) {
+    const now = performance.now(), last = before[key] || { total, at: now - 1000 };
+    const rate = Math.max(0, (total - last.total) / (now - last.at) * 1000);
+    before[key] = { total, at: now };
+    (rates[key] = rates[key] || []).push(rate); rates[key] = rates[key].slice(-120);
+    return rate;
+  }
+  function rowsOf(name, items) {
+    const body = document.getElementById(name); body.textContent = "";
+    body.parentElement.hidden = !items.length;
+    return items.map(item => [item, body.insertRow()]);
+  }
+  function show(data) {
+    for (const [item, row] of rowsOf("models", data.models)) {
+      const key = item.name + "\\n" + item.version, rate = rateOf(key, item.succeeded), times = item.request_seconds;
       cell(row, item.name); cell(row, item.version); cell(row, item.waiting); cell(row, rate.toFixed(1));
       row.insertCell().append(line(rates[key]));
       for (const word of ["p50", "p90", "p99"]) cell(row, (times[word] * 1000).toFixed(2));
       cell(row, item.calls ? (item.samples / item.calls).toFixed(2) : "–");
       for (const word of ["succeeded", "failed", "expired", "cancelled", "refused"]) cell(row, item[word]);
+    }
+    for (const [item, row] of rowsOf("generators", data.generators)) {
+      const key = "text\\n" + item.name, rate = rateOf(key, item.chosen_tokens);
+      cell(row, item.name); cell(row, item.running); cell(row, item.waiting); cell(row, rate.toFixed(1));
+      row.insertCell().append(line(rates[key]));
+      for (const word of ["chosen", "prompt", "reused", "accepted"]) cell(row, item[word + "_tokens"]);
     }
   }
   async function look() {
@@ -75,6 +92,10 @@ PAGE = """<!doctype html>
 """
 
 
-def page_data(service: Service) -> list[dict[str, Any]]:
+def page_data(service: Service) -> dict[str, list[dict[str, Any]]]:
     """The data of the page for each model that accepts requests, for JSON; durations are in seconds."""
-    return [dict(network.data()) for network in service.ready_networks()]
+    generators = service.generators
+    return {
+        "models": [dict(network.data()) for network in service.ready_networks()],
+        "generators": [] if generators is None else generators.data(),
+    }

@@ -237,7 +237,8 @@ def test_the_page_shows_what_the_models_do() -> None:
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
         connection.request("GET", "/statistics")
         found = json.loads(connection.getresponse().read())
-        assert {"name", "version", "waiting", "succeeded"} <= found[0].keys()
+        assert {"name", "version", "waiting", "succeeded"} <= found["models"][0].keys()
+        assert found["generators"] == []
         connection.close()
 
 

@@ -12,6 +12,8 @@ from running_servers import needed, running
 from small_generators import small_generator
 
 from glow_mlir.generation.generator import Generator
+from glow_mlir.host.host import Host
+from glow_mlir.serving.metrics import metrics
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 
@@ -30,7 +32,7 @@ def client(generator: Generator) -> Iterator[Any]:
     from glow_mlir.serving.generators import Generators
 
     generators = Generators({"small": generator})
-    with running(generators=generators) as server:
+    with Host() as host, running(generators=generators, metrics=lambda: metrics(host, generators.data())) as server:
         yield needed("openai").OpenAI(
             base_url=f"http://127.0.0.1:{server.http}/v1", api_key="none", max_retries=0, timeout=60
         )
@@ -171,3 +173,14 @@ def test_a_client_that_left_before_the_first_event_leaves_no_request(generator: 
     with pytest.raises(needed("starlette.requests").ClientDisconnect):
         asyncio.run(stream(scope, receive, send))
     assert generation.completion.finish_reason == "cancelled"
+
+
+def test_tokens_are_counted(client: Any, generator: Generator) -> None:
+    before = generator.engine.statistics.chosen_tokens
+    client.chat.completions.create(model="small", messages=MESSAGES, max_tokens=4, extra_body={"ignore_eos": True})
+    httpx = needed("httpx")
+    text = httpx.get(f"{client.base_url}".replace("v1/", "metrics")).text
+    assert f'glow_generator_tokens_total{{model="small",kind="chosen"}} {before + 4}\n' in text
+    assert 'glow_generator_requests{model="small",state="running"} 0\n' in text
+    (found,) = httpx.get(f"{client.base_url}".replace("v1/", "statistics")).json()["generators"]
+    assert (found["name"], found["chosen_tokens"]) == ("small", before + 4)
