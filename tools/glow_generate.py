@@ -25,6 +25,8 @@ def run(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
     sampling = sampling_of(args)
     text: str | None = args.prompt if args.prompt_file is None else text_of(args.prompt_file)
+    if args.json_schema_file is not None:
+        args.json_schema = text_of(args.json_schema_file)
     generator = opened_generator(args.model, args)
     system: list[Message] = [] if args.system is None else [{"role": "system", "content": args.system}]
     if args.chat is not None:
@@ -41,7 +43,12 @@ def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict
     """Print the continuation of a prompt as it is computed; returns its text."""
     begin, first = perf_counter(), 0.0
     with generator.stream(
-        prompt, max_tokens=args.max_tokens, stop=args.stop, ignore_end=args.ignore_end, **sampling
+        prompt,
+        max_tokens=args.max_tokens,
+        stop=args.stop,
+        ignore_end=args.ignore_end,
+        schema=args.json_schema,
+        **sampling,
     ) as generation:
         for piece in generation:
             first = first or perf_counter()

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 from glow_mlir.errors import OptionError
-from glow_mlir.tools.mlir_text.source_lines import STDIN
+
+STDIN = "-"
+"""The name of stdin."""
 
 
 def text_of(name: str) -> str:
