@@ -35,7 +35,8 @@ PATIENCE = 8
 def least_latency(problem: Problem) -> Assignment | None:
     """The assignment of least latency found among those that fit memory; `None` if there is none."""
     groups = grouped(len(problem.seconds), problem.together)
-    if len(problem.devices) ** len(groups) <= MAX_SEARCHED:
+    # One device has one assignment, however many groups there are, and the search is as deep as there are groups.
+    if max(2, len(problem.devices)) ** len(groups) <= MAX_SEARCHED:
         return _searched(problem, groups)
     found = _swapped(problem, groups)
     if found is None or problem.fits(found):

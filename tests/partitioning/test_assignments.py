@@ -64,6 +64,12 @@ def test_small_problems_are_searched_to_the_end(seed: int) -> None:
         assert item.latency(found) == pytest.approx(least(item), rel=1e-9)
 
 
+@pytest.mark.parametrize(("memory", "expected"), [(0, 0), (10**9, 0), (1, None)])
+def test_many_nodes_on_one_device(memory: int, expected: int | None) -> None:
+    problem = replace(drawn(1, 1, 3000), memory=(memory,))
+    assert least_latency(problem) == (None if expected is None else (expected,) * 3000)
+
+
 def test_swaps_between_four_devices_are_close_to_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [drawn(seed, 4, 6) for seed in range(15)]
     wanted = [least(problem) for problem in problems]
