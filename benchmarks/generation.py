@@ -2,6 +2,7 @@
 Prompts and steps of a decoder in a GGUF file, beside llama.cpp: CPU milliseconds in turns, on one core or several.
 
     python benchmarks/generation.py model.gguf
+    python benchmarks/generation.py model.gguf --target avx2
     python benchmarks/generation.py model.gguf --llama-python peers/bin/python --rounds 15 --threads 1 2
 
 Each engine is a process of its own. A round asks them in turn for prompts of several lengths, and for one more token
@@ -33,11 +34,11 @@ import json, sys, time
 import numpy as np
 from glow_mlir import InferenceSession
 from glow_mlir.frontends.decoders.models import open_model
-path, threads, bits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+path, threads, bits, target = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] or None
 model = open_model(path)
 pages = -(-4096 // 64)
 program = model.program(pages=pages, rows=512, outputs=4, sequences=4, left_bits=bits)
-session = InferenceSession(program, dimensions=program.dimensions, threads=threads)
+session = InferenceSession(program, dimensions=program.dimensions, threads=threads, target=target)
 table = np.arange(pages)[None]
 def call(number, start):
     inputs = {
@@ -140,13 +141,16 @@ def main() -> None:
     parser.add_argument("--activations", nargs="+", choices=ACTIVATIONS, default=["int15", "int8"])
     parser.add_argument("--rounds", type=count, default=9, help="rounds (9)")
     parser.add_argument("--threads", nargs="+", type=count, default=[1], help="threads, or several numbers of them (1)")
+    parser.add_argument("--target", default="", help="compile ours for this target, such as avx2 (this machine)")
     add_core(parser, "the first core to run on")
     options = parser.parse_args()
     print(f"{Path(options.model).name} on {machine()}")
     for threads in options.threads:
         cores = cores_from(options.core, threads)
         engines = {
-            name: Engine(sys.executable, OURS, [options.model, str(threads), str(ACTIVATIONS[name])], cores)
+            name: Engine(
+                sys.executable, OURS, [options.model, str(threads), str(ACTIVATIONS[name]), options.target], cores
+            )
             for name in options.activations
         }
         if options.llama_python is not None:
