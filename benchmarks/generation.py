@@ -146,7 +146,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{Path(options.model).name} on {machine()}")
     for threads in options.threads:
-        cores = cores_from(options.core, threads)
+        cores, ours = cores_from(options.core, threads), [options.model, str(threads)]
         engines = {
             name: Engine(
                 sys.executable, OURS, [options.model, str(threads), str(ACTIVATIONS[name]), options.target], cores
