@@ -148,9 +148,7 @@ def main() -> None:
     for threads in options.threads:
         cores, ours = cores_from(options.core, threads), [options.model, str(threads)]
         engines = {
-            name: Engine(
-                sys.executable, OURS, [options.model, str(threads), str(ACTIVATIONS[name]), options.target], cores
-            )
+            name: Engine(sys.executable, OURS, [*ours, str(ACTIVATIONS[name]), options.target], cores)
             for name in options.activations
         }
         if options.llama_python is not None:
