@@ -1,5 +1,5 @@
 """
-Prompts and steps of a decoder in a GGUF file, beside llama.cpp: CPU milliseconds in turns, on one core or several.
+Prompts and steps of a decoder in a GGUF file, beside llama.cpp, in turns: CPU time on one core, wall time on several.
 
     python benchmarks/generation.py model.gguf
     python benchmarks/generation.py model.gguf --target avx2
@@ -35,6 +35,7 @@ import numpy as np
 from glow_mlir import InferenceSession
 from glow_mlir.frontends.decoders.models import open_model
 path, threads, bits, target = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] or None
+clock = time.process_time if threads == 1 else time.perf_counter
 model = open_model(path)
 pages = -(-4096 // 64)
 program = model.program(pages=pages, rows=512, outputs=4, sequences=4, left_bits=bits)
@@ -46,9 +47,9 @@ def call(number, start):
         "sequences": np.zeros(number, np.int64), "table": table[:, : -(-(start + number) // 64)],
         "last": np.array([number - 1]),
     }
-    begin = time.process_time()
+    begin = clock()
     session.run(None, inputs)
-    return time.process_time() - begin
+    return clock() - begin
 """
 
 THEIRS = """
@@ -56,6 +57,7 @@ import json, os, sys, time
 import numpy as np
 import llama_cpp.llama_cpp as c
 path, threads = sys.argv[1].encode(), int(sys.argv[2])
+clock = time.process_time if threads == 1 else time.perf_counter
 silent = c.llama_log_callback(lambda level, text, data: None)
 c.llama_log_set(silent, None)
 c.llama_backend_init()
@@ -72,10 +74,10 @@ def call(number, start):
     for i in range(number):
         batch.token[i], batch.pos[i], batch.n_seq_id[i] = i * 37 % 20000, start + i, 1
         batch.seq_id[i][0], batch.logits[i] = 0, i == number - 1
-    begin = time.process_time()
+    begin = clock()
     assert c.llama_decode(context, batch) == 0
     c.llama_get_logits_ith(context, number - 1)
-    taken = time.process_time() - begin
+    taken = clock() - begin
     c.llama_batch_free(batch)
     return taken
 """
@@ -89,7 +91,7 @@ for line in sys.stdin:
 
 
 class Engine:
-    """A process that answers calls of a number of tokens behind others with its CPU seconds."""
+    """A process that answers calls of a number of tokens behind others with its seconds."""
 
     def __init__(self, python: str, program: str, arguments: Sequence[str], cores: Sequence[int]) -> None:
         command = ["taskset", "-c", ",".join(map(str, cores)), python, "-c", program + SERVE, *arguments]
@@ -97,7 +99,7 @@ class Engine:
         self._answer()
 
     def call(self, tokens: int, start: int) -> float:
-        """The CPU seconds of one call."""
+        """The seconds of one call."""
         assert self._process.stdin is not None
         print(json.dumps([tokens, start]), file=self._process.stdin, flush=True)
         return self._answer()
@@ -154,7 +156,7 @@ def main() -> None:
         if options.llama_python is not None:
             engines["llama.cpp"] = Engine(options.llama_python, THEIRS, [options.model, str(threads)], cores)
         found = measured(engines, options.rounds)
-        print(f"\n{threads} thread{'s' * (threads > 1)}, ms of CPU\n\n| | {' | '.join(engines)} |")
+        print(f"\n{threads} thread{'s, ms' if threads > 1 else ', ms of CPU'}\n\n| | {' | '.join(engines)} |")
         print("|---" * (1 + len(engines)) + "|")
         for name, times in found.items():
             theirs = times.get("llama.cpp")
