@@ -80,12 +80,12 @@ def clients(generator: glow_mlir.Generator) -> None:
     """Tokens a second of several clients over those of one, and the time between tokens."""
     alone = [together(generator, 1, 1 + number) for number in range(ROUNDS)]
     one = TOKENS / min(seconds for seconds, _ in alone)
-    step = min(statistics.median(gaps(times[0])) for _, times in alone)
+    step = min(_decoding(times[0]) for _, times in alone) / (TOKENS - 1)
     print(f"one client: {one:.1f} tokens a second, {step * 1e3:.1f} ms between tokens")
     for number in CLIENTS:
         runs = [together(generator, number, 10 + number + each) for each in range(ROUNDS)]
         rate = number * TOKENS / min(seconds for seconds, _ in runs)
-        between = min(statistics.median(gap for each in times for gap in gaps(each)) for _, times in runs)
+        between = min(statistics.mean(map(_decoding, times)) for _, times in runs) / (TOKENS - 1)
         print(
             f"{number} clients: {rate:.1f} tokens a second, {rate / one:.2f} times; between tokens {between / step:.2f}"
         )
