@@ -24,13 +24,13 @@ ACTIVATIONS = {
 """transformers' names of activations → ours."""
 
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
-    "hidden_size": ("n_embd",),
-    "num_attention_heads": ("n_head",),
-    "num_hidden_layers": ("n_layer",),
-    "intermediate_size": ("n_inner",),
+    "hidden_size": ("n_embd", "dim"),
+    "num_attention_heads": ("n_head", "n_heads"),
+    "num_hidden_layers": ("n_layer", "n_layers"),
+    "intermediate_size": ("n_inner", "hidden_dim"),
     "max_position_embeddings": ("n_positions",),
     "rms_norm_eps": ("layer_norm_epsilon", "layer_norm_eps"),
-    "hidden_act": ("hidden_activation", "activation_function"),
+    "hidden_act": ("hidden_activation", "activation_function", "activation"),
     "num_experts": ("num_local_experts",),
 }
 """Entry → other names of it in some families."""
@@ -103,7 +103,8 @@ def checkpoint_config(
     key_heads = given.size("num_key_value_heads", heads)
     if heads % key_heads:
         raise given.error("num_key_value_heads", f"{heads} heads do not share {key_heads}")
-    trained = given.size("max_position_embeddings")
+    offset = given.size("pad_token_id", 1, least=0) + 1 if family.is_padding_first else 0
+    trained = given.size("max_position_embeddings", least=offset + 1) - offset
     forms = {"activation": _activation(given), **{k: v for k, v in family.forms.items() if k != "activation"}}
     return family, DecoderConfig(
         family=family.name,
@@ -124,6 +125,9 @@ def checkpoint_config(
         residual_scale=given.number("residual_multiplier", 1.0),
         logit_scale=1 / (given.number("logits_scaling", 1.0) or 1.0),
         experts=_experts(given),
+        position_offset=offset,
+        token_types=given.size("type_vocab_size", 0, least=0) if "token_types" in family.names else 0,
+        labels=_labels(given),
         **cast("Any", forms),
     )
 
@@ -137,6 +141,14 @@ def _activation(given: Description) -> str:
         hint = f"activations are {', '.join(ACTIVATIONS)}"
         raise UnsupportedError(f"the activation '{name}' is not supported", file=str(given.path), hint=hint)
     return found
+
+
+def _labels(given: Description) -> int:
+    """The number of classes, or of scores, of a model that has a head for them."""
+    names, labels = given.get("architectures") or [], given.get("id2label")
+    if not isinstance(names, list) or not any("ForSequenceClassification" in str(name) for name in cast("list[Any]", names)):
+        return 0
+    return len(cast("dict[str, Any]", labels)) if isinstance(labels, dict) else given.size("num_labels", 2)
 
 
 def _scale(given: Description, sizes: Sizes) -> float:

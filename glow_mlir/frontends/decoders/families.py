@@ -1,5 +1,5 @@
 """
-The families of decoders, as a table of differences from Llama.
+The families of decoders and encoders, as a table of differences from Llama.
 
 A family has the name of its architecture in GGUF files and its `model_type` in `config.json`. Tensors go by the names
 of GGUF files; a checkpoint's names differ by family.
@@ -74,6 +74,8 @@ class Family:
     """Whether a layer has no rotation, where the file has no list of layers."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Entries that files may leave out: name in `config.json` → value."""
+    is_padding_first: bool = False
+    """Whether the table of positions in checkpoints begins behind the row of the padding token."""
 
 
 def _all_but_last(layer: int, period: int) -> bool:
@@ -104,6 +106,7 @@ LLAMA_NAMES: Mapping[str, str] = {
     "ffn_gate_exps": "mlp.experts.{expert}.gate_proj",
     "ffn_up_exps": "mlp.experts.{expert}.up_proj",
     "ffn_down_exps": "mlp.experts.{expert}.down_proj",
+    "cls.output": "score",
 }
 """Name of a tensor → its name in checkpoints of Llama; those of layers stand behind `LAYER_PREFIX`."""
 
@@ -178,13 +181,78 @@ FAMILIES: tuple[Family, ...] = (
     Family("olmo2", "olmo2", ("olmo2",), {"has_norms_before": False, "has_norms_after": True}, _AFTER_NAMES),
     Family("granite", "granite", ("granite",), has_adjacent_pairs=True),
 )  # fmt: skip
-"""The families that are known."""
+"""The families of decoders."""
+
+
+_BERT_NAMES = {
+    "layer": "bert.encoder.layer.{layer}.",
+    "token_embd": "bert.embeddings.word_embeddings",
+    "token_types": "bert.embeddings.token_type_embeddings",
+    "position_embd": "bert.embeddings.position_embeddings",
+    "token_embd_norm": "bert.embeddings.LayerNorm",
+    "attn_q": "attention.self.query",
+    "attn_k": "attention.self.key",
+    "attn_v": "attention.self.value",
+    "attn_output": "attention.output.dense",
+    "attn_output_norm": "attention.output.LayerNorm",
+    "ffn_up": "intermediate.dense",
+    "ffn_down": "output.dense",
+    "layer_output_norm": "output.LayerNorm",
+    "cls": "bert.pooler.dense",
+    "cls.output": "classifier",
+}
+_ROBERTA_NAMES = {
+    **{name: own.replace("bert.", "roberta.", 1) for name, own in _BERT_NAMES.items()},
+    "cls": "classifier.dense",
+    "cls.output": "classifier.out_proj",
+}
+_DISTILBERT_NAMES = {
+    "layer": "distilbert.transformer.layer.{layer}.",
+    "token_embd": "distilbert.embeddings.word_embeddings",
+    "position_embd": "distilbert.embeddings.position_embeddings",
+    "token_embd_norm": "distilbert.embeddings.LayerNorm",
+    "attn_q": "attention.q_lin",
+    "attn_k": "attention.k_lin",
+    "attn_v": "attention.v_lin",
+    "attn_output": "attention.out_lin",
+    "attn_output_norm": "sa_layer_norm",
+    "ffn_up": "ffn.lin1",
+    "ffn_down": "ffn.lin2",
+    "layer_output_norm": "output_layer_norm",
+    "cls": "pre_classifier",
+    "cls.output": "classifier",
+}
+_BERT_FORMS = {
+    "is_causal": False,
+    "norm": "layer",
+    "has_norms_before": False,
+    "has_norms_around": True,
+    "has_embedding_norm": True,
+    "has_last_norm": False,
+    "is_gated": False,
+    "activation": "gelu",
+    "has_positions": True,
+}
+_BERT_DEFAULTS = {"rms_norm_eps": 1e-12, "type_vocab_size": 2}
+
+
+def _bert(name: str, types: tuple[str, ...], names: Mapping[str, str], **differences: Any) -> Family:
+    options = {"forms": _BERT_FORMS, "is_rotated": False, "defaults": _BERT_DEFAULTS, **differences}
+    return Family(name, "bert", types, names=names, **options)
+
+
+ENCODERS: tuple[Family, ...] = (
+    _bert("bert", ("bert",), _BERT_NAMES),
+    _bert("roberta", ("roberta", "xlm-roberta", "camembert"), _ROBERTA_NAMES, is_padding_first=True),
+    _bert("distilbert", ("distilbert",), _DISTILBERT_NAMES, forms={**_BERT_FORMS, "head_activation": "relu"}),
+)
+"""The families of encoders; GGUF files have one architecture for several."""
 
 
 def family_of(name: str, is_checkpoint: bool) -> Family:
     """The family with that architecture or `model_type`; raises `UnsupportedError` for another."""
-    for family in FAMILIES:
+    for family in (*FAMILIES, *ENCODERS):
         if name in (family.model_types if is_checkpoint else (family.architecture,)):
             return family
-    known = ", ".join(family.name for family in FAMILIES)
+    known = ", ".join(family.name for family in (*FAMILIES, *ENCODERS))
     raise UnsupportedError(f"decoders of the family '{name}' are not supported", hint=f"families are {known}")

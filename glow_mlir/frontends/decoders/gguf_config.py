@@ -108,12 +108,20 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         residual_scale=metadata.number("residual_scale", 1.0) or 1.0,
         logit_scale=1 / (metadata.number("logit_scale", 1.0) or 1.0),
         experts=_experts(metadata, experts),
+        token_types=_rows(metadata, "token_types.weight"),
+        labels=_rows(metadata, "cls.output.weight"),
         **family.forms,
     )
 
 
 def _cap(metadata: Metadata, family: Family, key: str) -> float:
     return metadata.number(key, family.defaults.get(key, 0.0), least=0)
+
+
+def _rows(metadata: Metadata, name: str) -> int:
+    """The number of rows of a matrix that a file may have; 0 if it has not."""
+    table = metadata.file.tensors.get(name)
+    return 0 if table is None else table.shape[0] if len(table.shape) == 2 else 1
 
 
 def _vocabulary(metadata: Metadata) -> int:

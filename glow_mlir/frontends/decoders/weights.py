@@ -1,11 +1,12 @@
 """
-Weights of decoders, from a file of any kind: matrices of plain numbers or of quantized blocks, computed on demand.
+Weights of decoders and encoders, from a file of any kind: matrices of plain numbers or of quantized blocks, computed on demand.
 
 A matrix has one row for each result. Tensors go by the names of GGUF files, without `blk.N.` and `.weight`.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -235,10 +236,14 @@ class CheckpointWeights(Weights):
         return tensor.array.astype(np.float32)
 
 
+_PREFIX = re.compile(r"^(transformer|model|bert|roberta|distilbert)\.")
+"""What is left out where a network is stored without its head."""
+
 SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda name: name,
     lambda name: f"language_model.{name}",
     lambda name: name.replace("model.", "model.language_model.", 1),
-    lambda name: name.removeprefix("transformer.").removeprefix("model."),
+    lambda name: _PREFIX.sub("", name),
+    lambda name: _PREFIX.sub("", name).replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"),
 )
-"""How the names of tensors change where a decoder is a part of a larger model, or is stored without its head."""
+"""How the names of tensors change where a network is a part of a larger model, is stored without its head, or is old."""
