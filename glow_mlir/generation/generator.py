@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.frontends.decoders.models import DecoderModel, open_model
+from glow_mlir.frontends.decoders.models import open_model
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
@@ -21,10 +20,7 @@ from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
-from glow_mlir.options.generation import ACTIVATIONS
-
-CONTEXT = 8192
-"""The tokens of a sequence at most, where neither the caller nor the model says fewer."""
+from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
 
 ROWS = 512
 """The tokens of a call at most."""
@@ -78,7 +74,7 @@ class Generator:
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
-        self.model = _bounded(open_model(path), context)
+        self.model = open_model(path).bounded(context, CONTEXT)
         self.tokenizer = tokenizer_of(self.model, tokenizer)
         self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
         self.speculation = speculation
@@ -196,16 +192,6 @@ class _Calls:
     def logits(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """Logits [outputs, vocabulary]."""
         return self._session.run(None, inputs)[0]
-
-
-def _bounded(model: DecoderModel, context: int | None) -> DecoderModel:
-    """The model with a context that is given, or small enough; raises `OptionError` for one that it cannot have."""
-    most = model.config.context
-    if context is None:
-        return replace(model, context=min(most, CONTEXT))
-    if not 1 < context <= most:
-        raise OptionError(f"the context cannot be {context}", hint=f"{model.path.name} was trained for {most} tokens")
-    return replace(model, context=context)
 
 
 def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:

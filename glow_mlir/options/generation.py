@@ -11,5 +11,8 @@ ACTIVATIONS: Mapping[str, int] = {"int15": 15, "int8": 8, "float32": 0}
 CACHES = ("float16", "bfloat16", "float32")
 """The element types of keys and values."""
 
+CONTEXT = 8192
+"""The tokens of a sequence at most, where neither the caller nor the model says fewer."""
+
 ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
 """The schema of any JSON object."""

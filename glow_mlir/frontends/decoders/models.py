@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,20 @@ class DecoderModel:
         if isinstance(self.source, GgufFile):
             return gguf_config(self.source, self.context)
         return checkpoint_config(self.path / CONFIG, self.source.config, self.context)
+
+    def bounded(self, context: int | None, usual: int) -> DecoderModel:
+        """
+        The model for sequences of up to `context` tokens, or if that is not given, of `usual` ones if it can have them.
+
+        Raises `OptionError` for a context that it cannot have.
+        """
+        most = self.config.context
+        if context is None:
+            return replace(self, context=min(most, usual))
+        if not 1 < context <= most:
+            hint = f"{self.path.name} was trained for {most} tokens"
+            raise OptionError(f"the context cannot be {context}", hint=hint)
+        return replace(self, context=context)
 
     def weights(self, origin: str) -> Weights:
         """Its weights; `origin` identifies the content of its files."""
