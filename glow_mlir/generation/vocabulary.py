@@ -32,6 +32,10 @@ ENDS = ("eos_token", "eot_token", "eom_token")
 """Named tokens that end a turn."""
 
 
+SEPARATED = ("roberta-bpe", "jina-v1-en", "jina-v2-code")
+"""Pre-tokenizers of models that have two tokens between the texts of a pair, if the file does not say it."""
+
+
 @dataclass(frozen=True)
 class _Kind:
     """What is true of a kind of tokenizer if the file has no entry that says otherwise."""
@@ -118,7 +122,7 @@ class Vocabulary:
             entries.named(defaults.named, size),
             entries.flag("add_bos_token", None if kind in ("gpt2", "gemma4") else defaults.adds_begin),
             entries.flag("add_eos_token", defaults.adds_end),
-            entries.flag("add_sep_token", False),
+            entries.flag("add_sep_token", entries.text("pre", "") in SEPARATED),
             entries.flag("add_space_prefix", defaults.adds_space),
             entries.flag("remove_extra_whitespaces", False),
             lower_case,
