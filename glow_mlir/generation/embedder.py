@@ -13,10 +13,10 @@ from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.models import open_model
 from glow_mlir.generation.packed_texts import PAGE, PackedForm, PackedText, PackedTexts
-from glow_mlir.generation.pooling import POOLINGS, Pooling, network_path
+from glow_mlir.generation.pooling import REDUCERS, Pooling, network_path
 from glow_mlir.generation.text_files import tokenizer_of
 from glow_mlir.generation.tokenizer import Tokenizer
-from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
+from glow_mlir.options.generation import ACTIVATIONS, CONTEXT, POOLINGS
 
 SEQUENCES = 64
 """The texts of a call at most."""
@@ -82,7 +82,7 @@ class Embedder:
             result="scores" if is_ranking else "hidden",
         )
         session = InferenceSession(program, dimensions=program.dimensions, **options)
-        self._pool = POOLINGS[kind]
+        self._pool = REDUCERS[kind]
         self._texts = PackedTexts(lambda inputs: session.run(None, inputs)[0], form)
 
     @property
@@ -184,7 +184,8 @@ class Embedder:
             second = second[: max(left, 0)]
         head = [*form.before, *first, *form.between]
         ids = self._checked([*head, *second, *form.behind], truncate=False)
-        types = [0] * len(head) + [form.type] * (len(ids) - len(head))
+        second_type = form.type if form.type < self.model.config.token_types else 0
+        types = [0] * len(head) + [second_type] * (len(ids) - len(head))
         return PackedText(ids, types)
 
     def _checked(self, ids: list[int], truncate: bool) -> list[int]:
@@ -204,6 +205,13 @@ class Embedder:
         """The pooled rows [texts, elements]."""
         self._texts.compute(texts)
         return np.stack([self._pool(np.concatenate(text.rows)) for text in texts])
+
+
+def makes_vectors(path: str | Path) -> bool:
+    """Whether the files of a model say that it embeds or ranks texts: an encoder, a pooling, or a head for classes."""
+    path = Path(path)
+    model = open_model(network_path(path))
+    return not model.config.is_causal or bool(model.config.labels) or Pooling.of_model(model, path).is_said
 
 
 def _chosen(said: Pooling, kind: str | None) -> Pooling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.decoders.models import open_model
+from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
@@ -78,7 +80,10 @@ class Generator:
         self.tokenizer = tokenizer_of(self.model, tokenizer)
         self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
         self.speculation = speculation
+        given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
+        self._open_embedder = partial(Embedder, path, **given)
         self._compiler: GrammarCompiler | None = None
+        self._embedder: Embedder | None = None
         config = self.model.config
         pages = parallel * -(-config.context // PAGE)
         outputs = parallel * (1 + speculation)
@@ -153,6 +158,16 @@ class Generator:
         request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation)
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
+
+    def embed(self, texts: Text | Sequence[Text], **options: Any) -> np.ndarray:
+        """
+        The vectors of texts, as `Embedder.embed` makes them, whose options these are.
+
+        The program for it is compiled when it is needed first. `Embedder` alone takes half of the memory.
+        """
+        if self._embedder is None:
+            self._embedder = self._open_embedder()
+        return self._embedder.embed(texts, **options)
 
     def _grammars(self) -> GrammarCompiler:
         """What makes constraints for this model's tokens; made when it is needed first."""

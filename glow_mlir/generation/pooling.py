@@ -23,7 +23,7 @@ from glow_mlir.support.json_values import is_mapping, is_sequence
 
 MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
 
-POOLINGS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+REDUCERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": lambda rows: rows.mean(axis=0, dtype=np.float64).astype(np.float32),
     "cls": lambda rows: rows[0],
     "last": lambda rows: rows[-1],
@@ -69,7 +69,7 @@ class Pooling:
     """
     How the rows of a text become a vector.
 
-    - `kind`: a name of `POOLINGS`; `dense`: the layers behind it.
+    - `kind`: a name of `REDUCERS`; `dense`: the layers behind it.
     - `is_normalized`: whether vectors have the length 1.
     - `length`: the number of tokens of a text, if the files say one; `prompts`: texts to begin with, by name.
     """
@@ -177,8 +177,8 @@ def _kind(path: Path) -> str:
     modes = said.get("pooling_mode", [name for flag, name in _FLAGS.items() if said.get(flag)])
     names: list[Any] = [*modes] if is_sequence(modes) else [modes]
     kinds = [_NAMES.get(str(name), str(name)) for name in names]
-    if len(kinds) != 1 or kinds[0] not in POOLINGS:
-        hint = f"poolings are {', '.join(POOLINGS)}"
+    if len(kinds) != 1 or kinds[0] not in REDUCERS:
+        hint = f"poolings are {', '.join(REDUCERS)}"
         raise UnsupportedError(f"the pooling '{' + '.join(kinds)}' is not supported", file=str(path), hint=hint)
     if said.get("include_prompt") is False:
         raise UnsupportedError("a pooling without the tokens of the prompt is not supported", file=str(path))
