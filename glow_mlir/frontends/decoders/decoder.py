@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
@@ -205,18 +205,14 @@ class Decoder:
         if form.rotation is not None:
             query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
         where = [self.inputs[name] for name in ("table", "sequences", "positions")]
-        seen = [*where[:2], self._ends(node)] if not config.is_causal else where
         keys = self._written(layer, "keys", key, where)
         values = self._written(layer, "values", value, where)
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
-        result = node.emit(PagedAttentionOp, query, keys, values, *seen, **properties)
+        result = node.emit(
+            PagedAttentionOp, query, keys, values, *where, None, self.inputs.get("lengths"), **properties
+        )
         result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
         return self._product("attn_output", layer, result, config.width)
-
-    def _ends(self, node: NodeBuilder) -> SSAValue:
-        """The last position of each row's sequence."""
-        lengths = node.emit(GatherOp, self.inputs["lengths"], self.inputs["sequences"], axis=0)
-        return node.emit(SubOp, lengths, node.splat(1, lengths))
 
     def _heads(self, layer: int, rows: SSAValue) -> list[SSAValue]:
         """Queries, keys and values [rows, heads, elements], with their norms."""
