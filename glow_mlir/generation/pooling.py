@@ -94,7 +94,10 @@ class Pooling:
         usual = "last" if model.config.is_causal else "mean"
         if isinstance(model.source, GgufFile):
             kind = _GGUF_POOLINGS.get(model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type"))
-            return Pooling(kind or usual, is_said=kind is not None)
+            names = [f"dense_{number}.weight" for number in (2, 3)]
+            layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
+            dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
+            return Pooling(kind or usual, dense=dense, is_said=kind is not None)
         return _of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
 
     def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:

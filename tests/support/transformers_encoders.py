@@ -29,6 +29,8 @@ SIZES: dict[str, Any] = {
     "pad_token_id": 0,
 }
 
+_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")
+
 CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "bert": ("Bert", {}),
     "bert, tanh": ("Bert", {"hidden_act": "gelu_new", "type_vocab_size": 3}),
@@ -37,6 +39,19 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "distilbert": (
         "DistilBert",
         {"dim": 64, "hidden_dim": 96, "n_layers": 3, "n_heads": 4, "max_position_embeddings": 72},
+    ),
+    "nomic-bert": ("NomicBert", {}),
+    "modernbert": ("ModernBert", {"num_hidden_layers": 5, "local_attention": 8, **dict.fromkeys(_TOKENS, 0)}),
+    "gemma-embedding": (
+        "Gemma3Text",
+        {
+            "num_hidden_layers": 7,
+            "num_key_value_heads": 2,
+            "head_dim": 16,
+            "sliding_window": 8,
+            "query_pre_attn_scalar": 16,
+            "use_bidirectional_attention": True,
+        },
     ),
 }
 """Name of a case, which begins with that of its family → prefix of classes of transformers, and its sizes."""
@@ -50,7 +65,7 @@ def encoder_of(name: str, head: str = "Model", **differences: Any) -> Any:
     model: Any = getattr(transformers, f"{kind}{head}")(config).float().eval()
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
-            is_norm = parameter.ndim == 1 and "bias" not in parameter_name
+            is_norm = parameter.ndim == 1 and "bias" not in parameter_name and "Gemma" not in kind
             parameter.copy_(torch.randn_like(parameter) * (0.2 if parameter.ndim > 1 else 0.3) + float(is_norm))
     return model
 

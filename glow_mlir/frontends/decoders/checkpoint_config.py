@@ -16,6 +16,7 @@ from glow_mlir.frontends.decoders.rotation import Rotation, Scaling
 ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
+    "swiglu": "silu",
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
@@ -29,7 +30,11 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "num_hidden_layers": ("n_layer", "n_layers"),
     "intermediate_size": ("n_inner", "hidden_dim"),
     "max_position_embeddings": ("n_positions",),
-    "rms_norm_eps": ("layer_norm_epsilon", "layer_norm_eps"),
+    "rms_norm_eps": ("layer_norm_epsilon", "layer_norm_eps", "norm_eps"),
+    "rope_theta": ("rotary_emb_base", "global_rope_theta"),
+    "rope_local_base_freq": ("local_rope_theta",),
+    "sliding_window": ("local_attention",),
+    "sliding_window_pattern": ("global_attn_every_n_layers",),
     "hidden_act": ("hidden_activation", "activation_function", "activation"),
     "num_experts": ("num_local_experts",),
 }
@@ -105,7 +110,9 @@ def checkpoint_config(
         raise given.error("num_key_value_heads", f"{heads} heads do not share {key_heads}")
     offset = given.size("pad_token_id", 1, least=0) + 1 if family.is_padding_first else 0
     trained = given.size("max_position_embeddings", least=offset + 1) - offset
-    forms = {"activation": _activation(given), **{k: v for k, v in family.forms.items() if k != "activation"}}
+    trained = min(trained, given.size("max_trained_positions", trained))
+    is_causal = _is_causal(given)
+    forms = {"activation": _activation(given), "is_causal": is_causal, **{k: v for k, v in family.forms.items() if k not in ("activation", "is_causal")}}
     return family, DecoderConfig(
         family=family.name,
         width=width,
@@ -115,7 +122,7 @@ def checkpoint_config(
         hidden=given.size("intermediate_size", 4 * width),
         vocabulary=given.size("vocab_size"),
         context=min(context or trained, trained),
-        layers=_layers(given, sizes, trained, context or trained),
+        layers=_layers(given, sizes, trained, context or trained, is_causal),
         epsilon=given.number("rms_norm_eps"),
         scale=_scale(given, sizes),
         norm_offset=family.checkpoint_norm_offset,
@@ -143,11 +150,22 @@ def _activation(given: Description) -> str:
     return found
 
 
+def _is_causal(given: Description) -> bool:
+    """Whether tokens see those before them only; raises `UnsupportedError` for forms that no encoder here has."""
+    is_causal = bool(given.family.forms.get("is_causal", True))
+    if not is_causal and (given.get("is_decoder") or given.get("position_embedding_type") not in (None, "absolute")):
+        raise UnsupportedError("encoders as decoders, and relative positions, are not supported", file=str(given.path))
+    return is_causal and not given.get("use_bidirectional_attention")
+
+
 def _labels(given: Description) -> int:
     """The number of classes, or of scores, of a model that has a head for them."""
     names, labels = given.get("architectures") or [], given.get("id2label")
     if not isinstance(names, list) or not any("ForSequenceClassification" in str(name) for name in cast("list[Any]", names)):
         return 0
+    if given.get("classifier_pooling") not in (None, "cls"):
+        reason = f"the pooling '{given.get('classifier_pooling')}' in front of a head is not supported"
+        raise UnsupportedError(reason, file=str(given.path))
     return len(cast("dict[str, Any]", labels)) if isinstance(labels, dict) else given.size("num_labels", 2)
 
 
@@ -178,12 +196,14 @@ _KINDS = {"full_attention": False, "sliding_attention": True}
 """Kind of a layer in `layer_types` → whether it sees a window."""
 
 
-def _layers(given: Description, sizes: Sizes, trained: int, context: int) -> tuple[LayerConfig, ...]:
+def _layers(given: Description, sizes: Sizes, trained: int, context: int, is_causal: bool) -> tuple[LayerConfig, ...]:
     """The forms of the layers."""
     family, count = given.family, sizes.layers
     window = given.size("sliding_window", 0, least=0)
     if given.get("use_sliding_window") is False:
         window = 0
+    if window and not is_causal:
+        window = window // 2 + 1
     kinds, rotated = given.list_of("layer_types", count), given.list_of("no_rope_layers", count)
     period = given.size("sliding_window_pattern", given.size("no_rope_layer_interval", family.period))
     found: list[LayerConfig] = []

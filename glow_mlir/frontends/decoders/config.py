@@ -71,6 +71,8 @@ class DecoderConfig:
     """A number that is added to the stored weights of norms."""
     has_norms_before: bool = True
     """Whether attention and feed-forward network have norms in front."""
+    has_first_norm: bool = True
+    """Whether the attention of the first layer has it, too."""
     has_norms_after: bool = False
     """Whether their results have norms."""
     activation: str = "silu"

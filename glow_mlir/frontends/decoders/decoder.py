@@ -136,6 +136,7 @@ class Decoder:
             if name == "cls":
                 operator, properties = ACTIVATIONS[config.head_activation]
                 rows = node.emit(operator, rows, **properties)
+                rows = self._norm("cls.norm", None, rows) if self.weights.has("cls.norm") else rows
         return rows
 
     def _scaled(self, node: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
@@ -151,7 +152,8 @@ class Decoder:
 
     def _layer(self, layer: int, rows: SSAValue) -> SSAValue:
         config = self.config
-        normed = self._norm("attn_norm", layer, rows) if config.has_norms_before else rows
+        has_norm = config.has_norms_before and (layer > 0 or config.has_first_norm)
+        normed = self._norm("attn_norm", layer, rows) if has_norm else rows
         attended = self._after("post_attention_norm", layer, self._attention(layer, normed))
         node = self._node("attn_output", layer)
         if config.is_parallel:

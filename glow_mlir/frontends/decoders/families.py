@@ -51,7 +51,7 @@ class Family:
     forms: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of `DecoderConfig`."""
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Name of a tensor → its name in checkpoints, where it differs from Llama's."""
+    """Name of a tensor → its name in checkpoints, where it differs from Llama's; of several, `|` is between them."""
     has_adjacent_pairs: bool = False
     """Whether GGUF files have rows of queries and keys in an order in which the elements of a pair are adjacent."""
     has_turned_matrices: bool = False
@@ -148,7 +148,7 @@ def _gemma(name: str, types: tuple[str, ...], largest: int, **differences: Any) 
         name,
         name,
         types,
-        _GEMMA_FORMS,
+        differences.pop("forms", _GEMMA_FORMS),
         _GEMMA_NAMES,
         scale=_gemma_scale(largest),
         embedding_scale=lambda sizes: math.sqrt(sizes.width),
@@ -241,10 +241,78 @@ def _bert(name: str, types: tuple[str, ...], names: Mapping[str, str], **differe
     return Family(name, "bert", types, names=names, **options)
 
 
+_NOMIC_NAMES = {
+    "layer": "nomic_bert.layers.{layer}.|nomic_bert.encoder.layers.{layer}.",
+    "token_embd": "nomic_bert.embeddings.word_embeddings",
+    "token_types": "nomic_bert.embeddings.token_type_embeddings",
+    "token_embd_norm": "nomic_bert.embeddings.LayerNorm|nomic_bert.emb_ln",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_qkv": "attn.Wqkv",
+    "attn_output": "self_attn.o_proj|attn.out_proj",
+    "attn_output_norm": "post_attention_layernorm|norm1",
+    "ffn_gate": "mlp.gate_proj|mlp.fc12",
+    "ffn_up": "mlp.up_proj|mlp.fc11",
+    "ffn_down": "mlp.down_proj|mlp.fc2",
+    "layer_output_norm": "post_mlp_layernorm|norm2",
+    "cls": "nomic_bert.pooler.dense",
+    "cls.output": "classifier",
+}
+_MODERNBERT_NAMES = {
+    "token_embd": "model.embeddings.tok_embeddings",
+    "token_embd_norm": "model.embeddings.norm",
+    "output_norm": "model.final_norm",
+    "attn_norm": "attn_norm",
+    "attn_qkv": "attn.Wqkv",
+    "attn_output": "attn.Wo",
+    "ffn_norm": "mlp_norm",
+    "ffn_up": "mlp.Wi",
+    "ffn_down": "mlp.Wo",
+    "cls": "head.dense",
+    "cls.norm": "head.norm",
+    "cls.output": "classifier",
+}
+_MODERNBERT_FORMS = {
+    "is_causal": False,
+    "norm": "layer",
+    "has_first_norm": False,
+    "has_embedding_norm": True,
+    "activation": "gelu",
+    "head_activation": "gelu",
+}
+
+
+def _all_but_first(layer: int, period: int) -> bool:
+    return layer % period != 0
+
+
 ENCODERS: tuple[Family, ...] = (
     _bert("bert", ("bert",), _BERT_NAMES),
     _bert("roberta", ("roberta", "xlm-roberta", "camembert"), _ROBERTA_NAMES, is_padding_first=True),
     _bert("distilbert", ("distilbert",), _DISTILBERT_NAMES, forms={**_BERT_FORMS, "head_activation": "relu"}),
+    Family(
+        "nomic-bert",
+        "nomic-bert",
+        ("nomic_bert",),
+        {**_BERT_FORMS, "is_gated": True, "activation": "silu", "has_positions": False},
+        _NOMIC_NAMES,
+        base=1000.0,
+        defaults=_BERT_DEFAULTS,
+    ),
+    Family(
+        "modernbert",
+        "modern-bert",
+        ("modernbert",),
+        _MODERNBERT_FORMS,
+        _MODERNBERT_NAMES,
+        base=160000.0,
+        local_base=10000.0,
+        period=3,
+        windowed=_all_but_first,
+        defaults={"rms_norm_eps": 1e-5, "sliding_window": 128},
+    ),
+    _gemma("gemma-embedding", (), 0, period=6, base=1e6, local_base=1e4, forms={**_GEMMA_FORMS, "is_causal": False}),
 )
 """The families of encoders; GGUF files have one architecture for several."""
 

@@ -88,6 +88,8 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         raise metadata.error(
             f"{metadata.architecture}.attention.head_count_kv", f"{heads} heads do not share {key_heads}"
         )
+    is_causal = metadata.get("attention.causal")
+    forms = family.forms if is_causal is None else {**family.forms, "is_causal": bool(is_causal)}
     norm = "layer_norm_epsilon" if family.forms.get("norm") == "layer" else "layer_norm_rms_epsilon"
     experts = metadata.size("expert_count", 0, least=0)
     return family, DecoderConfig(
@@ -99,7 +101,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         hidden=metadata.size("feed_forward_length", 0 if experts else None, least=0),
         vocabulary=_vocabulary(metadata),
         context=min(context or trained, trained),
-        layers=_layers(metadata, family, sizes, context or trained),
+        layers=_layers(metadata, family, sizes, context or trained, bool(forms.get("is_causal", True))),
         epsilon=metadata.number(f"attention.{norm}"),
         scale=metadata.number("attention.scale", family.scale(sizes)) or family.scale(sizes),
         score_cap=_cap(metadata, family, "attn_logit_softcapping"),
@@ -110,7 +112,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         experts=_experts(metadata, experts),
         token_types=_rows(metadata, "token_types.weight"),
         labels=_rows(metadata, "cls.output.weight"),
-        **family.forms,
+        **forms,
     )
 
 
@@ -139,9 +141,13 @@ def _experts(metadata: Metadata, count: int) -> ExpertsConfig | None:
     return ExpertsConfig(count, metadata.size("expert_used_count", most=count), hidden)
 
 
-def _layers(metadata: Metadata, family: Family, sizes: Sizes, context: int) -> tuple[LayerConfig, ...]:
+def _layers(
+    metadata: Metadata, family: Family, sizes: Sizes, context: int, is_causal: bool
+) -> tuple[LayerConfig, ...]:
     """The forms of the layers."""
     window = metadata.size("attention.sliding_window", 0, least=0)
+    if window and not is_causal:
+        window = window // 2 + 1
     rotation = _rotation(metadata, family, sizes, context) if family.is_rotated else None
     local = rotation
     if family.local_base:

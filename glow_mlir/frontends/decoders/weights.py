@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -215,9 +216,9 @@ class CheckpointWeights(Weights):
     def _named(self, own: str | None, layer: int | None, suffix: str) -> NamedArray | None:
         if own is None:
             return None
-        where = "" if layer is None else self.names.get("layer", LAYER_PREFIX).format(layer=layer)
-        for change in SPELLINGS:
-            name = change(f"{where}{own}.{suffix}")
+        prefix = "" if layer is None else self.names.get("layer", LAYER_PREFIX).format(layer=layer)
+        for change, where, stem in product(SPELLINGS, prefix.split("|"), own.split("|")):
+            name = change(f"{where}{stem}.{suffix}")
             if (found := self.tensors.get(name)) is not None:
                 is_turned = layer is not None and found.ndim == 2 and self.family.has_turned_matrices
                 return NamedArray(name, found.T if is_turned else found)
@@ -236,7 +237,7 @@ class CheckpointWeights(Weights):
         return tensor.array.astype(np.float32)
 
 
-_PREFIX = re.compile(r"^(transformer|model|bert|roberta|distilbert)\.")
+_PREFIX = re.compile(r"^(transformer|model|bert|roberta|distilbert|nomic_bert)\.")
 """What is left out where a network is stored without its head."""
 
 SPELLINGS: tuple[Callable[[str], str], ...] = (
