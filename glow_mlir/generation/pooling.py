@@ -98,7 +98,7 @@ class Pooling:
             layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
             dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
             return Pooling(kind or usual, dense=dense, is_said=kind is not None)
-        return _of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
+        return of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
 
     def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:
         """
@@ -142,7 +142,7 @@ def _modules(folder: Path) -> list[tuple[str, Path]]:
     return found
 
 
-def _of_folder(folder: Path) -> Pooling:
+def of_folder(folder: Path) -> Pooling:
     """What a folder of sentence-transformers says."""
     kind, is_normalized, dense = "", False, list[Dense]()
     for name, path in _modules(folder):

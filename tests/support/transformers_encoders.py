@@ -117,6 +117,9 @@ def rows_of(model: Any, ids: Sequence[int], types: Sequence[int] = ()) -> np.nda
 
 # GGUF, by the rules of llama.cpp's `conversion/bert.py`.
 
+ARCHITECTURES = {"NomicBert": "nomic-bert", "ModernBert": "modern-bert", "Gemma3Text": "gemma-embedding"}
+"""Prefix of classes → architecture, where it is not `bert`."""
+
 POOLINGS = {"mean": 1, "cls": 2, "last": 3, "rank": 4}
 
 ENTRIES = {
@@ -125,7 +128,11 @@ ENTRIES = {
     "intermediate_size": "feed_forward_length",
     "hidden_dim": "feed_forward_length",
     "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "attention.key_length",
     "layer_norm_eps": "attention.layer_norm_epsilon",
+    "norm_eps": "attention.layer_norm_epsilon",
+    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
 }
 """Attribute of a configuration → entry of the metadata."""
 
@@ -133,27 +140,25 @@ ENTRIES = {
 def write_encoder(path: Path, model: Any, pooling: str) -> Path:
     """Write an encoder as a GGUF file of f32."""
     gguf: Any = import_module("gguf")
-    config, state = model.config, {_short(name): tensor.numpy() for name, tensor in model.state_dict().items()}
-    offset = config.pad_token_id + 1 if "Roberta" in type(model).__name__ else 0
-    writer = gguf.GGUFWriter(path, "bert")
-    writer.add_context_length(config.max_position_embeddings - offset)
-    for attribute, entry in ENTRIES.items():
-        value = getattr(config, attribute, None)
-        if value is not None:
-            add = writer.add_float32 if isinstance(value, float) else writer.add_uint32
-            add(f"bert.{entry}", value)
-    if not hasattr(config, "layer_norm_eps"):
-        writer.add_layer_norm_eps(1e-12)
+    config, kind = model.config, type(model).__name__.removesuffix("Model").removesuffix("ForSequenceClassification")
+    architecture = ARCHITECTURES.get(kind, "bert")
+    writer = gguf.GGUFWriter(path, architecture)
+    offset = config.pad_token_id + 1 if "Roberta" in kind else 0
+    for key, value in _metadata(config, offset).items():
+        add = writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        add(f"{architecture}.{key}", value)
     writer.add_causal_attention(False)
     writer.add_pooling_type(gguf.PoolingType(POOLINGS[pooling]))
     writer.add_token_type_count(getattr(config, "type_vocab_size", 1))
     _add_vocabulary(writer)
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config.num_hidden_layers)
-    for name, array in state.items():
-        own = names.get_name(name, try_suffixes=(".weight", ".bias"))
+    number = next(item for item, own in gguf.MODEL_ARCH_NAMES.items() if own == architecture)
+    names = gguf.get_tensor_name_map(number, config.num_hidden_layers)
+    for short, array in _tensors(kind, model).items():
+        own = names.get_name(short, try_suffixes=(".weight", ".bias"))
         if own is not None:
-            array = array[offset:] if name == "embeddings.position_embeddings.weight" else array
-            writer.add_tensor(own, np.ascontiguousarray(array, np.float32))
+            begin = offset if short == "embeddings.position_embeddings.weight" else 0
+            added = 1 if kind == "Gemma3Text" and short.endswith("norm.weight") else 0
+            writer.add_tensor(own, np.ascontiguousarray(array[begin:] + added, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -161,13 +166,60 @@ def write_encoder(path: Path, model: Any, pooling: str) -> Path:
     return path
 
 
+def _metadata(config: Any, offset: int) -> dict[str, Any]:
+    """The entries below the architecture."""
+    found: dict[str, Any] = {"attention.layer_norm_epsilon": 1e-12}
+    found |= {entry: value for name, entry in ENTRIES.items() if (value := getattr(config, name, None)) is not None}
+    found["context_length"] = config.max_position_embeddings - offset
+    if (window := config.to_dict().get("sliding_window", getattr(config, "local_attention", None))) is not None:
+        found["attention.sliding_window"] = window
+    numbers: Any = getattr(config, "rope_parameters", None) or {}
+    if (base := numbers.get("full_attention", numbers).get("rope_theta")) is not None:
+        found["rope.freq_base"] = float(base)
+    return found
+
+
+RENAMED = {
+    "classifier.weight": "classifier.out_proj.weight",
+    "classifier.bias": "classifier.out_proj.bias",
+    "pre_classifier.weight": "classifier.dense.weight",
+    "pre_classifier.bias": "classifier.dense.bias",
+}
+"""What the converter writes under other names."""
+
+PREFIXES = ("bert.", "roberta.", "distilbert.", "model.")
+
+NOMIC = {
+    "layers.": "encoder.layers.",
+    "self_attn.Wqkv": "attn.Wqkv",
+    "self_attn.o_proj": "attn.out_proj",
+    "post_attention_layernorm": "norm1",
+    "post_mlp_layernorm": "norm2",
+    "mlp.up_proj": "mlp.fc11",
+    "mlp.gate_proj": "mlp.fc12",
+    "mlp.down_proj": "mlp.fc2",
+}
+"""Parts of transformers' names in nomic-bert → those that the converter knows."""
+
+
+def _tensors(kind: str, model: Any) -> dict[str, np.ndarray]:
+    """The tensors by the names that the converter knows."""
+    found = {_short(name): tensor.numpy() for name, tensor in model.state_dict().items()}
+    if kind != "NomicBert":
+        return found
+    for layer in range(model.config.num_hidden_layers):
+        parts = [found.pop(f"layers.{layer}.self_attn.{letter}_proj.weight") for letter in "qkv"]
+        found[f"layers.{layer}.self_attn.Wqkv.weight"] = np.concatenate(parts)
+    for old, new in NOMIC.items():
+        found = {name.replace(old, new): array for name, array in found.items()}
+    return found
+
+
 def _short(name: str) -> str:
-    """The name of a tensor without what stands before a network with a head, as the converter has it."""
-    for prefix in ("bert.", "roberta.", "distilbert."):
+    """The name of a tensor as the converter looks it up: without what stands before a network with a head."""
+    for prefix in PREFIXES:
         name = name.removeprefix(prefix)
-    if name in ("classifier.weight", "classifier.bias"):
-        return name.replace("classifier.", "classifier.out_proj.")
-    return name.replace("pre_classifier.", "classifier.dense.")
+    return RENAMED.get(name, name)
 
 
 def _add_vocabulary(writer: Any) -> None:

@@ -8,21 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.decoders.config import DecoderConfig, ExpertsConfig, LayerConfig, is_number
+from glow_mlir.frontends.decoders.config import ACTIVATIONS, DecoderConfig, ExpertsConfig, LayerConfig, is_number
 from glow_mlir.frontends.decoders.families import Family, Sizes, family_of
 from glow_mlir.frontends.decoders.gguf_config import MAX_LAYERS, MAX_SIZE
 from glow_mlir.frontends.decoders.rotation import Rotation, Scaling
-
-ACTIVATIONS = {
-    "silu": "silu",
-    "swish": "silu",
-    "swiglu": "silu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
-"""transformers' names of activations → ours."""
 
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "hidden_size": ("n_embd", "dim"),

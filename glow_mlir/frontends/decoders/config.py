@@ -18,6 +18,17 @@ The outputs that a module may have.
 `scores` [outputs, labels], the results of a head for classes.
 """
 
+ACTIVATIONS = {
+    "silu": "silu",
+    "swish": "silu",
+    "swiglu": "silu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+"""transformers' names of activations → ours."""
+
 _NUMBERS = np.finfo(np.float32)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.decoders.config import DecoderConfig, ExpertsConfig, LayerConfig, is_number
+from glow_mlir.frontends.decoders.config import ACTIVATIONS, DecoderConfig, ExpertsConfig, LayerConfig, is_number
 from glow_mlir.frontends.decoders.families import Family, Sizes, family_of
 from glow_mlir.frontends.decoders.rotation import Rotation, Scaling
 from glow_mlir.frontends.gguf.file import GgufFile
@@ -90,6 +90,8 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         )
     is_causal = metadata.get("attention.causal")
     forms = family.forms if is_causal is None else {**family.forms, "is_causal": bool(is_causal)}
+    if isinstance(activation := metadata.get("hidden_activation"), str) and activation in ACTIVATIONS:
+        forms = {**forms, "activation": ACTIVATIONS[activation]}
     norm = "layer_norm_epsilon" if family.forms.get("norm") == "layer" else "layer_norm_rms_epsilon"
     experts = metadata.size("expert_count", 0, least=0)
     return family, DecoderConfig(

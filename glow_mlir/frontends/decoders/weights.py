@@ -238,13 +238,24 @@ class CheckpointWeights(Weights):
 
 
 _PREFIX = re.compile(r"^(transformer|model|bert|roberta|distilbert|nomic_bert)\.")
-"""What is left out where a network is stored without its head."""
+
+
+def _bare(name: str) -> str:
+    """The name in a network that is stored without its head."""
+    return _PREFIX.sub("", name)
+
+
+def _old(name: str) -> str:
+    """The name that TensorFlow had for it."""
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
 
 SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda name: name,
     lambda name: f"language_model.{name}",
     lambda name: name.replace("model.", "model.language_model.", 1),
-    lambda name: _PREFIX.sub("", name),
-    lambda name: _PREFIX.sub("", name).replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"),
+    _bare,
+    _old,
+    lambda name: _old(_bare(name)),
 )
 """How the names of tensors change where a network is a part of a larger model, is stored without its head, or is old."""
