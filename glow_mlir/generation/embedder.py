@@ -67,7 +67,9 @@ class Embedder:
         config = self.model.config
         is_ranking = bool(config.labels)
         if activations not in ACTIVATIONS:
-            raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {', '.join(ACTIVATIONS)}")
+            raise OptionError(
+                f"activations cannot be '{activations}'", hint=f"they are one of {', '.join(ACTIVATIONS)}"
+            )
         kind = ("last" if config.is_causal else "cls") if is_ranking else self.pooling.kind
         wanted = _WANTED.get(kind, "all")
         form = PackedForm(config.context, SEQUENCES, wanted, config.is_causal, frozenset(config.inputs))
@@ -119,7 +121,7 @@ class Embedder:
 
         - `dimensions`: keep only that many elements, which models may be trained for.
         - `normalize`: whether vectors have the length 1; by default as the files say, and so if they do not say it.
-        - `prompt`: the name of one of `prompts`, which texts begin with; by default the files' default, if they have one.
+        - `prompt`: the name of one of `prompts`, which texts begin with; by default that which the files say, if any.
         - `truncate`: whether longer texts are cut to the context; else they are refused.
 
         Raises `InputError` for texts that are empty or too long.

@@ -175,15 +175,15 @@ class PackedTexts:
         table = np.zeros((len(spans), max(len(span.text.pages) for span in spans)), np.int64)
         for number, span in enumerate(spans):
             table[number, : len(span.text.pages)] = span.text.pages
-        wanted = {"first": begins, "last": begins + counts - 1, "all": np.arange(counts.sum())}[self.form.wanted]
-        given = {
+        rows: dict[str, np.ndarray] = {"first": begins, "last": begins + counts - 1, "all": np.arange(counts.sum())}
+        given: dict[str, np.ndarray] = {
             "tokens": np.concatenate([span.text.tokens[span.start : span.end] for span in spans]),
             "types": np.concatenate([span.text.types[span.start : span.end] for span in spans]),
             "positions": np.concatenate([np.arange(span.start, span.end) for span in spans]),
             "sequences": np.repeat(np.arange(len(spans)), counts),
             "lengths": np.array([span.end for span in spans]),
             "table": table,
-            "last": wanted,
+            "last": rows[self.form.wanted],
         }
         results = self._call({name: array for name, array in given.items() if name in self.form.inputs})
         sizes = counts if self.form.wanted == "all" else np.ones_like(counts)

@@ -87,13 +87,14 @@ class Pooling:
     @staticmethod
     def of_model(model: DecoderModel, path: Path) -> Pooling:
         """
-        What the files of a model at a path say; the mean of an encoder's rows, and a decoder's last one, if they say nothing.
+        What the files of a model at a path say; if they say nothing, an encoder's mean, and a decoder's last row.
 
         Raises `ModelError` for damaged files, and `UnsupportedError` for modules and poolings that are unknown.
         """
         usual = "last" if model.config.is_causal else "mean"
         if isinstance(model.source, GgufFile):
-            kind = _GGUF_POOLINGS.get(model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type"))
+            said: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")
+            kind = _GGUF_POOLINGS.get(said) if isinstance(said, int) else None
             names = [f"dense_{number}.weight" for number in (2, 3)]
             layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
             dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
@@ -156,8 +157,9 @@ def of_folder(folder: Path) -> Pooling:
             raise UnsupportedError(f"the module '{name}' is not supported there", file=str(folder / MODULES))
     if not kind:
         raise UnsupportedError("has no pooling", file=str(folder / MODULES))
-    said = read_json(folder / PROMPTS) if (folder / PROMPTS).is_file() else {}
-    prompts, default = said.get("prompts") or {}, said.get("default_prompt_name") or ""
+    said: Mapping[str, Any] = read_json(folder / PROMPTS) if (folder / PROMPTS).is_file() else {}
+    prompts: Any = said.get("prompts") or {}
+    default: Any = said.get("default_prompt_name") or ""
     if not is_mapping(prompts) or not all(isinstance(text, str) for text in prompts.values()):
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
@@ -197,6 +199,4 @@ def _dense(path: Path) -> Dense:
         raise UnsupportedError(f"the activation '{name}' is not supported", file=str(path / CONFIG))
     if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
         raise ModelError("the layer has no matrix, or no bias that fits", file=str(path), node="linear.weight")
-    return Dense(
-        weight.astype(np.float32), None if bias is None else bias.astype(np.float32), _ACTIVATIONS[name]
-    )
+    return Dense(weight.astype(np.float32), None if bias is None else bias.astype(np.float32), _ACTIVATIONS[name])

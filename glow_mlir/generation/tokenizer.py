@@ -267,7 +267,7 @@ def _gguf_frame(vocabulary: Vocabulary) -> Frame:
 
 
 def _gguf_pair(vocabulary: Vocabulary, frame: Frame) -> PairFrame:
-    """The special tokens around a pair, as in llama.cpp; it has one type of tokens only, and BERT is trained with two."""
+    """The special tokens around a pair, as in llama.cpp; BERT has types of tokens, which that does not have."""
     separator = vocabulary.named.get("sep_token")
     between = (separator,) if vocabulary.adds_separator and separator is not None else ()
     return PairFrame(frame.before, (*frame.behind, *between), frame.behind, int(vocabulary.kind == "bert"))

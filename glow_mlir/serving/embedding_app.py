@@ -67,8 +67,9 @@ class EmbeddingApp:
         found = np.concatenate([rows for _, rows in parts])
         results: list[dict[str, Any]] = []
         for index in np.argsort(-found, kind="stable")[: wanted.count].tolist():
-            document = {"document": {"text": wanted.documents[index]}} if wanted.returns_documents else {}
-            results.append({"index": index, "relevance_score": float(found[index]), **document})
+            results.append({"index": index, "relevance_score": float(found[index])})
+            if wanted.returns_documents:
+                results[-1]["document"] = {"text": wanted.documents[index]}
         entry = {"id": f"rerank-{uuid4().hex}", "object": "list", "model": served.name}
         return {**entry, "results": results, "usage": _usage(parts)}
 

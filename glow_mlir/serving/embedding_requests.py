@@ -67,7 +67,7 @@ def rank_request(data: Mapping[str, Any]) -> RankRequest:
     documents: Any = given.get("documents")
     if not is_list(documents) or not 0 < len(documents) <= MAX_TEXTS:
         raise FieldError("documents", f"must be a list of up to {MAX_TEXTS} texts")
-    texts = [item.get("text") if is_object(item) else item for item in documents]
+    texts: list[Any] = [item.get("text") if is_object(item) else item for item in documents]
     if not all(type(item) is str for item in texts):
         raise FieldError("documents", "must be strings, or objects with text")
     return RankRequest(

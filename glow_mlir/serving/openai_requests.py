@@ -58,6 +58,8 @@ def _number(least: float, most: float) -> Callable[[str, Any], float]:
 
 
 def whole(least: int, most: int) -> Callable[[str, Any], int]:
+    """A check of fields: they must be whole numbers from `least` to `most`, else it raises `FieldError`."""
+
     def check(field: str, value: Any) -> int:
         if type(value) is not int or not least <= value <= most:
             raise FieldError(field, f"must be a whole number from {least} to {most}")
@@ -67,12 +69,14 @@ def whole(least: int, most: int) -> Callable[[str, Any], int]:
 
 
 def flag(field: str, value: Any) -> bool:
+    """A field that must be true or false; raises `FieldError`."""
     if type(value) is not bool:
         raise FieldError(field, "must be true or false")
     return value
 
 
 def text(field: str, value: Any) -> str:
+    """A field that must be a string; raises `FieldError`."""
     if type(value) is not str:
         raise FieldError(field, "must be a string")
     return value

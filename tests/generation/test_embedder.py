@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from glow_mlir.errors import GlowError, InputError, ModelError, OptionError, UnsupportedError
+from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.decoders.families import ENCODERS
 from glow_mlir.generation.embedder import Embedder, makes_vectors
 from glow_mlir.generation.pooling import REDUCERS

@@ -71,7 +71,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 
 
 def _add_vectors(group: ArgumentGroup) -> None:
-    group.add_argument("--embed", nargs="+", metavar="TEXT", help="print the vectors of texts; - are the lines of stdin")
+    group.add_argument(
+        "--embed", nargs="+", metavar="TEXT", help="print the vectors of texts; - are the lines of stdin"
+    )
     group.add_argument("--dimensions", type=count, metavar="N", help="cut vectors to that many elements")
     group.add_argument("--pooling", choices=POOLINGS, help="how tokens make a vector (default: as the files say)")
     group.add_argument(

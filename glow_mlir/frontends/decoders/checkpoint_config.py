@@ -101,7 +101,11 @@ def checkpoint_config(
     trained = given.size("max_position_embeddings", least=offset + 1) - offset
     trained = min(trained, given.size("max_trained_positions", trained))
     is_causal = _is_causal(given)
-    forms = {"activation": _activation(given), "is_causal": is_causal, **{k: v for k, v in family.forms.items() if k not in ("activation", "is_causal")}}
+    forms = {
+        "activation": _activation(given),
+        "is_causal": is_causal,
+        **{k: v for k, v in family.forms.items() if k not in ("activation", "is_causal")},
+    }
     return family, DecoderConfig(
         family=family.name,
         width=width,
@@ -149,8 +153,11 @@ def _is_causal(given: Description) -> bool:
 
 def _labels(given: Description) -> int:
     """The number of classes, or of scores, of a model that has a head for them."""
-    names, labels = given.get("architectures") or [], given.get("id2label")
-    if not isinstance(names, list) or not any("ForSequenceClassification" in str(name) for name in cast("list[Any]", names)):
+    names: Any = given.get("architectures")
+    labels: Any = given.get("id2label")
+    if not isinstance(names, list) or not any(
+        "ForSequenceClassification" in str(name) for name in cast("list[Any]", names)
+    ):
         return 0
     if given.get("classifier_pooling") not in (None, "cls"):
         reason = f"the pooling '{given.get('classifier_pooling')}' in front of a head is not supported"

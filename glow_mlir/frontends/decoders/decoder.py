@@ -101,7 +101,9 @@ class Decoder:
         rows = self._scaled(node, rows, config.embedding_scale)
         if config.token_types:
             node = self._node("token_types")
-            rows = node.emit(AddOp, rows, table_rows(node, self._table(node.kind, config.token_types), self.inputs["types"]))
+            rows = node.emit(
+                AddOp, rows, table_rows(node, self._table(node.kind, config.token_types), self.inputs["types"])
+            )
         if config.has_positions:
             node = self._node("position_embd")
             # Padding has negative positions, which count from the back, and any row will do.

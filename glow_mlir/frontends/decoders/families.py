@@ -237,7 +237,7 @@ _BERT_DEFAULTS = {"rms_norm_eps": 1e-12, "type_vocab_size": 2}
 
 
 def _bert(name: str, types: tuple[str, ...], names: Mapping[str, str], **differences: Any) -> Family:
-    options = {"forms": _BERT_FORMS, "is_rotated": False, "defaults": _BERT_DEFAULTS, **differences}
+    options: dict[str, Any] = {"forms": _BERT_FORMS, "is_rotated": False, "defaults": _BERT_DEFAULTS, **differences}
     return Family(name, "bert", types, names=names, **options)
 
 

@@ -143,9 +143,7 @@ def _experts(metadata: Metadata, count: int) -> ExpertsConfig | None:
     return ExpertsConfig(count, metadata.size("expert_used_count", most=count), hidden)
 
 
-def _layers(
-    metadata: Metadata, family: Family, sizes: Sizes, context: int, is_causal: bool
-) -> tuple[LayerConfig, ...]:
+def _layers(metadata: Metadata, family: Family, sizes: Sizes, context: int, is_causal: bool) -> tuple[LayerConfig, ...]:
     """The forms of the layers."""
     window = metadata.size("attention.sliding_window", 0, least=0)
     if window and not is_causal:

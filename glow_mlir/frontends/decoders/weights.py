@@ -1,5 +1,5 @@
 """
-Weights of decoders and encoders, from a file of any kind: matrices of plain numbers or of quantized blocks, computed on demand.
+Weights of decoders and encoders, from a file of any kind: matrices of numbers or of quantized blocks, on demand.
 
 A matrix has one row for each result. Tensors go by the names of GGUF files, without `blk.N.` and `.weight`.
 """
@@ -258,4 +258,4 @@ SPELLINGS: tuple[Callable[[str], str], ...] = (
     _old,
     lambda name: _old(_bare(name)),
 )
-"""How the names of tensors change where a network is a part of a larger model, is stored without its head, or is old."""
+"""How names of tensors change where a network is a part of a larger model, is stored without its head, or is old."""
