@@ -213,19 +213,19 @@ def makes_vectors(path: str | Path) -> bool:
     """Whether the files of a model say that it embeds or ranks texts: an encoder, a pooling, or a head for classes."""
     path = Path(path)
     model = open_model(network_path(path))
-    return not model.config.is_causal or bool(model.config.labels) or Pooling.of_model(model, path).is_said
+    return not model.config.is_causal or bool(model.config.labels) or Pooling.of_model(model, path).is_declared
 
 
-def _chosen(said: Pooling, kind: str | None) -> Pooling:
+def _chosen(declared: Pooling, kind: str | None) -> Pooling:
     """What the files say, with another pooling if that is given."""
     if kind is None:
-        return said
+        return declared
     if kind not in POOLINGS:
         raise OptionError(f"the pooling cannot be '{kind}'", hint=f"poolings are {', '.join(POOLINGS)}")
-    return replace(said, kind=kind)
+    return replace(declared, kind=kind)
 
 
 def _is_identity(metadata: Mapping[str, Any]) -> bool:
     """Whether a folder says that scores are the network's results, as sentence-transformers writes it."""
-    said: Any = metadata.get("sentence_transformers")
-    return isinstance(said, Mapping) and str(said.get("activation_fn", "")).endswith("Identity")  # pyright: ignore
+    declared: Any = metadata.get("sentence_transformers")
+    return isinstance(declared, Mapping) and str(declared.get("activation_fn", "")).endswith("Identity")  # pyright: ignore

@@ -81,7 +81,7 @@ class Pooling:
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     default_prompt: str = ""
     """The name of the prompt that all texts begin with; empty for none."""
-    is_said: bool = False
+    is_declared: bool = False
     """Whether the files say how to pool, and not only that they have a network."""
 
     @staticmethod
@@ -93,12 +93,12 @@ class Pooling:
         """
         usual = "last" if model.config.is_causal else "mean"
         if isinstance(model.source, GgufFile):
-            said: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")
-            kind = _GGUF_POOLINGS.get(said) if isinstance(said, int) else None
+            declared: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")
+            kind = _GGUF_POOLINGS.get(declared) if isinstance(declared, int) else None
             names = [f"dense_{number}.weight" for number in (2, 3)]
             layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
             dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
-            return Pooling(kind or usual, dense=dense, is_said=kind is not None)
+            return Pooling(kind or usual, dense=dense, is_declared=kind is not None)
         return of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
 
     def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:
@@ -157,14 +157,14 @@ def of_folder(folder: Path) -> Pooling:
             raise UnsupportedError(f"the module '{name}' is not supported there", file=str(folder / MODULES))
     if not kind:
         raise UnsupportedError("has no pooling", file=str(folder / MODULES))
-    said: Mapping[str, Any] = read_json(folder / PROMPTS) if (folder / PROMPTS).is_file() else {}
-    prompts: Any = said.get("prompts") or {}
-    default: Any = said.get("default_prompt_name") or ""
+    declared: Mapping[str, Any] = read_json(folder / PROMPTS) if (folder / PROMPTS).is_file() else {}
+    prompts: Any = declared.get("prompts") or {}
+    default: Any = declared.get("default_prompt_name") or ""
     if not is_mapping(prompts) or not all(isinstance(text, str) for text in prompts.values()):
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
-    return Pooling(kind, is_normalized, tuple(dense), _length(folder), prompts, default, is_said=True)
+    return Pooling(kind, is_normalized, tuple(dense), _length(folder), prompts, default, is_declared=True)
 
 
 def _length(folder: Path) -> int | None:
@@ -178,14 +178,14 @@ def _length(folder: Path) -> int | None:
 
 def _kind(path: Path) -> str:
     """The name of the pooling in a configuration."""
-    said = read_json(path)
-    modes = said.get("pooling_mode", [name for flag, name in _FLAGS.items() if said.get(flag)])
+    declared = read_json(path)
+    modes = declared.get("pooling_mode", [name for flag, name in _FLAGS.items() if declared.get(flag)])
     names: list[Any] = [*modes] if is_sequence(modes) else [modes]
     kinds = [_NAMES.get(str(name), str(name)) for name in names]
     if len(kinds) != 1 or kinds[0] not in REDUCERS:
         hint = f"poolings are {', '.join(REDUCERS)}"
         raise UnsupportedError(f"the pooling '{' + '.join(kinds)}' is not supported", file=str(path), hint=hint)
-    if said.get("include_prompt") is False:
+    if declared.get("include_prompt") is False:
         raise UnsupportedError("a pooling without the tokens of the prompt is not supported", file=str(path))
     return kinds[0]
 

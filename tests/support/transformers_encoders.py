@@ -115,7 +115,7 @@ def rows_of(model: Any, ids: Sequence[int], types: Sequence[int] = ()) -> np.nda
     return (found.logits if "logits" in found else found.last_hidden_state)[0].numpy()
 
 
-# GGUF, by the rules of llama.cpp's `conversion/bert.py`.
+# GGUF, by the rules of llama.cpp's converter.
 
 ARCHITECTURES = {"NomicBert": "nomic-bert", "ModernBert": "modern-bert", "Gemma3Text": "gemma-embedding"}
 """Prefix of classes → architecture, where it is not `bert`."""
