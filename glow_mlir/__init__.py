@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.training_session import TrainingSession as TrainingSession
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
+    from glow_mlir.generation.embedder import Embedder as Embedder
     from glow_mlir.generation.generator import Generator as Generator
     from glow_mlir.host.host import Host as Host
     from glow_mlir.kernels.kernel import kernel as kernel
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     RuntimeException = _errors.ExecutionError
 
 _HOMES = {
+    "Embedder": "glow_mlir.generation.embedder",
     "ExecutionMode": "glow_mlir.api.onnxruntime.session_options",
     "ExecutionOrder": "glow_mlir.api.onnxruntime.session_options",
     "Fail": "glow_mlir.errors:GlowError",

@@ -1,7 +1,8 @@
-"""`glow-generate`: continue a text, or chat, with a decoder in a GGUF file or a folder of a checkpoint."""
+"""`glow-generate`: continue a text, chat, embed or rank texts, with a model in a GGUF file or a folder."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from glow_mlir.tools.arguments.generate_arguments import PROGRAM, parse_arguments, sampling_of
-from glow_mlir.tools.arguments.generator_arguments import opened_generator
+from glow_mlir.tools.arguments.generator_arguments import opened_embedder, opened_generator
 from glow_mlir.tools.command_line import EXIT_OK, is_terminal, run_tool
 from glow_mlir.tools.inputs.text_files import text_of
 
@@ -23,6 +24,9 @@ SIGN = "> "
 def run(arguments: list[str]) -> int:
     """Load the model, then answer one prompt, or messages until the input ends."""
     args = parse_arguments(arguments)
+    if args.embed is not None or args.rank is not None:
+        print_vectors(args)
+        return EXIT_OK
     sampling = sampling_of(args)
     text: str | None = args.prompt if args.prompt_file is None else text_of(args.prompt_file)
     if args.json_schema_file is not None:
@@ -37,6 +41,21 @@ def run(arguments: list[str]) -> int:
     else:
         chat(generator, system, args, sampling)
     return EXIT_OK
+
+
+def print_vectors(args: Namespace) -> None:
+    """Print a line of JSON for each text: its vector, or its score for a query."""
+    embedder = opened_embedder(args.model, args, pooling=args.pooling)
+    query, *documents = args.rank or ("", *args.embed)
+    texts = [line for text in documents for line in (sys.stdin.read().splitlines() if text == "-" else [text])]
+    if args.rank is not None:
+        for text, score in zip(texts, embedder.rank(query, texts, truncate=args.truncate).tolist(), strict=True):
+            print(json.dumps({"text": text, "score": score}, ensure_ascii=False))
+        return
+    vectors = embedder.embed(texts, dimensions=args.dimensions, truncate=args.truncate)
+    for text, vector in zip(texts, vectors, strict=True):
+        numbers = [float(f"{item:.9g}") for item in vector]  # As many digits as f32 needs.
+        print(json.dumps({"text": text, "embedding": numbers}, ensure_ascii=False))
 
 
 def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict[str, Any]) -> str:

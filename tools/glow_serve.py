@@ -17,12 +17,14 @@ from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Policy
 from glow_mlir.support.activity import warn
 from glow_mlir.tools.arguments.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
-from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments, opened_generator
+from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments, opened_embedder, opened_generator
 from glow_mlir.tools.arguments.option_arguments import add_options, given_options
 from glow_mlir.tools.arguments.run_arguments import add_model_arguments, model_options
 from glow_mlir.tools.command_line import EXIT_OK, STDOUT, ArgumentGroup, abandon, new_parser, run_tool
 
 if TYPE_CHECKING:
+    from glow_mlir.generation.embedder import Embedder
+    from glow_mlir.generation.generator import Generator as TextGenerator
     from glow_mlir.serving.repository import ModelRepository, Named
     from glow_mlir.serving.server import Server
     from glow_mlir.serving.service import Service
@@ -58,7 +60,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="a model's file, a decoder of text (.gguf, or a folder of safetensors), or the folder of a repository; "
+        help="a model's file, a decoder or an encoder of text (.gguf, or a folder of safetensors), or the folder of a "
+        + "repository; "
         + "NAME=PATH serves one model by a name",
     )
     where = parser.add_argument_group("where it is")
@@ -205,14 +208,17 @@ def run(arguments: list[str]) -> int:
 
 @contextmanager
 def generating(service: Service, models: Sequence[Named], args: Namespace) -> Generator[None]:
-    """Load decoders of text, which the service offers inside the `with` statement."""
+    """Load decoders and encoders of text, which the service offers inside the `with` statement."""
     if not models:
         yield
         return
+    from glow_mlir.generation.embedder import makes_vectors
     from glow_mlir.serving.generators import Generators
 
-    loaded = {name_of(item): opened_generator(str(item.path), args) for item in models}
-    service.generators = Generators(loaded)
+    def opened(path: str) -> TextGenerator | Embedder:
+        return opened_embedder(path, args) if makes_vectors(path) else opened_generator(path, args)
+
+    service.generators = Generators({name_of(item): opened(str(item.path)) for item in models})
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.access import AccessMap
-from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.indexing import OUT_OF_RANGE
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import F32, FLOATS, INDICES, TENSOR
@@ -90,9 +90,10 @@ class PagedAttentionOp(HighOp):
 
     `query` is [R, Q, D], `keys` [P, H, D, block], `values` [P, H, block, E], the result [R, Q, E]. H divides Q, and
     neighbouring heads of queries share one of keys. `table`, `sequences` and `positions` are those of `write_pages`. A
-    row sees the tokens up to its own position, with `window` only the last `window` of these. Scores are `scale` * q·k,
-    with `softcap` c the tanh of that / c, times c. `sinks` [Q] are further scores that have no values. Rows at negative
-    positions are padding, and their results 0.
+    row sees the tokens up to its own position, with `window` only the last `window` of these. With `lengths` [S], the
+    numbers of tokens of the sequences, it sees those behind it as well, with `window` those less than `window` away; it
+    must be one of them. Scores are `scale` * q·k, with `softcap` c the tanh of that / c, times c. `sinks` [Q] are
+    further scores that have no values. Rows at negative positions are padding, and their results 0.
 
     The result of a row depends on nothing but that row, its keys and values, and its position, to the last bit: not on
     the other rows, their order, the numbers of pages, or threads.
@@ -112,15 +113,18 @@ class PagedAttentionOp(HighOp):
     sequences = operand_def(INDICES.of_rank(1))
     positions = operand_def(INDICES.of_rank(1))
     sinks = opt_operand_def(F32.of_rank(1))
+    lengths = opt_operand_def(INDICES.of_rank(1))
     scale = float_prop(1.0)
     window = int_prop(0)
     softcap = float_prop(0.0)
     result = result_def(TENSOR)
 
+    irdl_options = SEGMENTS
+
     def access_map(self) -> AccessMap:
         return self.accessed(
             "query[r, *q, *d], keys[*p, *h, *d, *t], values[*p, *h, *t, e], table[*s, *m], sequences[r], positions[r],"
-            " sinks[*q] -> result[; r, *q, e]"
+            " sinks[*q], lengths[*s] -> result[; r, *q, e]"
         )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
@@ -138,12 +142,17 @@ class PagedAttentionOp(HighOp):
         require(number(self.softcap) >= 0, "softcap must not be negative")
         if self.sinks is not None:
             require_equal(sizes_of(self.sinks), (heads,), f"there must be a sink for each of {heads} heads")
+        if self.lengths is not None:
+            (count,), sequences = sizes_of(self.lengths), sizes_of(self.table)[0]
+            require_equal(count, sequences, f"there must be a length for each of {sequences} sequences, not {count}")
         return (tensor((rows, heads, width), f32),)
 
     def tokens(self) -> int:
         """The largest number of tokens that a row may see."""
         most = largest_shape(self.table)[1] * largest_shape(self.keys)[3]
         window = integer(self.window)
+        if self.lengths is not None:
+            window = max(0, 2 * window - 1)
         return min(most, window) if window else most
 
     def arithmetic(self) -> Arithmetic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.frontends.decoders.models import DecoderModel, open_model
+from glow_mlir.frontends.decoders.models import open_model
+from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
@@ -21,10 +22,7 @@ from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
-from glow_mlir.options.generation import ACTIVATIONS
-
-CONTEXT = 8192
-"""The tokens of a sequence at most, where neither the caller nor the model says fewer."""
+from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
 
 ROWS = 512
 """The tokens of a call at most."""
@@ -78,11 +76,14 @@ class Generator:
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
-        self.model = _bounded(open_model(path), context)
+        self.model = open_model(path).bounded(context, CONTEXT)
         self.tokenizer = tokenizer_of(self.model, tokenizer)
         self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
         self.speculation = speculation
+        given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
+        self._open_embedder = partial(Embedder, path, **given)
         self._compiler: GrammarCompiler | None = None
+        self._embedder: Embedder | None = None
         config = self.model.config
         pages = parallel * -(-config.context // PAGE)
         outputs = parallel * (1 + speculation)
@@ -158,6 +159,16 @@ class Generator:
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
 
+    def embed(self, texts: Text | Sequence[Text], **options: Any) -> np.ndarray:
+        """
+        The vectors of texts, as `Embedder.embed` makes them, whose options these are.
+
+        The program for it is compiled when it is needed first. `Embedder` alone takes half of the memory.
+        """
+        if self._embedder is None:
+            self._embedder = self._open_embedder()
+        return self._embedder.embed(texts, **options)
+
     def _grammars(self) -> GrammarCompiler:
         """What makes constraints for this model's tokens; made when it is needed first."""
         if self._compiler is None:
@@ -196,16 +207,6 @@ class _Calls:
     def logits(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """Logits [outputs, vocabulary]."""
         return self._session.run(None, inputs)[0]
-
-
-def _bounded(model: DecoderModel, context: int | None) -> DecoderModel:
-    """The model with a context that is given, or small enough; raises `OptionError` for one that it cannot have."""
-    most = model.config.context
-    if context is None:
-        return replace(model, context=min(most, CONTEXT))
-    if not 1 < context <= most:
-        raise OptionError(f"the context cannot be {context}", hint=f"{model.path.name} was trained for {most} tokens")
-    return replace(model, context=context)
 
 
 def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:

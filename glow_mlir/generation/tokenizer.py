@@ -39,6 +39,16 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class PairFrame:
+    """The special tokens around and between two texts, and the type of the tokens from the second text on."""
+
+    before: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    type: int = 0
+
+
+@dataclass(frozen=True)
 class _Strips:
     """Control tokens that take the white space before or behind them."""
 
@@ -51,6 +61,7 @@ class Tokenizer:
     Turns text into token ids, and token ids into text.
 
     - `size`: the number of ids; `begin`: the token that texts begin with, or none.
+    - `frame` and `pair`: the special tokens around a text, and around a pair of texts.
     - `ends`: the tokens that end a turn; `controls`: all that are no text; `named`: texts by names such as `bos_token`.
 
     Threads may share it. Bytes that are not UTF-8 become U+FFFD in decoded text.
@@ -65,6 +76,7 @@ class Tokenizer:
         controls: Collection[int],
         named: Mapping[str, int],
         frame: Frame,
+        pair: PairFrame,
         ends: Iterable[int],
         strips: _Strips = _Strips(),
     ) -> None:
@@ -72,7 +84,7 @@ class Tokenizer:
         self.controls = frozenset(controls)
         self.ends = frozenset(ends)
         self.strips_space = pieces.strips_space
-        self.frame = frame
+        self.frame, self.pair = frame, pair
         named_begin = named.get("bos_token")
         self.begin = frame.before[0] if frame.before else named_begin
         self.named: Mapping[str, str] = {name: tokens[number] or "" for name, number in named.items()}
@@ -102,14 +114,15 @@ class Tokenizer:
         by_type = np.flatnonzero(np.isin(vocabulary.types, (CONTROL, UNKNOWN))).tolist()
         controls = {*by_type, *ends, *(vocabulary.named[name] for name in NAMED if name in vocabulary.named)}
         encoder = built(vocabulary, controls)
-        pieces = gguf_pieces(vocabulary)
+        pieces, frame = gguf_pieces(vocabulary), _gguf_frame(vocabulary)
         return Tokenizer(
             encoder,
             vocabulary.tokens,
             pieces,
             controls=controls,
             named=vocabulary.named,
-            frame=_gguf_frame(vocabulary),
+            frame=frame,
+            pair=_gguf_pair(vocabulary, frame),
             ends=ends,
             strips=_gguf_strips(vocabulary, controls),
         )
@@ -253,6 +266,13 @@ def _gguf_frame(vocabulary: Vocabulary) -> Frame:
     return Frame(before, (end,) if vocabulary.adds_end and end is not None else ())
 
 
+def _gguf_pair(vocabulary: Vocabulary, frame: Frame) -> PairFrame:
+    """The special tokens around a pair, as in llama.cpp; BERT has types of tokens, which that does not have."""
+    separator = vocabulary.named.get("sep_token")
+    between = (separator,) if vocabulary.adds_separator and separator is not None else ()
+    return PairFrame(frame.before, (*frame.behind, *between), frame.behind, int(vocabulary.kind == "bert"))
+
+
 def _gguf_strips(vocabulary: Vocabulary, controls: Collection[int]) -> _Strips:
     """Control tokens that take white space; files do not say which, so that it goes by the model, as in llama.cpp."""
     name = vocabulary.model_name.lower()
@@ -283,10 +303,11 @@ def _of_encoder(encoder: Any, config: Mapping[str, Any], file: str) -> Tokenizer
     decoder = encoder.decoder
     state = None if decoder is None else json.loads(decoder.__getstate__())
     pieces = decoder_pieces(state, tokens, added)
-    frame = _frame_of(encoder)
+    frame, pair = _frame_of(encoder), _pair_of(encoder)
     if isinstance(wanted := config.get("add_bos_token"), bool) and "bos_token" in named:
         frame = replace(frame, before=(named["bos_token"],) if wanted else ())
-    return Tokenizer(encoder, tokens, pieces, controls=controls, named=named, frame=frame, ends=ends, strips=strips)
+    found: dict[str, Any] = {"controls": controls, "named": named, "ends": ends, "strips": strips}
+    return Tokenizer(encoder, tokens, pieces, frame=frame, pair=pair, **found)
 
 
 def _frame_of(encoder: Any) -> Frame:
@@ -297,6 +318,19 @@ def _frame_of(encoder: Any) -> Frame:
         if whole[begin : begin + len(plain)] == plain:
             return Frame(tuple(whole[:begin]), tuple(whole[begin + len(plain) :]))
     return Frame()
+
+
+def _pair_of(encoder: Any) -> PairFrame:
+    """The special tokens that an encoder puts around a pair of texts."""
+    plain: list[int] = encoder.encode("a", add_special_tokens=False).ids
+    whole = encoder.encode("a", "a", add_special_tokens=True)
+    ids, count = list[int](whole.ids), len(plain)
+    found = [begin for begin in range(len(ids) - count + 1) if ids[begin : begin + count] == plain]
+    if not count or len(found) < 2 or found[-1] < found[0] + count:
+        return PairFrame()
+    first, second = found[0], found[-1]
+    between, behind = ids[first + count : second], ids[second + count :]
+    return PairFrame(tuple(ids[:first]), tuple(between), tuple(behind), whole.type_ids[second])
 
 
 def _number(value: Any, ids: Mapping[str, int]) -> int | None:

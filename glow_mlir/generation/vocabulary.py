@@ -32,6 +32,10 @@ ENDS = ("eos_token", "eot_token", "eom_token")
 """Named tokens that end a turn."""
 
 
+SEPARATED = ("roberta-bpe", "jina-v1-en", "jina-v2-code")
+"""Pre-tokenizers of models that have two tokens between the texts of a pair, if the file does not say it."""
+
+
 @dataclass(frozen=True)
 class _Kind:
     """What is true of a kind of tokenizer if the file has no entry that says otherwise."""
@@ -63,6 +67,7 @@ class Vocabulary:
     - `types` [size], and `scores` [size] or none; `merges`: pairs of tokens, most wanted first, or none.
     - `named`: id by name, such as `bos_token`.
     - `adds_begin`, `adds_end`: whether texts begin and end with special tokens; none: as the pre-tokenizer has it.
+    - `adds_separator`: whether a further token stands between the two texts of a pair.
     - `adds_space`: whether a space stands before a text; `joins_spaces`: whether several are one.
     - `lower_case`, `strip_accents`: what is done to words before they are looked up in WordPiece.
     - `character_map`: replacements of characters in SentencePiece's format, or empty.
@@ -79,6 +84,7 @@ class Vocabulary:
     named: Mapping[str, int]
     adds_begin: bool | None
     adds_end: bool
+    adds_separator: bool
     adds_space: bool
     joins_spaces: bool
     lower_case: bool
@@ -116,6 +122,7 @@ class Vocabulary:
             entries.named(defaults.named, size),
             entries.flag("add_bos_token", None if kind in ("gpt2", "gemma4") else defaults.adds_begin),
             entries.flag("add_eos_token", defaults.adds_end),
+            entries.flag("add_sep_token", entries.text("pre", "") in SEPARATED),
             entries.flag("add_space_prefix", defaults.adds_space),
             entries.flag("remove_extra_whitespaces", False),
             lower_case,

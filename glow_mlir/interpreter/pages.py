@@ -50,6 +50,7 @@ def paged_attention(
     sequences: np.ndarray,
     positions: np.ndarray,
     sinks: np.ndarray | None,
+    lengths: np.ndarray | None,
 ) -> np.ndarray:
     """Attend row by row."""
     (_, heads, _), (_, groups, _, block) = query.shape, keys.shape
@@ -59,8 +60,14 @@ def paged_attention(
         if position < 0:
             continue
         first = max(0, int(position) + 1 - window) if window else 0
-        pages = [int(item(op, table, int(sequence), n)) for n in range(first // block, int(position) // block + 1)]
-        seen = slice(first % block, int(position) + 1 - first // block * block)
+        end = int(position) + 1
+        if lengths is not None:
+            length = int(item(op, lengths, int(sequence)))
+            if position >= length:
+                raise failed_call(op.FAILURE, location_name(op.location))
+            end = min(length, int(position) + window) if window else length
+        pages = [int(item(op, table, int(sequence), n)) for n in range(first // block, (end - 1) // block + 1)]
+        seen = slice(first % block, end - first // block * block)
         own_keys = np.concatenate([item(op, keys, page) for page in pages], axis=-1)[..., seen]
         own_values = np.concatenate([item(op, values, page) for page in pages], axis=-2)[:, seen]
         queries = wide(query[row]).reshape(groups, heads // groups, -1) * number(op.scale)

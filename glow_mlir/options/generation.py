@@ -11,5 +11,11 @@ ACTIVATIONS: Mapping[str, int] = {"int15": 15, "int8": 8, "float32": 0}
 CACHES = ("float16", "bfloat16", "float32")
 """The element types of keys and values."""
 
+POOLINGS = ("mean", "cls", "last", "max")
+"""How the rows of a text's tokens make a vector: their mean, the first, the last, or the largest elements."""
+
+CONTEXT = 8192
+"""The tokens of a sequence at most, where neither the caller nor the model says fewer."""
+
 ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
 """The schema of any JSON object."""

@@ -1,4 +1,8 @@
-"""The generators of a server: each computes in a thread of its own, for requests of an event loop."""
+"""
+The models of texts of a server: generators, each of which computes in a thread of its own, and embedders.
+
+Requests of an event loop wait for them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
+from glow_mlir.errors import InputError
+from glow_mlir.generation.embedder import Embedder
 from glow_mlir.generation.generation import Generation, Piece
 from glow_mlir.generation.generator import Generator
 from glow_mlir.serving.errors import UnknownModelError
@@ -19,7 +25,7 @@ class RunningGenerator:
 
     def __init__(self, name: str, generator: Generator) -> None:
         self.name, self.generator = name, generator
-        self.created = int(time.time())
+        self.created, self.context = int(time.time()), generator.engine.limits.context
         self._over = Event()
         self._thread = Thread(
             target=generator.engine.work, args=(self._over.is_set,), name=f"glow-generate-{name}", daemon=True
@@ -81,18 +87,29 @@ async def pieces(generation: Generation) -> AsyncGenerator[Piece]:
         raise generation.request.error
 
 
-class Generators:
-    """The generators of a server by name."""
+class ServedEmbedder:
+    """An embedder, which computes in the threads of those who wait."""
 
-    def __init__(self, generators: Mapping[str, Generator]) -> None:
-        self._running = {name: RunningGenerator(name, generator) for name, generator in generators.items()}
+    def __init__(self, name: str, embedder: Embedder) -> None:
+        self.name, self.embedder = name, embedder
+        self.created, self.context = int(time.time()), embedder.context
+
+    def close(self) -> None:
+        """Do nothing: it has no thread."""
+
+
+class Generators:
+    """The generators and embedders of a server by name."""
+
+    def __init__(self, models: Mapping[str, Generator | Embedder]) -> None:
+        self._running = {name: _served(name, model) for name, model in models.items()}
 
     def names(self) -> list[str]:
         """Their names."""
         return list(self._running)
 
-    def find(self, name: str) -> RunningGenerator:
-        """A generator; raises `UnknownModelError`."""
+    def find(self, name: str) -> RunningGenerator | ServedEmbedder:
+        """A model; raises `UnknownModelError`."""
         if name not in self._running:
             known = ", ".join(self._running) or "none"
             raise UnknownModelError(f"the model '{name}' does not exist", hint=f"models are {known}")
@@ -100,9 +117,27 @@ class Generators:
 
     def data(self) -> list[dict[str, Any]]:
         """The state of each, for JSON: requests that run and wait, and numbers of tokens since the start."""
-        return [running.data() for running in self._running.values()]
+        return [running.data() for running in self._running.values() if isinstance(running, RunningGenerator)]
+
+    def generator(self, name: str) -> RunningGenerator:
+        """A generator; raises `InputError` for an embedder."""
+        found = self.find(name)
+        if isinstance(found, RunningGenerator):
+            return found
+        raise InputError(f"the model '{name}' generates no text", hint="it embeds or ranks texts")
+
+    def embedder(self, name: str, *, is_ranker: bool) -> ServedEmbedder:
+        """An embedder, or a ranker; raises `InputError` for another model."""
+        found = self.find(name)
+        if isinstance(found, ServedEmbedder) and found.embedder.is_ranker == is_ranker:
+            return found
+        raise InputError(f"the model '{name}' {'ranks no texts' if is_ranker else 'makes no embeddings'}")
 
     def close(self) -> None:
         """End their threads."""
         for running in self._running.values():
             running.close()
+
+
+def _served(name: str, model: Generator | Embedder) -> RunningGenerator | ServedEmbedder:
+    return RunningGenerator(name, model) if isinstance(model, Generator) else ServedEmbedder(name, model)

@@ -67,10 +67,11 @@ def control_app(service: Service) -> Any:
     routes = [route(path, handler, methods=[method]) for method, path, handler in answers]
     if service.generators is not None:
         # Their modules are loaded where text is generated only.
+        from glow_mlir.serving.embedding_app import EmbeddingApp
         from glow_mlir.serving.openai_app import OpenAiApp
 
-        texts = OpenAiApp(service, service.generators)
-        routes += [route(path, handler, methods=[method]) for method, path, handler in texts.routes()]
+        texts = [*OpenAiApp(service, service.generators).routes(), *EmbeddingApp(service, service.generators).routes()]
+        routes += [route(path, handler, methods=[method]) for method, path, handler in texts]
     failing = package("starlette.exceptions").HTTPException
     return package("starlette.applications").Starlette(routes=routes, exception_handlers={failing: _unknown})
 

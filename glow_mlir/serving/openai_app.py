@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from glow_mlir.errors import InputError, OptionError
@@ -18,7 +18,7 @@ from glow_mlir.generation.generation import Completion, Generation
 from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
 from glow_mlir.serving.errors import DisconnectedError, words_of
-from glow_mlir.serving.generators import Generators, RunningGenerator, pieces
+from glow_mlir.serving.generators import Generators, RunningGenerator, ServedEmbedder, pieces
 from glow_mlir.serving.handlers import Handler, answering
 from glow_mlir.serving.http_bodies import HttpBody
 from glow_mlir.serving.http_responses import logged
@@ -41,6 +41,9 @@ KINDS: Mapping[int, tuple[str, str | None]] = {
     503: ("server_error", "overloaded"),
 }
 """Status → type and code of an error; others are `invalid_request_error`."""
+
+
+T = TypeVar("T")
 
 
 class OpenAiApp:
@@ -67,30 +70,19 @@ class OpenAiApp:
         """One model."""
         return self._model(self._generators.find(request.path_params["name"]))
 
-    def _model(self, running: RunningGenerator) -> dict[str, Any]:
-        return model_data(running.name, running.created, running.generator.engine.limits.context)
+    def _model(self, running: RunningGenerator | ServedEmbedder) -> dict[str, Any]:
+        return model_data(running.name, running.created, running.context)
 
     async def chat(self, request: Any) -> Any:
         """The answer to the messages of a chat."""
-        return await self._answer(request, chat_request(await self._data(request)), is_chat=True)
+        return await self._answer(request, chat_request(await data_of(self._service, request)), is_chat=True)
 
     async def complete(self, request: Any) -> Any:
         """The continuation of prompts."""
-        return await self._answer(request, completion_request(await self._data(request)), is_chat=False)
-
-    async def _data(self, request: Any) -> Mapping[str, Any]:
-        """The JSON object of a request."""
-        body = HttpBody(self._service, dict(request.scope["headers"]))
-        try:
-            data: Any = read_json(await body.read(request.receive))
-        finally:
-            body.release()
-        if not is_object(data):
-            raise InputError("the request must be a JSON object")
-        return data
+        return await self._answer(request, completion_request(await data_of(self._service, request)), is_chat=False)
 
     async def _answer(self, request: Any, wanted: TextRequest, *, is_chat: bool) -> Any:
-        running = self._generators.find(wanted.model)
+        running = self._generators.generator(wanted.model)
         generator = running.generator
         started = await asyncio.to_thread(_begin, generator, wanted)
         has_tools = is_chat and bool(wanted.options.get("tools"))
@@ -99,12 +91,24 @@ class OpenAiApp:
         if wanted.is_streamed:
             return _Stream(form, started, wanted.count if wanted.has_usage else 0)
         try:
-            found = await _unless_disconnected(request, _together([_whole(generation) for generation in started]))
+            found = await unless_disconnected(request, _together([_whole(generation) for generation in started]))
         finally:
             # A task that is cancelled before it runs does not end its generation.
             _close(started)
         choices = [form.choice(index, each.text, each.choices, each.finish_reason) for index, each in enumerate(found)]
         return form.whole(choices, _usage(started, wanted.count))
+
+
+async def data_of(service: Service, request: Any) -> Mapping[str, Any]:
+    """The JSON object of a request; raises `InputError` if it has none."""
+    body = HttpBody(service, dict(request.scope["headers"]))
+    try:
+        data: Any = read_json(await body.read(request.receive))
+    finally:
+        body.release()
+    if not is_object(data):
+        raise InputError("the request must be a JSON object")
+    return data
 
 
 class _Stream:
@@ -167,7 +171,7 @@ async def _awaited(each: Awaitable[Completion]) -> Completion:
     return await each
 
 
-async def _unless_disconnected(request: Any, work: Awaitable[list[Completion]]) -> list[Completion]:
+async def unless_disconnected(request: Any, work: Awaitable[T]) -> T:
     """The result of work, which is cancelled if the client closes its connection; raises `DisconnectedError` then."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnection(request))
     try:

@@ -57,7 +57,9 @@ def _number(least: float, most: float) -> Callable[[str, Any], float]:
     return check
 
 
-def _whole(least: int, most: int) -> Callable[[str, Any], int]:
+def whole(least: int, most: int) -> Callable[[str, Any], int]:
+    """A check of fields: they must be whole numbers from `least` to `most`, else it raises `FieldError`."""
+
     def check(field: str, value: Any) -> int:
         if type(value) is not int or not least <= value <= most:
             raise FieldError(field, f"must be a whole number from {least} to {most}")
@@ -66,13 +68,15 @@ def _whole(least: int, most: int) -> Callable[[str, Any], int]:
     return check
 
 
-def _flag(field: str, value: Any) -> bool:
+def flag(field: str, value: Any) -> bool:
+    """A field that must be true or false; raises `FieldError`."""
     if type(value) is not bool:
         raise FieldError(field, "must be true or false")
     return value
 
 
-def _text(field: str, value: Any) -> str:
+def text(field: str, value: Any) -> str:
+    """A field that must be a string; raises `FieldError`."""
     if type(value) is not str:
         raise FieldError(field, "must be a string")
     return value
@@ -118,21 +122,21 @@ def _format(field: str, value: Any) -> Any:
 LONGEST = 1 << 24
 
 OPTIONS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "max_tokens": ("max_tokens", _whole(0, LONGEST)),
-    "max_completion_tokens": ("max_tokens", _whole(1, LONGEST)),
+    "max_tokens": ("max_tokens", whole(0, LONGEST)),
+    "max_completion_tokens": ("max_tokens", whole(1, LONGEST)),
     "temperature": ("temperature", _number(0, 2)),
     "top_p": ("top_p", _number(0, 1)),
-    "top_k": ("top_k", _whole(0, LONGEST)),
+    "top_k": ("top_k", whole(0, LONGEST)),
     "min_p": ("min_p", _number(0, 1)),
     "typical_p": ("typical_p", _number(0, 1)),
     "repetition_penalty": ("repetition_penalty", _number(1e-3, 1e3)),
     "presence_penalty": ("presence_penalty", _number(-2, 2)),
     "frequency_penalty": ("frequency_penalty", _number(-2, 2)),
     "logit_bias": ("logit_bias", _bias),
-    "seed": ("seed", _whole(-(2**63), 2**63 - 1)),
+    "seed": ("seed", whole(-(2**63), 2**63 - 1)),
     "stop": ("stop", _stops),
-    "ignore_eos": ("ignore_end", _flag),
-    "cache_salt": ("salt", _text),
+    "ignore_eos": ("ignore_end", flag),
+    "cache_salt": ("salt", text),
     "tools": ("tools", _tools),
     "response_format": ("schema", _format),
 }
@@ -171,8 +175,8 @@ def chat_request(data: Mapping[str, Any]) -> TextRequest:
     count: Any = data.get("top_logprobs")
     wants = data.get("logprobs")
     logprobs = None
-    if wants is not None and _flag("logprobs", wants):
-        logprobs = 0 if count is None else _whole(0, 20)("top_logprobs", count)
+    if wants is not None and flag("logprobs", wants):
+        logprobs = 0 if count is None else whole(0, 20)("top_logprobs", count)
     elif count:
         raise FieldError("top_logprobs", "needs logprobs")
     return _request(data, [messages], logprobs, ("messages", "top_logprobs"))
@@ -182,16 +186,16 @@ def completion_request(data: Mapping[str, Any]) -> TextRequest:
     """The body of a completion; raises `FieldError`."""
     logprobs = data.get("logprobs")
     if logprobs is not None:
-        logprobs = _whole(0, 20)("logprobs", logprobs)
+        logprobs = whole(0, 20)("logprobs", logprobs)
     return _request({"max_tokens": 16, **data}, prompts_of("prompt", data.get("prompt")), logprobs, ("prompt",))
 
 
-def prompts_of(field: str, value: Any) -> list[Any]:
-    """Prompts: a text, a list of token ids, or a list of such."""
+def prompts_of(field: str, value: Any, most: int = MAX_PROMPTS) -> list[Any]:
+    """Prompts: a text, a list of token ids, or a list of up to `most` such."""
     if type(value) is str or (is_list(value) and value and type(value[0]) is int):
         value = [value]
-    if not is_list(value) or not value or len(value) > MAX_PROMPTS:
-        raise FieldError(field, f"must be a string, a list of token ids, or up to {MAX_PROMPTS} of these")
+    if not is_list(value) or not value or len(value) > most:
+        raise FieldError(field, f"must be a string, a list of token ids, or up to {most} of these")
     for item in value:
         is_ids = is_list(item) and item and all(type(token) is int for token in item)
         if type(item) is not str and not is_ids:
@@ -214,13 +218,13 @@ def _request(data: Mapping[str, Any], prompts: list[Any], logprobs: int | None, 
             raise FieldError(field, "is not supported here")
     if data.get("tool_choice") == "none":
         options.pop("tools", None)
-    is_streamed = _flag("stream", data.get("stream") or False)
+    is_streamed = flag("stream", data.get("stream") or False)
     stream_options: Any = data.get("stream_options") or {}
     if not is_object(stream_options):
         raise FieldError("stream_options", "must be an object")
     if stream_options and not is_streamed:
         raise FieldError("stream_options", "needs stream")
-    has_usage = _flag("include_usage", stream_options.get("include_usage") or False)
-    count = _whole(1, MAX_CHOICES)("n", 1 if data.get("n") is None else data["n"])
-    model = _text("model", data.get("model"))
+    has_usage = flag("include_usage", stream_options.get("include_usage") or False)
+    count = whole(1, MAX_CHOICES)("n", 1 if data.get("n") is None else data["n"])
+    model = text("model", data.get("model"))
     return TextRequest(model, prompts, options, count, is_streamed, has_usage, logprobs)

@@ -133,7 +133,12 @@ def _is_text(data: bytes) -> bool:
 
 
 def is_decoder(path: Path) -> bool:
-    """Whether a path is a decoder of text: a GGUF file, or a folder with `config.json` and `.safetensors`."""
+    """
+    Whether a path is a decoder or an encoder of text: a GGUF file, or a folder of a checkpoint.
+
+    A folder has `config.json` and `.safetensors`, or `modules.json` of sentence-transformers.
+    """
     if path.is_dir():
-        return (path / "config.json").is_file() and any(path.glob("*.safetensors"))
+        is_checkpoint = (path / "config.json").is_file() and any(path.glob("*.safetensors"))
+        return is_checkpoint or (path / "modules.json").is_file()
     return path.is_file() and kind_of_file(path) is _GGUF

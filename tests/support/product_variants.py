@@ -108,7 +108,7 @@ def pages(
 
 @PRODUCTS.add()
 def paged_attentions() -> Cases:
-    """Cache types, heads that share keys, pages and vectors of all sizes, windows, sinks, capped scores, padding."""
+    """Cache types, heads that share keys, pages and vectors of all sizes, windows, sinks, lengths, caps, padding."""
     for dtype, block in combinations(("f2", bfloat16, "f4"), (1, 3, 8, 16, 32, 48)):
         yield case("paged_attention", *pages((7, 4, 16), 2, block, 24, dtype), scale=0.25)
     for queries, heads, width in (((5, 3, 5), 1, 7), ((3, 5, 33), 5, 1), ((2, 20, 64), 1, 64), ((4, 12, 80), 4, 128)):
@@ -119,6 +119,10 @@ def paged_attentions() -> Cases:
     for window in (1, 2, 3, 7, 24):
         yield case("paged_attention", *neighbours, window=window)
     yield case("paged_attention", *neighbours, sample((4,)), softcap=1.5, window=5)
+    lengths = np.array([7, 20, 24])
+    for window in (0, 1, 2, 5, 24):
+        yield case("paged_attention", *neighbours, None, lengths, window=window)
+    yield case("paged_attention", *neighbours, sample((4,)), lengths.astype(np.int32), softcap=1.5)
     yield case("paged_attention", *pages((4, 4, 16), 4, 16, 16), sample((4,)) * 3)
     yield case("paged_attention", *pages((0, 4, 16), 4, 16, 16))
 

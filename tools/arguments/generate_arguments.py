@@ -8,8 +8,9 @@ from typing import Any
 
 from glow_mlir.errors import OptionError
 from glow_mlir.generation.sampling import Sampling
+from glow_mlir.options.generation import POOLINGS
 from glow_mlir.options.policy import Policy
-from glow_mlir.tools.arguments.bounded_numbers import natural
+from glow_mlir.tools.arguments.bounded_numbers import count, natural
 from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments
 from glow_mlir.tools.arguments.option_arguments import add_options
 from glow_mlir.tools.command_line import ArgumentGroup, new_parser
@@ -17,7 +18,8 @@ from glow_mlir.tools.command_line import ArgumentGroup, new_parser
 PROGRAM = "glow-generate"
 
 DESCRIPTION = (
-    "Continue a text, or answer the messages of a chat, with a decoder in a GGUF file or a folder of safetensors."
+    "Continue a text, or answer the messages of a chat, with a decoder in a GGUF file or a folder of safetensors. Or "
+    "embed texts, or rank them, with a decoder or an encoder: one line of JSON for each."
 )
 
 EXAMPLES = """\
@@ -25,6 +27,8 @@ glow-generate model.gguf --prompt 'Once upon a time' --max-tokens 60
 glow-generate model.gguf --chat 'What is the capital of France?'
 glow-generate model.gguf                                # a chat: lines of the terminal are messages
 glow-generate model.gguf --prompt-file question.txt --temperature 0.7 --top-p 0.9 --seed 1
+glow-generate bge-small-en-v1.5 --embed 'a first text' 'a second text'
+glow-generate bge-reranker-v2-m3 --rank 'What is the capital of France?' 'Paris is.' 'London is not.'
 """
 
 SAMPLING: dict[str, tuple[Any, str]] = {
@@ -46,6 +50,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument("model", help="a .gguf file, or a folder with config.json, tokenizer.json and .safetensors")
     _add_prompt(parser.add_argument_group("prompt (without one: a chat in the terminal)"))
+    _add_vectors(parser.add_argument_group("vectors and scores"))
     group = parser.add_argument_group("choice of tokens (default: the most likely one)")
     for name, (kind, text) in SAMPLING.items():
         group.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X" if kind is float else "N", help=text)
@@ -54,7 +59,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_options(group, Policy, only=("threads",))
     group.add_argument("--timings", action="store_true", help="print tokens a second to stderr")
     args = parser.parse_args(arguments)
-    given = [name for name in ("prompt", "prompt_file", "chat") if getattr(args, name) is not None]
+    given = [name for name in ("prompt", "prompt_file", "chat", "embed", "rank") if getattr(args, name) is not None]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
         raise OptionError(f"{first} and {second} exclude each other")
@@ -62,7 +67,21 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         raise OptionError("--json-schema and --json-schema-file exclude each other")
     if args.system is not None and given and given[0] != "chat":
         raise OptionError("--system is for chats", hint="use --chat")
+    if args.rank is not None and len(args.rank) < 2:
+        raise OptionError("--rank needs a query and documents")
     return args
+
+
+def _add_vectors(group: ArgumentGroup) -> None:
+    group.add_argument(
+        "--embed", nargs="+", metavar="TEXT", help="print the vectors of texts; - are the lines of stdin"
+    )
+    group.add_argument("--dimensions", type=count, metavar="N", help="cut vectors to that many elements")
+    group.add_argument("--pooling", choices=POOLINGS, help="how tokens make a vector (default: as the files say)")
+    group.add_argument(
+        "--rank", nargs="+", metavar=("QUERY", "DOCUMENT"), help="print how well documents answer a query"
+    )
+    group.add_argument("--truncate", action="store_true", help="cut texts that are too long, instead of refusing them")
 
 
 def _add_prompt(group: ArgumentGroup) -> None:

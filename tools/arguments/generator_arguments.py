@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from glow_mlir.options.generation import ACTIVATIONS, CACHES
 from glow_mlir.support.activity import watching
@@ -14,7 +15,10 @@ from glow_mlir.tools.inputs.text_files import text_of
 from glow_mlir.tools.reports.progress import Progress
 
 if TYPE_CHECKING:
+    from glow_mlir.generation.embedder import Embedder
     from glow_mlir.generation.generator import Generator
+
+T = TypeVar("T")
 
 
 def add_generator_arguments(group: ArgumentGroup, parallel: int) -> None:
@@ -45,22 +49,27 @@ def opened_generator(path: str, args: Namespace) -> Generator:
     """Open and compile a decoder, with a progress line."""
     from glow_mlir.generation.generator import Generator
 
-    progress = Progress()
     template = None if args.template is None else text_of(args.template)
+    given = {"parallel": args.parallel, "cache": args.cache, "speculation": args.speculation, "template": template}
+    return _prepared(Generator, path, args, **given)
+
+
+def opened_embedder(path: str, args: Namespace, **given: Any) -> Embedder:
+    """Open and compile a model for embeddings or scores, with a progress line; further options of it may be given."""
+    from glow_mlir.generation.embedder import Embedder
+
+    return _prepared(Embedder, path, args, **given)
+
+
+def _prepared(kind: Callable[..., T], path: str, args: Namespace, **given: Any) -> T:
+    """A model with the options that all kinds have, and those that are given."""
+    progress = Progress()
     options = {} if args.threads is None else {"threads": args.threads}
     progress.say(f"preparing {Path(path).name}")
     try:
         with watching(progress.say):
-            return Generator(
-                path,
-                context=args.context,
-                parallel=args.parallel,
-                activations=args.activations,
-                cache=args.cache,
-                speculation=args.speculation,
-                tokenizer=args.tokenizer,
-                template=template,
-                **options,
+            return kind(
+                path, context=args.context, activations=args.activations, tokenizer=args.tokenizer, **given, **options
             )
     finally:
         progress.clear()

@@ -55,17 +55,22 @@ class CheckpointFolder:
 
 def read_json(path: Path) -> Mapping[str, Any]:
     """The object in a JSON file; raises `ModelError` if there is none."""
+    found = read_value(path)
+    if not isinstance(found, dict):
+        raise ModelError("has no object at its top", file=str(path))
+    return cast("dict[str, Any]", found)
+
+
+def read_value(path: Path) -> object:
+    """The value in a JSON file; raises `ModelError` if it cannot be read."""
     try:
         if path.stat().st_size > MAX_JSON:
             raise ModelError(f"takes more than {MAX_JSON} bytes", file=str(path))
-        found: object = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no JSON, or is cut off"
         hint = "a checkpoint is a folder with config.json and model.safetensors"
         raise ModelError(f"cannot be read: {reason}", file=str(path), hint=hint) from error
-    if not isinstance(found, dict):
-        raise ModelError("has no object at its top", file=str(path))
-    return cast("dict[str, Any]", found)
 
 
 def _files(folder: Path) -> tuple[Path, ...]:

@@ -8,29 +8,23 @@ from pathlib import Path
 from typing import Any, cast
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.decoders.config import DecoderConfig, ExpertsConfig, LayerConfig, is_number
+from glow_mlir.frontends.decoders.config import ACTIVATIONS, DecoderConfig, ExpertsConfig, LayerConfig, is_number
 from glow_mlir.frontends.decoders.families import Family, Sizes, family_of
 from glow_mlir.frontends.decoders.gguf_config import MAX_LAYERS, MAX_SIZE
 from glow_mlir.frontends.decoders.rotation import Rotation, Scaling
 
-ACTIVATIONS = {
-    "silu": "silu",
-    "swish": "silu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
-"""transformers' names of activations → ours."""
-
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
-    "hidden_size": ("n_embd",),
-    "num_attention_heads": ("n_head",),
-    "num_hidden_layers": ("n_layer",),
-    "intermediate_size": ("n_inner",),
+    "hidden_size": ("n_embd", "dim"),
+    "num_attention_heads": ("n_head", "n_heads"),
+    "num_hidden_layers": ("n_layer", "n_layers"),
+    "intermediate_size": ("n_inner", "hidden_dim"),
     "max_position_embeddings": ("n_positions",),
-    "rms_norm_eps": ("layer_norm_epsilon", "layer_norm_eps"),
-    "hidden_act": ("hidden_activation", "activation_function"),
+    "rms_norm_eps": ("layer_norm_epsilon", "layer_norm_eps", "norm_eps"),
+    "rope_theta": ("rotary_emb_base", "global_rope_theta"),
+    "rope_local_base_freq": ("local_rope_theta",),
+    "sliding_window": ("local_attention",),
+    "sliding_window_pattern": ("global_attn_every_n_layers",),
+    "hidden_act": ("hidden_activation", "activation_function", "activation"),
     "num_experts": ("num_local_experts",),
 }
 """Entry → other names of it in some families."""
@@ -103,8 +97,15 @@ def checkpoint_config(
     key_heads = given.size("num_key_value_heads", heads)
     if heads % key_heads:
         raise given.error("num_key_value_heads", f"{heads} heads do not share {key_heads}")
-    trained = given.size("max_position_embeddings")
-    forms = {"activation": _activation(given), **{k: v for k, v in family.forms.items() if k != "activation"}}
+    offset = given.size("pad_token_id", 1, least=0) + 1 if family.is_padding_first else 0
+    trained = given.size("max_position_embeddings", least=offset + 1) - offset
+    trained = min(trained, given.size("max_trained_positions", trained))
+    is_causal = _is_causal(given)
+    forms = {
+        "activation": _activation(given),
+        "is_causal": is_causal,
+        **{k: v for k, v in family.forms.items() if k not in ("activation", "is_causal")},
+    }
     return family, DecoderConfig(
         family=family.name,
         width=width,
@@ -114,7 +115,7 @@ def checkpoint_config(
         hidden=given.size("intermediate_size", 4 * width),
         vocabulary=given.size("vocab_size"),
         context=min(context or trained, trained),
-        layers=_layers(given, sizes, trained, context or trained),
+        layers=_layers(given, sizes, trained, context or trained, is_causal),
         epsilon=given.number("rms_norm_eps"),
         scale=_scale(given, sizes),
         norm_offset=family.checkpoint_norm_offset,
@@ -124,6 +125,9 @@ def checkpoint_config(
         residual_scale=given.number("residual_multiplier", 1.0),
         logit_scale=1 / (given.number("logits_scaling", 1.0) or 1.0),
         experts=_experts(given),
+        position_offset=offset,
+        token_types=given.size("type_vocab_size", 0, least=0) if "token_types" in family.names else 0,
+        labels=_labels(given),
         **cast("Any", forms),
     )
 
@@ -137,6 +141,28 @@ def _activation(given: Description) -> str:
         hint = f"activations are {', '.join(ACTIVATIONS)}"
         raise UnsupportedError(f"the activation '{name}' is not supported", file=str(given.path), hint=hint)
     return found
+
+
+def _is_causal(given: Description) -> bool:
+    """Whether tokens see those before them only; raises `UnsupportedError` for forms that no encoder here has."""
+    is_causal = bool(given.family.forms.get("is_causal", True))
+    if not is_causal and (given.get("is_decoder") or given.get("position_embedding_type") not in (None, "absolute")):
+        raise UnsupportedError("encoders as decoders, and relative positions, are not supported", file=str(given.path))
+    return is_causal and not given.get("use_bidirectional_attention")
+
+
+def _labels(given: Description) -> int:
+    """The number of classes, or of scores, of a model that has a head for them."""
+    names: Any = given.get("architectures")
+    labels: Any = given.get("id2label")
+    if not isinstance(names, list) or not any(
+        "ForSequenceClassification" in str(name) for name in cast("list[Any]", names)
+    ):
+        return 0
+    if given.get("classifier_pooling") not in (None, "cls"):
+        reason = f"the pooling '{given.get('classifier_pooling')}' in front of a head is not supported"
+        raise UnsupportedError(reason, file=str(given.path))
+    return len(cast("dict[str, Any]", labels)) if isinstance(labels, dict) else given.size("num_labels", 2)
 
 
 def _scale(given: Description, sizes: Sizes) -> float:
@@ -166,12 +192,14 @@ _KINDS = {"full_attention": False, "sliding_attention": True}
 """Kind of a layer in `layer_types` → whether it sees a window."""
 
 
-def _layers(given: Description, sizes: Sizes, trained: int, context: int) -> tuple[LayerConfig, ...]:
+def _layers(given: Description, sizes: Sizes, trained: int, context: int, is_causal: bool) -> tuple[LayerConfig, ...]:
     """The forms of the layers."""
     family, count = given.family, sizes.layers
     window = given.size("sliding_window", 0, least=0)
     if given.get("use_sliding_window") is False:
         window = 0
+    if window and not is_causal:
+        window = window // 2 + 1
     kinds, rotated = given.list_of("layer_types", count), given.list_of("no_rope_layers", count)
     period = given.size("sliding_window_pattern", given.size("no_rope_layer_interval", family.period))
     found: list[LayerConfig] = []

@@ -1,13 +1,33 @@
-"""The description of a decoder: sizes, and the forms in which decoders differ."""
+"""The description of a decoder or an encoder: sizes, and the forms in which they differ."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.support.dataclass import dataclass
+
+RESULTS = ("logits", "hidden", "scores")
+"""
+The outputs that a module may have.
+
+`logits` [outputs, vocabulary] of the next tokens, `hidden` [outputs, width], the rows behind the last norm, and
+`scores` [outputs, labels], the results of a head for classes.
+"""
+
+ACTIVATIONS = {
+    "silu": "silu",
+    "swish": "silu",
+    "swiglu": "silu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+"""transformers' names of activations → ours."""
 
 _NUMBERS = np.finfo(np.float32)
 
@@ -42,7 +62,7 @@ class LayerConfig:
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """A decoder of text: tokens in, logits of the next token out."""
+    """A decoder of text: tokens in, logits of the next token out; or an encoder, whose rows see all of their text."""
 
     family: str
     width: int
@@ -62,6 +82,8 @@ class DecoderConfig:
     """A number that is added to the stored weights of norms."""
     has_norms_before: bool = True
     """Whether attention and feed-forward network have norms in front."""
+    has_first_norm: bool = True
+    """Whether the attention of the first layer has it, too."""
     has_norms_after: bool = False
     """Whether their results have norms."""
     activation: str = "silu"
@@ -79,6 +101,30 @@ class DecoderConfig:
     """A factor of the results of attention and feed-forward network before they are added."""
     logit_scale: float = 1.0
     experts: ExpertsConfig | None = None
+    is_causal: bool = True
+    """Whether a token sees those before it only; else all of its text must be in one call."""
+    has_norms_around: bool = False
+    """Whether the sums of rows and the results of attention and feed-forward network have norms."""
+    has_embedding_norm: bool = False
+    has_last_norm: bool = True
+    position_offset: int = 0
+    """The row of the table of positions for the first token."""
+    token_types: int = 0
+    """The number of types of tokens, of which embeddings are added; 0 for none."""
+    labels: int = 0
+    """The number of results of a head for classes, or for the score of a text; 0 for none."""
+    head_activation: str = "tanh"
+    """The activation between the two matrices of that head, if it has two."""
+
+    @property
+    def inputs(self) -> Mapping[str, tuple[str, ...]]:
+        """The inputs of a program: name → labels of its axes."""
+        found = {"tokens": ("rows",), "positions": ("rows",), "sequences": ("rows",), "table": ("sequences", "pages")}
+        if self.token_types:
+            found["types"] = ("rows",)
+        if not self.is_causal:
+            found["lengths"] = ("sequences",)
+        return {**found, "last": ("outputs",)}
 
     @property
     def query_width(self) -> int:

@@ -1,4 +1,4 @@
-"""The module of a decoder, from its description and weights."""
+"""The module of a decoder or an encoder, from its description and weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.builder.rotary import rotated
-from glow_mlir.frontends.decoders.config import ExpertsConfig
+from glow_mlir.frontends.decoders.config import RESULTS, ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.frontends.decoders.weights import Matrix, Weights
@@ -34,6 +34,7 @@ ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
     "gelu": (GeluOp, {}),
     "gelu_tanh": (GeluOp, {"approximate": "tanh"}),
     "relu": (ReluOp, {}),
+    "tanh": (TanhOp, {}),
 }
 """Activation → its operator and properties."""
 
@@ -49,7 +50,7 @@ class Pages:
 
 class Decoder:
     """
-    Build the module of a decoder.
+    Build the module of a decoder or an encoder.
 
     `sizes` are those of the free dimensions `rows`, `sequences`, `pages` and `outputs`. Rows of products with quantized
     weights are rounded to `left_bits`, or not at all if that is 0.
@@ -57,22 +58,18 @@ class Decoder:
 
     def __init__(self, weights: Weights, pages: Pages, sizes: Mapping[str, Size], left_bits: int) -> None:
         self.config, self.weights, self.pages, self.left_bits = weights.config, weights, pages, left_bits
-        self.builder = ModuleBuilder(frozenset({"logits", "hidden"}))
-        shapes = {
-            "tokens": ("rows",),
-            "positions": ("rows",),
-            "sequences": ("rows",),
-            "table": ("sequences", "pages"),
-            "last": ("outputs",),
-        }
-        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes.items()}
+        self.builder = ModuleBuilder(frozenset(RESULTS))
+        shapes = self.config.inputs.items()
+        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes}
         self.inputs = self.builder.add_inputs(types, {})
         self.rows = sizes["rows"]
         self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
+        self._shared: dict[str, tuple[str, SSAValue]] = {}
+        """The pages of an encoder, which all layers use one after the other: kind → storage and content."""
 
     def module(self, result: str, name: str = "main") -> ModuleOp:
         """
-        The module, whose output `result` is `logits`, or `hidden` for the rows in front of the head.
+        The module, whose output `result` is one of `RESULTS`.
 
         Raises `ModelError` for tensors that are missing or do not fit.
         """
@@ -80,8 +77,11 @@ class Decoder:
         for layer in range(len(self.config.layers)):
             rows = self._layer(layer, rows)
         chosen = self._node("last").emit(GatherOp, rows, self.inputs["last"], axis=0)
-        hidden = self._norm("output_norm", None, chosen)
-        self.builder.add_output(result, self._logits(hidden) if result == "logits" else hidden)
+        hidden = self._norm("output_norm", None, chosen) if self.config.has_last_norm else chosen
+        heads = {"logits": self._logits, "scores": self._scores}
+        self.builder.add_output(result, heads[result](hidden) if result in heads else hidden)
+        for name, pages in self._shared.values():
+            self.builder.function.block.add_op(SaveOp.to(pages, name, self._node(name).location))
         return self.builder.finish(name)
 
     def _node(self, name: str, layer: int | None = None) -> NodeBuilder:
@@ -99,17 +99,25 @@ class Decoder:
         config, node = self.config, self._node("token_embd")
         rows = table_rows(node, self._table("token_embd", config.vocabulary), self.inputs["tokens"])
         rows = self._scaled(node, rows, config.embedding_scale)
+        if config.token_types:
+            node = self._node("token_types")
+            rows = node.emit(
+                AddOp, rows, table_rows(node, self._table(node.kind, config.token_types), self.inputs["types"])
+            )
         if config.has_positions:
             node = self._node("position_embd")
             # Padding has negative positions, which count from the back, and any row will do.
             rows = node.emit(AddOp, rows, table_rows(node, self._positions_table(), self.inputs["positions"]))
-        return rows
+        return self._norm("token_embd_norm", None, rows) if config.has_embedding_norm else rows
 
     def _positions_table(self) -> Matrix:
         tensor_ = self.weights.find("position_embd", None, "weight")
         if tensor_ is None:
             raise self.weights.error("position_embd", None, "the tensor is missing")
-        return self.weights.matrix_of(tensor_, None, None)
+        whole, offset = self.weights.matrix_of(tensor_, None, None), self.config.position_offset
+        if not offset:
+            return whole
+        return self.weights.matrix_of(tensor_, np.arange(offset, whole.rows), None)
 
     def _logits(self, rows: SSAValue) -> SSAValue:
         config = self.config
@@ -118,6 +126,20 @@ class Decoder:
         node = self._node(name)
         logits = product(node, rows, self._table(name, config.vocabulary), bias, self.left_bits)
         return self._capped(node, self._scaled(node, logits, config.logit_scale), config.logit_cap)
+
+    def _scores(self, rows: SSAValue) -> SSAValue:
+        """The results of the head for classes, of one matrix or of two."""
+        config = self.config
+        for name, size in (("cls", config.width), ("cls.output", config.labels)):
+            if name == "cls" and not self.weights.has(name):
+                continue
+            node, bias = self._node(name), self.weights.vector(name, None, size, "bias")
+            rows = product(node, rows, self._table(name, size), bias, self.left_bits)
+            if name == "cls":
+                operator, properties = ACTIVATIONS[config.head_activation]
+                rows = node.emit(operator, rows, **properties)
+                rows = self._norm("cls.norm", None, rows) if self.weights.has("cls.norm") else rows
+        return rows
 
     def _scaled(self, node: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
         return value if factor == 1 else node.emit(MulOp, value, node.splat(factor, value))
@@ -132,16 +154,21 @@ class Decoder:
 
     def _layer(self, layer: int, rows: SSAValue) -> SSAValue:
         config = self.config
-        normed = self._norm("attn_norm", layer, rows) if config.has_norms_before else rows
+        has_norm = config.has_norms_before and (layer > 0 or config.has_first_norm)
+        normed = self._norm("attn_norm", layer, rows) if has_norm else rows
         attended = self._after("post_attention_norm", layer, self._attention(layer, normed))
         node = self._node("attn_output", layer)
         if config.is_parallel:
             fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
             return node.emit(AddOp, node.emit(AddOp, rows, attended), fed)
-        rows = node.emit(AddOp, rows, attended)
+        rows = self._summed("attn_output_norm", layer, node.emit(AddOp, rows, attended))
         normed = self._norm("ffn_norm", layer, rows) if config.has_norms_before else rows
         fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
-        return self._node("ffn_down", layer).emit(AddOp, rows, fed)
+        return self._summed("layer_output_norm", layer, self._node("ffn_down", layer).emit(AddOp, rows, fed))
+
+    def _summed(self, norm: str, layer: int, rows: SSAValue) -> SSAValue:
+        """The sums of rows and results, normed where a family does that."""
+        return self._norm(norm, layer, rows) if self.config.has_norms_around else rows
 
     def _after(self, norm: str, layer: int, rows: SSAValue) -> SSAValue:
         """The results of a part of a layer as they are added: normed or scaled where a family does that."""
@@ -185,7 +212,9 @@ class Decoder:
         keys = self._written(layer, "keys", key, where)
         values = self._written(layer, "values", value, where)
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
-        result = node.emit(PagedAttentionOp, query, keys, values, *where, **properties)
+        result = node.emit(
+            PagedAttentionOp, query, keys, values, *where, None, self.inputs.get("lengths"), **properties
+        )
         result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
         return self._product("attn_output", layer, result, config.width)
 
@@ -236,15 +265,26 @@ class Decoder:
 
     def _written(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> SSAValue:
         """The pages of a layer with the rows' keys or values, which are state."""
-        config, pages, name = self.config, self.pages, f"{kind}.{layer}"
         transposed = kind == "keys"
-        inner = (config.head_size, pages.tokens) if transposed else (pages.tokens, config.head_size)
-        state = self.builder.add_open_state(name, tensor((pages.count, config.key_heads, *inner), pages.element))
-        assert isinstance(state.owner, GetOp)
+        name, state = self._state(layer, kind)
         node = self._node(name)
         written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
-        self.builder.function.block.add_op(SaveOp.to(written, state.owner.storage_name, node.location))
+        if self.config.is_causal:
+            self.builder.function.block.add_op(SaveOp.to(written, name, node.location))
+        else:
+            self._shared[kind] = name, written
         return written
+
+    def _state(self, layer: int, kind: str) -> tuple[str, SSAValue]:
+        """The storage of the keys or values of a layer, and the pages in it; encoders need them within a layer only."""
+        config, pages = self.config, self.pages
+        if kind in self._shared:
+            return self._shared[kind]
+        inner = (config.head_size, pages.tokens) if kind == "keys" else (pages.tokens, config.head_size)
+        shape = (pages.count, config.key_heads, *inner)
+        state = self.builder.add_open_state(f"{kind}.{layer}", tensor(shape, pages.element))
+        assert isinstance(state.owner, GetOp)
+        return state.owner.storage_name, state
 
     # Feed-forward networks
 

@@ -1,5 +1,5 @@
 """
-The families of decoders, as a table of differences from Llama.
+The families of decoders and encoders, as a table of differences from Llama.
 
 A family has the name of its architecture in GGUF files and its `model_type` in `config.json`. Tensors go by the names
 of GGUF files; a checkpoint's names differ by family.
@@ -51,7 +51,7 @@ class Family:
     forms: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of `DecoderConfig`."""
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Name of a tensor → its name in checkpoints, where it differs from Llama's."""
+    """Name of a tensor → its name in checkpoints, where it differs from Llama's; of several, `|` is between them."""
     has_adjacent_pairs: bool = False
     """Whether GGUF files have rows of queries and keys in an order in which the elements of a pair are adjacent."""
     has_turned_matrices: bool = False
@@ -74,6 +74,8 @@ class Family:
     """Whether a layer has no rotation, where the file has no list of layers."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Entries that files may leave out: name in `config.json` → value."""
+    is_padding_first: bool = False
+    """Whether the table of positions in checkpoints begins behind the row of the padding token."""
 
 
 def _all_but_last(layer: int, period: int) -> bool:
@@ -104,6 +106,7 @@ LLAMA_NAMES: Mapping[str, str] = {
     "ffn_gate_exps": "mlp.experts.{expert}.gate_proj",
     "ffn_up_exps": "mlp.experts.{expert}.up_proj",
     "ffn_down_exps": "mlp.experts.{expert}.down_proj",
+    "cls.output": "score",
 }
 """Name of a tensor → its name in checkpoints of Llama; those of layers stand behind `LAYER_PREFIX`."""
 
@@ -145,7 +148,7 @@ def _gemma(name: str, types: tuple[str, ...], largest: int, **differences: Any) 
         name,
         name,
         types,
-        _GEMMA_FORMS,
+        differences.pop("forms", _GEMMA_FORMS),
         _GEMMA_NAMES,
         scale=_gemma_scale(largest),
         embedding_scale=lambda sizes: math.sqrt(sizes.width),
@@ -178,13 +181,146 @@ FAMILIES: tuple[Family, ...] = (
     Family("olmo2", "olmo2", ("olmo2",), {"has_norms_before": False, "has_norms_after": True}, _AFTER_NAMES),
     Family("granite", "granite", ("granite",), has_adjacent_pairs=True),
 )  # fmt: skip
-"""The families that are known."""
+"""The families of decoders."""
+
+
+_BERT_NAMES = {
+    "layer": "bert.encoder.layer.{layer}.",
+    "token_embd": "bert.embeddings.word_embeddings",
+    "token_types": "bert.embeddings.token_type_embeddings",
+    "position_embd": "bert.embeddings.position_embeddings",
+    "token_embd_norm": "bert.embeddings.LayerNorm",
+    "attn_q": "attention.self.query",
+    "attn_k": "attention.self.key",
+    "attn_v": "attention.self.value",
+    "attn_output": "attention.output.dense",
+    "attn_output_norm": "attention.output.LayerNorm",
+    "ffn_up": "intermediate.dense",
+    "ffn_down": "output.dense",
+    "layer_output_norm": "output.LayerNorm",
+    "cls": "bert.pooler.dense",
+    "cls.output": "classifier",
+}
+_ROBERTA_NAMES = {
+    **{name: own.replace("bert.", "roberta.", 1) for name, own in _BERT_NAMES.items()},
+    "cls": "classifier.dense",
+    "cls.output": "classifier.out_proj",
+}
+_DISTILBERT_NAMES = {
+    "layer": "distilbert.transformer.layer.{layer}.",
+    "token_embd": "distilbert.embeddings.word_embeddings",
+    "position_embd": "distilbert.embeddings.position_embeddings",
+    "token_embd_norm": "distilbert.embeddings.LayerNorm",
+    "attn_q": "attention.q_lin",
+    "attn_k": "attention.k_lin",
+    "attn_v": "attention.v_lin",
+    "attn_output": "attention.out_lin",
+    "attn_output_norm": "sa_layer_norm",
+    "ffn_up": "ffn.lin1",
+    "ffn_down": "ffn.lin2",
+    "layer_output_norm": "output_layer_norm",
+    "cls": "pre_classifier",
+    "cls.output": "classifier",
+}
+_BERT_FORMS = {
+    "is_causal": False,
+    "norm": "layer",
+    "has_norms_before": False,
+    "has_norms_around": True,
+    "has_embedding_norm": True,
+    "has_last_norm": False,
+    "is_gated": False,
+    "activation": "gelu",
+    "has_positions": True,
+}
+_BERT_DEFAULTS = {"rms_norm_eps": 1e-12, "type_vocab_size": 2}
+
+
+def _bert(name: str, types: tuple[str, ...], names: Mapping[str, str], **differences: Any) -> Family:
+    options: dict[str, Any] = {"forms": _BERT_FORMS, "is_rotated": False, "defaults": _BERT_DEFAULTS, **differences}
+    return Family(name, "bert", types, names=names, **options)
+
+
+_NOMIC_NAMES = {
+    "layer": "nomic_bert.layers.{layer}.|nomic_bert.encoder.layers.{layer}.",
+    "token_embd": "nomic_bert.embeddings.word_embeddings",
+    "token_types": "nomic_bert.embeddings.token_type_embeddings",
+    "token_embd_norm": "nomic_bert.embeddings.LayerNorm|nomic_bert.emb_ln",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_qkv": "attn.Wqkv",
+    "attn_output": "self_attn.o_proj|attn.out_proj",
+    "attn_output_norm": "post_attention_layernorm|norm1",
+    "ffn_gate": "mlp.gate_proj|mlp.fc12",
+    "ffn_up": "mlp.up_proj|mlp.fc11",
+    "ffn_down": "mlp.down_proj|mlp.fc2",
+    "layer_output_norm": "post_mlp_layernorm|norm2",
+    "cls": "nomic_bert.pooler.dense",
+    "cls.output": "classifier",
+}
+_MODERNBERT_NAMES = {
+    "token_embd": "model.embeddings.tok_embeddings",
+    "token_embd_norm": "model.embeddings.norm",
+    "output_norm": "model.final_norm",
+    "attn_norm": "attn_norm",
+    "attn_qkv": "attn.Wqkv",
+    "attn_output": "attn.Wo",
+    "ffn_norm": "mlp_norm",
+    "ffn_up": "mlp.Wi",
+    "ffn_down": "mlp.Wo",
+    "cls": "head.dense",
+    "cls.norm": "head.norm",
+    "cls.output": "classifier",
+}
+_MODERNBERT_FORMS = {
+    "is_causal": False,
+    "norm": "layer",
+    "has_first_norm": False,
+    "has_embedding_norm": True,
+    "activation": "gelu",
+    "head_activation": "gelu",
+}
+
+
+def _all_but_first(layer: int, period: int) -> bool:
+    return layer % period != 0
+
+
+ENCODERS: tuple[Family, ...] = (
+    _bert("bert", ("bert",), _BERT_NAMES),
+    _bert("roberta", ("roberta", "xlm-roberta", "camembert"), _ROBERTA_NAMES, is_padding_first=True),
+    _bert("distilbert", ("distilbert",), _DISTILBERT_NAMES, forms={**_BERT_FORMS, "head_activation": "relu"}),
+    Family(
+        "nomic-bert",
+        "nomic-bert",
+        ("nomic_bert",),
+        {**_BERT_FORMS, "is_gated": True, "activation": "silu", "has_positions": False},
+        _NOMIC_NAMES,
+        base=1000.0,
+        defaults=_BERT_DEFAULTS,
+    ),
+    Family(
+        "modernbert",
+        "modern-bert",
+        ("modernbert",),
+        _MODERNBERT_FORMS,
+        _MODERNBERT_NAMES,
+        base=160000.0,
+        local_base=10000.0,
+        period=3,
+        windowed=_all_but_first,
+        defaults={"rms_norm_eps": 1e-5, "sliding_window": 128},
+    ),
+    _gemma("gemma-embedding", (), 0, period=6, base=1e6, local_base=1e4, forms={**_GEMMA_FORMS, "is_causal": False}),
+)
+"""The families of encoders; GGUF files have one architecture for several."""
 
 
 def family_of(name: str, is_checkpoint: bool) -> Family:
     """The family with that architecture or `model_type`; raises `UnsupportedError` for another."""
-    for family in FAMILIES:
+    for family in (*FAMILIES, *ENCODERS):
         if name in (family.model_types if is_checkpoint else (family.architecture,)):
             return family
-    known = ", ".join(family.name for family in FAMILIES)
+    known = ", ".join(family.name for family in (*FAMILIES, *ENCODERS))
     raise UnsupportedError(f"decoders of the family '{name}' are not supported", hint=f"families are {known}")

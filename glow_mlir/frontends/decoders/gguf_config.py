@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.decoders.config import DecoderConfig, ExpertsConfig, LayerConfig, is_number
+from glow_mlir.frontends.decoders.config import ACTIVATIONS, DecoderConfig, ExpertsConfig, LayerConfig, is_number
 from glow_mlir.frontends.decoders.families import Family, Sizes, family_of
 from glow_mlir.frontends.decoders.rotation import Rotation, Scaling
 from glow_mlir.frontends.gguf.file import GgufFile
@@ -88,6 +88,10 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         raise metadata.error(
             f"{metadata.architecture}.attention.head_count_kv", f"{heads} heads do not share {key_heads}"
         )
+    is_causal = metadata.get("attention.causal")
+    forms = family.forms if is_causal is None else {**family.forms, "is_causal": bool(is_causal)}
+    if isinstance(activation := metadata.get("hidden_activation"), str) and activation in ACTIVATIONS:
+        forms = {**forms, "activation": ACTIVATIONS[activation]}
     norm = "layer_norm_epsilon" if family.forms.get("norm") == "layer" else "layer_norm_rms_epsilon"
     experts = metadata.size("expert_count", 0, least=0)
     return family, DecoderConfig(
@@ -99,7 +103,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         hidden=metadata.size("feed_forward_length", 0 if experts else None, least=0),
         vocabulary=_vocabulary(metadata),
         context=min(context or trained, trained),
-        layers=_layers(metadata, family, sizes, context or trained),
+        layers=_layers(metadata, family, sizes, context or trained, bool(forms.get("is_causal", True))),
         epsilon=metadata.number(f"attention.{norm}"),
         scale=metadata.number("attention.scale", family.scale(sizes)) or family.scale(sizes),
         score_cap=_cap(metadata, family, "attn_logit_softcapping"),
@@ -108,12 +112,20 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         residual_scale=metadata.number("residual_scale", 1.0) or 1.0,
         logit_scale=1 / (metadata.number("logit_scale", 1.0) or 1.0),
         experts=_experts(metadata, experts),
-        **family.forms,
+        token_types=_rows(metadata, "token_types.weight"),
+        labels=_rows(metadata, "cls.output.weight"),
+        **forms,
     )
 
 
 def _cap(metadata: Metadata, family: Family, key: str) -> float:
     return metadata.number(key, family.defaults.get(key, 0.0), least=0)
+
+
+def _rows(metadata: Metadata, name: str) -> int:
+    """The number of rows of a matrix that a file may have; 0 if it has not."""
+    table = metadata.file.tensors.get(name)
+    return 0 if table is None else table.shape[0] if len(table.shape) == 2 else 1
 
 
 def _vocabulary(metadata: Metadata) -> int:
@@ -131,9 +143,11 @@ def _experts(metadata: Metadata, count: int) -> ExpertsConfig | None:
     return ExpertsConfig(count, metadata.size("expert_used_count", most=count), hidden)
 
 
-def _layers(metadata: Metadata, family: Family, sizes: Sizes, context: int) -> tuple[LayerConfig, ...]:
+def _layers(metadata: Metadata, family: Family, sizes: Sizes, context: int, is_causal: bool) -> tuple[LayerConfig, ...]:
     """The forms of the layers."""
     window = metadata.size("attention.sliding_window", 0, least=0)
+    if window and not is_causal:
+        window = window // 2 + 1
     rotation = _rotation(metadata, family, sizes, context) if family.is_rotated else None
     local = rotation
     if family.local_base:

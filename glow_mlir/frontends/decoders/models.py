@@ -1,8 +1,9 @@
-"""Decoders in files: opened, described, and as models for sessions."""
+"""Decoders and encoders in files: opened, described, and as models for sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
-from glow_mlir.frontends.decoders.config import DecoderConfig
+from glow_mlir.frontends.decoders.config import RESULTS, DecoderConfig
 from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
 from glow_mlir.frontends.decoders.weights import CheckpointWeights, GgufWeights, Weights
@@ -25,9 +26,6 @@ from glow_mlir.support.symbols import GivenDimension
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
-
-RESULTS = ("logits", "hidden")
-"""The outputs that a program may have."""
 
 LABELS = ("rows", "sequences", "pages", "outputs")
 """The free dimensions of a program."""
@@ -63,6 +61,20 @@ class DecoderModel:
             return gguf_config(self.source, self.context)
         return checkpoint_config(self.path / CONFIG, self.source.config, self.context)
 
+    def bounded(self, context: int | None, usual: int) -> DecoderModel:
+        """
+        The model for sequences of up to `context` tokens, or if that is not given, of `usual` ones if it can have them.
+
+        Raises `OptionError` for a context that it cannot have.
+        """
+        most = self.config.context
+        if context is None:
+            return replace(self, context=min(most, usual))
+        if not 1 < context <= most:
+            hint = f"{self.path.name} was trained for {most} tokens"
+            raise OptionError(f"the context cannot be {context}", hint=hint)
+        return replace(self, context=context)
+
     def weights(self, origin: str) -> Weights:
         """Its weights; `origin` identifies the content of its files."""
         (family, config), source = self._described, self.source
@@ -93,8 +105,8 @@ class DecoderModel:
         - `outputs`: the maximum number of rows of which logits are wanted.
         - `pages`: the number of pages of `page` tokens for keys and values of type `cache`.
         - `left_bits`: bits to which rows are rounded in front of quantized weights: 15 (default), 8, or 0 for none.
-        - `result`: the output: `logits` [outputs, vocabulary], or `hidden` [outputs, width], the rows behind the last
-          norm, for embeddings.
+        - `result`: the output: `logits` [outputs, vocabulary], `hidden` [outputs, width], the rows behind the last
+          norm, for embeddings, or `scores` [outputs, labels] of a head for classes.
 
         Raises `OptionError` for values out of range.
         """
@@ -106,6 +118,11 @@ class DecoderModel:
             raise OptionError(f"the cache cannot be of '{cache}'", hint=f"types are {', '.join(CACHES)}")
         if result not in RESULTS:
             raise OptionError(f"a decoder has no result '{result}'", hint=f"results are {', '.join(RESULTS)}")
+        if result == "scores" and not self.config.labels:
+            raise OptionError("there is no head for scores", file=str(self.path))
+        if result == "logits" and not self.config.is_causal:
+            hint = "it embeds texts: glow_mlir.Embedder, or glow-generate --embed"
+            raise OptionError("is an encoder, and continues no text", file=str(self.path), hint=hint)
         bits = 15 if left_bits is None else left_bits
         return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, bits, result)
 
@@ -165,11 +182,10 @@ class DecoderProgram:
                 name, dtype, tuple(known.get(size, size) if isinstance(size, str) else size for size in shape)
             )
 
-        rows = tuple(argument(name, "int64", "rows") for name in ("tokens", "positions", "sequences"))
-        others = (argument("table", "int64", "sequences", "pages"), argument("last", "int64", "outputs"))
         config = self.decoder.config
-        width = config.vocabulary if self.result == "logits" else config.width
-        return Signature((*rows, *others), (argument(self.result, "float32", "outputs", width),), {})
+        inputs = tuple(argument(name, "int64", *shape) for name, shape in config.inputs.items())
+        width = {"logits": config.vocabulary, "hidden": config.width, "scores": config.labels}[self.result]
+        return Signature(inputs, (argument(self.result, "float32", "outputs", width),), {})
 
     @without_collector()
     def module(

@@ -1,13 +1,15 @@
 """
-Weights of decoders, from a file of any kind: matrices of plain numbers or of quantized blocks, computed on demand.
+Weights of decoders and encoders, from a file of any kind: matrices of numbers or of quantized blocks, on demand.
 
 A matrix has one row for each result. Tensors go by the names of GGUF files, without `blk.N.` and `.weight`.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -214,9 +216,9 @@ class CheckpointWeights(Weights):
     def _named(self, own: str | None, layer: int | None, suffix: str) -> NamedArray | None:
         if own is None:
             return None
-        where = "" if layer is None else self.names.get("layer", LAYER_PREFIX).format(layer=layer)
-        for change in SPELLINGS:
-            name = change(f"{where}{own}.{suffix}")
+        prefix = "" if layer is None else self.names.get("layer", LAYER_PREFIX).format(layer=layer)
+        for change, where, stem in product(SPELLINGS, prefix.split("|"), own.split("|")):
+            name = change(f"{where}{stem}.{suffix}")
             if (found := self.tensors.get(name)) is not None:
                 is_turned = layer is not None and found.ndim == 2 and self.family.has_turned_matrices
                 return NamedArray(name, found.T if is_turned else found)
@@ -235,10 +237,25 @@ class CheckpointWeights(Weights):
         return tensor.array.astype(np.float32)
 
 
+_PREFIX = re.compile(r"^(transformer|model|bert|roberta|distilbert|nomic_bert)\.")
+
+
+def _bare(name: str) -> str:
+    """The name in a network that is stored without its head."""
+    return _PREFIX.sub("", name)
+
+
+def _old(name: str) -> str:
+    """The name that TensorFlow had for it."""
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
+
 SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda name: name,
     lambda name: f"language_model.{name}",
     lambda name: name.replace("model.", "model.language_model.", 1),
-    lambda name: name.removeprefix("transformer.").removeprefix("model."),
+    _bare,
+    _old,
+    lambda name: _old(_bare(name)),
 )
-"""How the names of tensors change where a decoder is a part of a larger model, or is stored without its head."""
+"""How names of tensors change where a network is a part of a larger model, is stored without its head, or is old."""

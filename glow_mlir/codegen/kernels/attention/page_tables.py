@@ -40,6 +40,21 @@ class PageTables:
             self.call.fail()
         return b.index(b.select(fits, position, -1))
 
+    def length_of(self, row: Value, position: Value) -> Value:
+        """
+        Return the number of tokens of a row's sequence, by the operand `lengths`; 0 for padding.
+
+        The instruction fails where the table has no pages for so many, or the row's position is not among them.
+        """
+        b, columns, lengths = self.b, self.call.one("table").extents[1], self.call.one("lengths")
+        is_padding = position < 0
+        sequence = b.select(is_padding, 0, b.index(self._at(self.call.one("sequences"), row)))
+        length = self._at(lengths, sequence)
+        fits = (length <= as_i64(b, columns * self.block)) & (as_i64(b, position) < length)
+        with b.when(~(fits | is_padding)):
+            self.call.fail()
+        return b.index(b.select(fits, length, 0))
+
     def page_of(self, row: Value, number: Value) -> Value:
         """Return the page of that number in the sequence of a row; if there is none, the instruction fails, and 0."""
         table = self.call.one("table")

@@ -153,7 +153,8 @@ class PagedAttentionKernel(Kernel[PagedAttentionOp]):
             position = tables.position_of(first)
             limit = b.min(b.min(rows - first, end - step), plan.rows)
             count = _neighbours(call, first, limit)
-            _Run(call, plan, tables, scratch, head, first, count, position).emit()
+            length = None if call.maybe("lengths") is None else tables.length_of(first, position)
+            _Run(call, plan, tables, scratch, head, first, count, position, length).emit()
             return [step + count]
 
         def is_left(step: Value) -> Value:
@@ -193,6 +194,8 @@ class _Run:
     count: Value
     position: Value
     """The position of the first row; negative for padding."""
+    length: Value | None
+    """The number of tokens of the sequence, if rows see those behind them."""
 
     @property
     def b(self) -> Builder:
@@ -230,7 +233,7 @@ class _Run:
         b, plan = self.b, self.plan
         self._begin()
         first = b.max(self.position + (1 - plan.window), 0) if plan.window else b.index(0)
-        end = self.position + self.count
+        end = self._end(self.count - 1)
         with b.loop(first // plan.chunk * plan.chunk, end, plan.chunk) as start:
             from_, until = b.max(start, first), b.min(start + plan.chunk, end)
             found = self.tables.found(self._line("pages", 0), self.first, start, (from_, until))
@@ -267,10 +270,16 @@ class _Run:
             self._line("peaks", line).store(peak)
             self._line("totals", line).store(total)
 
+    def _end(self, row: Index) -> Value:
+        """Return the position behind the last token that a row sees."""
+        if self.length is None:
+            return self.position + row + 1
+        return self.b.min(self.position + row + self.plan.window, self.length) if self.plan.window else self.length
+
     def _seen(self, start: Value, row: Index) -> tuple[Value, Value]:
         """Return the tokens of the chunk at `start` that a row sees, counted from there: maybe none."""
         b, window = self.b, self.plan.window
-        end = b.min(self.position + row + 1 - start, self.plan.chunk)
+        end = b.min(self._end(row) - start, self.plan.chunk)
         return (b.max(self.position + row + 1 - window - start, 0) if window else b.index(0)), end
 
     # ---- scores

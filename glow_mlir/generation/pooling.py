@@ -1,0 +1,202 @@
+"""
+How a model makes one vector of a text: what its files say, in GGUF's metadata or as sentence-transformers writes it.
+
+A folder of sentence-transformers has `modules.json`, a list of modules: the network, a pooling of its rows, dense
+layers, and a normalization. https://sbert.net/docs/package_reference/sentence_transformer/models.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder, read_json, read_value
+from glow_mlir.frontends.decoders.models import DecoderModel
+from glow_mlir.frontends.gguf.file import GgufFile
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.json_values import is_mapping, is_sequence
+
+MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
+
+REDUCERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean": lambda rows: rows.mean(axis=0, dtype=np.float64).astype(np.float32),
+    "cls": lambda rows: rows[0],
+    "last": lambda rows: rows[-1],
+    "max": lambda rows: rows.max(axis=0),
+}
+"""Name of a pooling → the vector of the rows [tokens, width] of a text."""
+
+_FLAGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+}
+"""Entry of the configuration of a pooling → its name."""
+
+_NAMES = {"lasttoken": "last"}
+"""Other names of poolings."""
+
+_GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}
+"""`pooling_type` → name of a pooling; others are none, and the score of a text."""
+
+_ACTIVATIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"Identity": lambda rows: rows, "Tanh": np.tanh}
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A layer behind the pooling: `weight` [results, elements], `bias` [results] or none, and an activation."""
+
+    weight: np.ndarray
+    bias: np.ndarray | None
+    activation: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """The results [count, results] for rows [count, elements] of f32."""
+        found = rows @ self.weight.T
+        return self.activation(found if self.bias is None else found + self.bias)
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """
+    How the rows of a text become a vector.
+
+    - `kind`: a name of `REDUCERS`; `dense`: the layers behind it.
+    - `is_normalized`: whether vectors have the length 1.
+    - `length`: the number of tokens of a text, if the files say one; `prompts`: texts to begin with, by name.
+    """
+
+    kind: str
+    is_normalized: bool = True
+    dense: tuple[Dense, ...] = ()
+    length: int | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict[str, str])
+    default_prompt: str = ""
+    """The name of the prompt that all texts begin with; empty for none."""
+    is_declared: bool = False
+    """Whether the files say how to pool, and not only that they have a network."""
+
+    @staticmethod
+    def of_model(model: DecoderModel, path: Path) -> Pooling:
+        """
+        What the files of a model at a path say; if they say nothing, an encoder's mean, and a decoder's last row.
+
+        Raises `ModelError` for damaged files, and `UnsupportedError` for modules and poolings that are unknown.
+        """
+        usual = "last" if model.config.is_causal else "mean"
+        if isinstance(model.source, GgufFile):
+            declared: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")
+            kind = _GGUF_POOLINGS.get(declared) if isinstance(declared, int) else None
+            names = [f"dense_{number}.weight" for number in (2, 3)]
+            layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
+            dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
+            return Pooling(kind or usual, dense=dense, is_declared=kind is not None)
+        return of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
+
+    def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:
+        """
+        The vectors for pooled rows [count, width]: through the dense layers, cut to `dimensions`, and normalized.
+
+        Vectors that are trained to be cut keep their meaning (Kusupati et al. 2022).
+        """
+        for layer in self.dense:
+            rows = layer(rows)
+        rows = rows[:, :dimensions]
+        if self.is_normalized if is_normalized is None else is_normalized:
+            lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+            rows = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
+        return rows
+
+    def size(self, width: int) -> int:
+        """The number of elements of a vector, for rows of `width`."""
+        return self.dense[-1].weight.shape[0] if self.dense else width
+
+
+def network_path(path: Path) -> Path:
+    """The file or folder with the network of a model, which old folders of sentence-transformers have as a part."""
+    if (path / MODULES).is_file() and not (path / CONFIG).is_file():
+        return next((folder for kind, folder in _modules(path) if kind == "Transformer"), path)
+    return path
+
+
+def _modules(folder: Path) -> list[tuple[str, Path]]:
+    """The modules of a folder: the last part of the name of each class, and its folder; raises `ModelError`."""
+    path = folder / MODULES
+    given = read_value(path)
+    if not is_sequence(given) or not all(map(is_mapping, given)):
+        raise ModelError("has no list of modules", file=str(path))
+    found: list[tuple[str, Path]] = []
+    for module in given:
+        kind, own = module.get("type"), module.get("path")
+        is_inside = isinstance(own, str) and not PurePath(own).is_absolute() and ".." not in PurePath(own).parts
+        if not isinstance(kind, str) or not is_inside:
+            raise ModelError("has a module without type, or whose path is not in its folder", file=str(path))
+        found.append((kind.rpartition(".")[2], folder / own))
+    return found
+
+
+def of_folder(folder: Path) -> Pooling:
+    """What a folder of sentence-transformers says."""
+    kind, is_normalized, dense = "", False, list[Dense]()
+    for name, path in _modules(folder):
+        if name == "Pooling" and not kind:
+            kind = _kind(path / CONFIG)
+        elif name == "Dense" and kind and not is_normalized:
+            dense.append(_dense(path))
+        elif name == "Normalize" and kind:
+            is_normalized = True
+        elif name != "Transformer" or kind:
+            raise UnsupportedError(f"the module '{name}' is not supported there", file=str(folder / MODULES))
+    if not kind:
+        raise UnsupportedError("has no pooling", file=str(folder / MODULES))
+    declared: Mapping[str, Any] = read_json(folder / PROMPTS) if (folder / PROMPTS).is_file() else {}
+    prompts: Any = declared.get("prompts") or {}
+    default: Any = declared.get("default_prompt_name") or ""
+    if not is_mapping(prompts) or not all(isinstance(text, str) for text in prompts.values()):
+        raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
+    if default not in (*prompts, ""):
+        raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
+    return Pooling(kind, is_normalized, tuple(dense), _length(folder), prompts, default, is_declared=True)
+
+
+def _length(folder: Path) -> int | None:
+    """The number of tokens that texts are cut to."""
+    path = network_path(folder) / LENGTH
+    length = read_json(path).get("max_seq_length") if path.is_file() else None
+    if length is not None and (type(length) is not int or length < 1):
+        raise ModelError("max_seq_length must be a size", file=str(path))
+    return length
+
+
+def _kind(path: Path) -> str:
+    """The name of the pooling in a configuration."""
+    declared = read_json(path)
+    modes = declared.get("pooling_mode", [name for flag, name in _FLAGS.items() if declared.get(flag)])
+    names: list[Any] = [*modes] if is_sequence(modes) else [modes]
+    kinds = [_NAMES.get(str(name), str(name)) for name in names]
+    if len(kinds) != 1 or kinds[0] not in REDUCERS:
+        hint = f"poolings are {', '.join(REDUCERS)}"
+        raise UnsupportedError(f"the pooling '{' + '.join(kinds)}' is not supported", file=str(path), hint=hint)
+    if declared.get("include_prompt") is False:
+        raise UnsupportedError("a pooling without the tokens of the prompt is not supported", file=str(path))
+    return kinds[0]
+
+
+def _dense(path: Path) -> Dense:
+    """The layer in a folder."""
+    source = CheckpointFolder.open(path)
+    name = str(source.config.get("activation_function", "Identity")).rpartition(".")[2]
+    weight, bias = source.tensors.get("linear.weight"), source.tensors.get("linear.bias")
+    if name not in _ACTIVATIONS:
+        raise UnsupportedError(f"the activation '{name}' is not supported", file=str(path / CONFIG))
+    if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise ModelError("the layer has no matrix, or no bias that fits", file=str(path), node="linear.weight")
+    return Dense(weight.astype(np.float32), None if bias is None else bias.astype(np.float32), _ACTIVATIONS[name])

@@ -1,0 +1,160 @@
+"""Vectors and scores of texts are those of transformers, from checkpoints and GGUF files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.frontends.decoders.families import ENCODERS
+from glow_mlir.generation.embedder import Embedder, makes_vectors
+from glow_mlir.generation.pooling import REDUCERS
+from glow_mlir.options.generation import POOLINGS
+
+pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
+
+TEXTS = ["the cat sat on a cat", "dog", "abc dab " * 9, "w1 w7 cat the w3"]
+
+CASES = ("bert", "bert, tanh", "roberta", "roberta, xlm", "distilbert", "nomic-bert", "modernbert", "gemma-embedding")
+IN_GGUF = tuple(name for name in CASES if name != "bert, tanh")
+RANKING = tuple(name for name in CASES if name != "gemma-embedding")
+
+FORMS: dict[str, Any] = {"threads": 1, "backend": "interpreter"}
+
+
+@pytest.fixture(autouse=True)
+def _packages() -> None:
+    for package in ("transformers", "tokenizers", "gguf"):
+        pytest.importorskip(package)
+
+
+def pooled(model: Any, tokenizer: Any, texts: list[str], kind: str) -> np.ndarray:
+    """The normalized vectors of texts by transformers."""
+    from transformers_encoders import rows_of
+
+    found = np.stack([REDUCERS[kind](rows_of(model, tokenizer.encode(text).ids)) for text in texts])
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def check(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_checkpoints_have_the_vectors_of_transformers(name: str, tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, save, tokenizer_of
+
+    model, tokenizer = encoder_of(name), tokenizer_of(name)
+    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    check(embedder.embed(TEXTS), pooled(model, tokenizer, TEXTS, "mean"))
+
+
+@pytest.mark.parametrize("name", IN_GGUF)
+def test_gguf_files_have_the_vectors_of_transformers(name: str, tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, tokenizer_of, write_encoder
+
+    model = encoder_of(name)
+    embedder = Embedder(write_encoder(tmp_path / "model.gguf", model, "cls"), **FORMS)
+    check(embedder.embed(TEXTS), pooled(model, tokenizer_of("bert"), TEXTS, "cls"))
+
+
+@pytest.mark.parametrize("name", RANKING)
+def test_scores_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of
+
+    model, tokenizer = encoder_of(name, "ForSequenceClassification", num_labels=1), tokenizer_of(name)
+    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    pairs = [tokenizer.encode("the cat", text) for text in TEXTS]
+    logits = np.concatenate([rows_of(model, pair.ids, pair.type_ids) for pair in pairs])
+    check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
+    with pytest.raises(OptionError, match="use rank"):
+        embedder.embed(TEXTS)
+
+
+def test_scores_of_gguf_files_are_those_of_transformers(tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, rows_of, tokenizer_of, write_encoder
+
+    model = encoder_of("roberta", "ForSequenceClassification", num_labels=1)
+    embedder = Embedder(write_encoder(tmp_path / "model.gguf", model, "rank"), **FORMS)
+    pairs = [tokenizer_of("bert").encode("the cat", text) for text in TEXTS]
+    logits = np.concatenate([rows_of(model, pair.ids) for pair in pairs])
+    check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
+
+
+def test_a_folder_of_sentence_transformers(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of, write_json
+
+    model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
+    folder = save(
+        tmp_path, model, tokenizer, ("Pooling", "Dense"), pooling_mode_cls_token=True, pooling_mode_mean_tokens=False
+    )
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 20, "do_lower_case": False})
+    prompts = {"prompts": {"query": "dog ", "document": ""}, "default_prompt_name": None}
+    write_json(folder / "config_sentence_transformers.json", prompts)
+    (folder / "2_Dense").mkdir()
+    write_json(folder / "2_Dense" / "config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
+    weight, bias = drawn(24, 64), drawn(24)
+    save_file({"linear.weight": weight, "linear.bias": bias}, folder / "2_Dense" / "model.safetensors")
+    embedder = Embedder(folder, **FORMS)
+    assert (embedder.dimensions, embedder.context, makes_vectors(folder)) == (24, 20, True)
+    rows = np.stack([rows_of(model, tokenizer.encode(f"dog {text}").ids)[0] for text in TEXTS[:2]])
+    wanted = np.tanh(rows @ weight.T + bias)
+    check(embedder.embed(TEXTS[:2], prompt="query"), wanted)
+    check(
+        embedder.embed(TEXTS[1], prompt="query", normalize=True, dimensions=5),
+        wanted[1, :5] / np.linalg.norm(wanted[1, :5]),
+    )
+    with pytest.raises(InputError, match="tokens, and the context 20"):
+        embedder.embed(TEXTS)
+    ids = tokenizer.encode(TEXTS[2]).ids
+    check(embedder.embed(TEXTS[2], truncate=True), np.tanh(rows_of(model, [*ids[:19], 3])[0] @ weight.T + bias))
+    with pytest.raises(InputError, match="no prompt 'other'"):
+        embedder.embed(TEXTS, prompt="other")
+
+
+def drawn(*shape: int) -> np.ndarray:
+    """Random numbers of f32."""
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def test_old_checkpoints_have_the_vectors_of_new_ones(tmp_path: Path) -> None:
+    """Names of tensors as TensorFlow had them, in a folder below `modules.json`."""
+    from safetensors.numpy import load_file, save_file
+    from transformers_encoders import encoder_of, save, tokenizer_of, write_json
+
+    model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
+    wanted = Embedder(save(tmp_path / "new", model, tokenizer), **FORMS).embed(TEXTS)
+    folder = save(tmp_path / "0_Transformer", model, tokenizer)
+    changed = {
+        "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
+        for name, array in load_file(folder / "model.safetensors").items()
+    }
+    save_file(changed, folder / "model.safetensors")
+    paths = {"0_Transformer": "models.Transformer", "1_Pooling": "models.Pooling", "2_Normalize": "models.Normalize"}
+    write_json(tmp_path / "modules.json", [{"path": path, "type": kind} for path, kind in paths.items()])
+    (tmp_path / "1_Pooling").mkdir()
+    write_json(tmp_path / "1_Pooling" / "config.json", {"pooling_mode": "mean"})
+    np.testing.assert_array_equal(Embedder(tmp_path, **FORMS).embed(TEXTS), wanted)
+
+
+@pytest.mark.parametrize("kind", ["last", "mean"])
+def test_decoders_have_the_vectors_of_transformers(kind: str, tmp_path: Path) -> None:
+    """Also for a text that takes several calls."""
+    from transformers_decoders import decoder_of
+    from transformers_encoders import rows_of, save, tokenizer_of
+
+    model, tokenizer = decoder_of("qwen3").model, tokenizer_of("bert")
+    embedder = Embedder(save(tmp_path, model, tokenizer), pooling=kind, **FORMS)
+    tokens = [*([*range(5, 90)] * 3)[:200], 3]
+    texts = [tokens, [7, 3], tokens[:100]]
+    wanted = np.stack([REDUCERS[kind](rows_of(model, ids)) for ids in texts])
+    check(embedder.embed(texts, normalize=False), wanted)
+
+
+def test_all_families_are_tested() -> None:
+    assert {family.name for family in ENCODERS} == {name.split(",")[0] for name in CASES}
+    assert tuple(REDUCERS) == POOLINGS
