@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from glow_mlir.errors import InputError, QueueFullError
+from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.pages import PagePool, digest_of, first_digest
 from glow_mlir.generation.request import Request
 from glow_mlir.generation.sampler import Choice, RowRequest
@@ -344,6 +344,10 @@ class Engine:
                 self._publish(span)
             except Exception as error:
                 span.request.fail(error)
+            except BaseException:
+                # How far it came is unknown; the other requests of the call are as before it.
+                span.request.fail(ExecutionError("the choice of a token was interrupted"))
+                raise
 
     def _inputs(self, spans: list[Span]) -> dict[str, np.ndarray]:
         """The inputs of the call; pages are taken where rows are written to new ones."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paged_decoder import PAGE, VOCABULARY, MostLikely, PagedDecoder, continued
 
-from glow_mlir.errors import InputError, QueueFullError
+from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.request import Request
@@ -194,6 +194,26 @@ def test_an_error_of_a_request_ends_it_alone() -> None:
         with pytest.raises(ValueError, match=f"broken {name}"):
             setting.finish(request)
         assert request.reason == "error"
+    assert setting.finish(other) == continued([1, 2, 3], 8, END)
+    assert setting.pool.available == setting.pool.count
+
+
+def test_an_interrupt_ends_the_request_whose_token_is_chosen_and_no_other() -> None:
+    setting = Setting()
+
+    def interrupted(choice: Choice) -> str | None:
+        if len(request.chosen) == 3:
+            raise KeyboardInterrupt
+        return None
+
+    request = Request([1, 2], Sampling(temperature=0), 8, interrupted)
+    setting.engine.submit(request)
+    other = setting.request([1, 2, 3], 8)
+    with pytest.raises(KeyboardInterrupt):
+        setting.finish(request)
+    with pytest.raises(ExecutionError, match="the choice of a token was interrupted"):
+        setting.finish(request)
+    assert request.chosen.tolist() == continued([1, 2], 3)
     assert setting.finish(other) == continued([1, 2, 3], 8, END)
     assert setting.pool.available == setting.pool.count
 
