@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from forked import child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paged_decoder import PAGE, VOCABULARY, MostLikely, PagedDecoder, continued
@@ -251,3 +252,37 @@ def test_continuations_of_one_prompt_compute_it_once() -> None:
     assert [setting.finish(each) for each in running] == [continued(prompt, 4, END)] * 3
     assert setting.engine.statistics.prompt_tokens == len(prompt) + 2
     assert [each.reused for each in running] == [0, 24, 24]
+
+
+@pytest.mark.parametrize("is_computing", [True, False])
+def test_a_child_process_computes_though_a_thread_of_its_parent_did(is_computing: bool) -> None:
+    """A request of the parent ends in the child if nobody knows how far it came, and goes on otherwise."""
+    setting, begun, is_over = Setting(), threading.Event(), threading.Event()
+    plain = setting.decoder.logits
+
+    def waiting(inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        begun.set()
+        is_over.wait()
+        return plain(inputs)
+
+    def answers() -> bool:
+        setting.decoder.logits = plain
+        if is_computing:
+            assert (first.reason, setting.pool.available) == ("cancelled", setting.pool.count)
+        else:
+            assert setting.finish(first) == continued([1, 2], 20, END)
+        assert setting.finish(setting.request([3], 4)) == continued([3], 4, END)
+        return setting.pool.available == setting.pool.count
+
+    first = setting.request([1, 2], 20)
+    next(setting.engine.drive(first))
+    setting.decoder.logits = waiting
+    thread = threading.Thread(target=setting.finish, args=(first,))
+    if is_computing:
+        thread.start()
+        begun.wait()
+    assert child(answers)
+    is_over.set()
+    if is_computing:
+        thread.join()
+    assert setting.finish(first) == continued([1, 2], 20, END)
