@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-
 import pytest
+from forked import child
 
 from glow_mlir.support.forks import reset_in_forks
 
@@ -23,18 +21,6 @@ class Counted:
         if self._fails:
             raise ValueError
         self.times += 1
-
-
-def child(check: Callable[[], bool]) -> bool:
-    """Whether something holds in a child process, which ends."""
-    number = os.fork()
-    if number == 0:
-        code = 2
-        try:
-            code = 0 if check() else 1
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
 
 
 def test_all_that_is_there_begins_anew_though_one_fails(capfd: pytest.CaptureFixture[str]) -> None:

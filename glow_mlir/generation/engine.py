@@ -12,16 +12,17 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from threading import Condition
+from threading import Condition, get_ident
 from typing import Protocol
 
 import numpy as np
 
-from glow_mlir.errors import InputError, QueueFullError
+from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.pages import PagePool, digest_of, first_digest
 from glow_mlir.generation.request import Request
 from glow_mlir.generation.sampler import Choice, RowRequest
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import reset_in_forks
 
 GAP = 0.12
 """The seconds that a chunk of a prompt may take while other sequences are continued."""
@@ -104,9 +105,22 @@ class Engine:
         """The number of pages that running requests may need in the end."""
         self._row_seconds = 0.0
         """The time of a row of a prompt, averaged over the last chunks."""
-        self._turn = Condition()
-        self._is_stepping = False
+        self._stepping: int | None = None
+        """The thread that computes a step; `None` if none does."""
         self.statistics = EngineStatistics()
+        self._turn = Condition()
+        reset_in_forks(self)
+
+    def reset_after_fork(self) -> None:
+        """Take a new lock in a child process; start over without requests if another thread computed, which is gone."""
+        self._turn = Condition()
+        if self._stepping in (None, get_ident()):
+            return
+        for request in (*self._running, *self._waiting):
+            request.reason = request.reason or "cancelled"
+            request.pages = []
+        self._running, self._waiting, self._reserved, self._stepping = [], deque(), 0, None
+        self._pool.reset()
 
     @property
     def running(self) -> int:
@@ -145,7 +159,7 @@ class Engine:
         """End a request, at the latest behind the step that is being computed; one that is finished stays so."""
         with self._turn:
             request.is_cancelled = True
-            if not self._is_stepping:
+            if self._stepping is None:
                 self._sweep()
 
     def cancel_all(self) -> None:
@@ -153,18 +167,18 @@ class Engine:
         with self._turn:
             for request in (*self._running, *self._waiting):
                 request.is_cancelled = True
-            if not self._is_stepping:
+            if self._stepping is None:
                 self._sweep()
 
     def drive(self, request: Request) -> Iterator[int]:
         """Compute steps until a request is finished; gives the number of its tokens after each. Raises its error."""
         while request.reason is None:
             with self._turn:
-                if self._is_stepping:
-                    self._turn.wait()
-                    is_own = False
+                is_own = self._stepping is None
+                if is_own:
+                    self._stepping = get_ident()
                 else:
-                    self._is_stepping = is_own = True
+                    self._turn.wait()
             if is_own:
                 self._step()
             yield request.length
@@ -175,10 +189,10 @@ class Engine:
         """Compute steps for whatever is submitted until `is_over`, which is asked between steps, busy or idle."""
         while not is_over():
             with self._turn:
-                if self._is_stepping or not (self._running or self._waiting):
+                if self._stepping is not None or not (self._running or self._waiting):
                     self._turn.wait(IDLE)
                     continue
-                self._is_stepping = True
+                self._stepping = get_ident()
             self._step()
 
     def _step(self) -> None:
@@ -196,7 +210,7 @@ class Engine:
                 request.listener()
         finally:
             with self._turn:
-                self._is_stepping = False
+                self._stepping = None
                 self._sweep()
                 self._turn.notify_all()
 
@@ -344,6 +358,10 @@ class Engine:
                 self._publish(span)
             except Exception as error:
                 span.request.fail(error)
+            except BaseException:
+                # How far it came is unknown; the other requests of the call are as before it.
+                span.request.fail(ExecutionError("the choice of a token was interrupted"))
+                raise
 
     def _inputs(self, spans: list[Span]) -> dict[str, np.ndarray]:
         """The inputs of the call; pages are taken where rows are written to new ones."""

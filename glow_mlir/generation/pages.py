@@ -25,8 +25,12 @@ class PagePool:
 
     def __init__(self, count: int, tokens: int) -> None:
         self.count, self.tokens = count, tokens
-        self._free = list(range(count - 1, -1, -1))
-        self._holders = [0] * count
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over: no sequence holds a page, and none is known."""
+        self._free = list(range(self.count - 1, -1, -1))
+        self._holders = [0] * self.count
         self._digests: dict[int, Digest] = {}
         """Page → its digest, for pages that are known by their tokens."""
         self._known: dict[Digest, int] = {}
@@ -80,14 +84,6 @@ class PagePool:
             self._idle.pop(page, None)
             found.append(page)
         return found
-
-    def forget(self) -> None:
-        """Forget the tokens of all pages, so that no later sequence shares one."""
-        for page in self._idle:
-            self._free.append(page)
-        self._idle.clear()
-        self._known.clear()
-        self._digests.clear()
 
 
 def digest_of(before: Digest, tokens: np.ndarray) -> Digest:

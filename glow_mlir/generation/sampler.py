@@ -15,6 +15,7 @@ from glow_mlir.errors import ExecutionError, InputError
 from glow_mlir.generation.program import Program, Shaped
 from glow_mlir.generation.sampling import Sampling, uniform
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import reset_in_forks
 
 COUNTS = (64, 256, 2048)
 """The numbers of candidates that there are programs for, besides all tokens."""
@@ -79,6 +80,11 @@ class Sampler:
         self.vocabulary = vocabulary
         self._keywords = {"threads": 1, **keywords}
         self._runs: dict[tuple[object, ...], Run] = {}
+        self.reset_after_fork()
+        reset_in_forks(self)
+
+    def reset_after_fork(self) -> None:
+        """Take a new lock in a child process, because another thread of the parent may hold the old one."""
         self._lock = Lock()
 
     def choose(self, logits: np.ndarray, requests: Sequence[RowRequest]) -> list[Choice]:

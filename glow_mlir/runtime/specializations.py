@@ -446,6 +446,10 @@ class Specializations(Executable):
     def _specialization(
         self, assumptions: Assumptions, loaded: Loaded, begin: float, waited: float | None
     ) -> Specialization:
+        if names := loaded.executable.state.names:
+            # Code for other sizes would have other state.
+            reason = f"the model has state, such as '{names[0]}', and dimensions without a largest size"
+            raise OptionError(reason, hint="give each dimension a size or bounds, by 'dimensions'")
         return Specialization(
             sizes=dict(assumptions.sizes),
             values=assumptions.arrays(),

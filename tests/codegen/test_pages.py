@@ -191,6 +191,17 @@ def test_places_outside_are_refused(wrong: Mapping[str, np.ndarray], backend: st
             InferenceSession(module, backend=backend).run(None, inputs)
 
 
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_a_row_behind_the_table_is_refused_behind_its_neighbour(backend: str) -> None:
+    """Rows of neighbouring tokens are computed together, and the next page in memory is that of another sequence."""
+    keys, values = np.ones((4, HEADS, DEPTH, 8), np.float16), np.ones((4, HEADS, 8, DEPTH), np.float16)
+    table, query = np.array([[0, 1], [2, 3]]), np.ones((2, QUERIES, DEPTH), np.float32)
+    case = Case(PagedAttentionOp, query, keys, values, table, np.array([0, 0]), np.array([15, 16]))
+    module, inputs = module_of(case)
+    with pytest.raises(ExecutionError, match="an index is out of range"):
+        InferenceSession(module, backend=backend, threads=1).run(None, inputs)
+
+
 def test_entries_that_no_row_needs_may_be_anything() -> None:
     table = np.array([[1, -1, 1 << 40]])
     keys, values = np.ones((3, HEADS, DEPTH, 8), np.float16), np.ones((3, HEADS, 8, DEPTH), np.float16)

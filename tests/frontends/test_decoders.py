@@ -401,3 +401,13 @@ def test_programs_of_other_weights_or_forms_have_other_identities(tmp_path: Path
     assert first.program(pages=4).identity in known
     known.add(small_llama(tmp_path, "Q4_0").program(pages=4).identity)
     assert len(known) == 4
+
+
+def test_dimensions_without_bounds_are_refused(tmp_path: Path) -> None:
+    """Code for each size would have keys and values of its own."""
+    program: Any = open_model(changed(tmp_path)).program(**FORMS)
+    for dimensions in ({}, {**program.dimensions, "rows": (1, None)}):
+        session = glow_mlir.InferenceSession(program, dimensions=dimensions, backend="interpreter")
+        row = {name: np.zeros(1, np.int64) for name in ("tokens", "positions", "sequences", "last")}
+        with pytest.raises(OptionError, match="the model has state, such as 'keys.0'"):
+            session.run(None, {**row, "table": np.zeros((1, 1), np.int64)})

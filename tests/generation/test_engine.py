@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from forked import child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paged_decoder import PAGE, VOCABULARY, MostLikely, PagedDecoder, continued
 
-from glow_mlir.errors import InputError, QueueFullError
+from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.request import Request
@@ -198,6 +199,26 @@ def test_an_error_of_a_request_ends_it_alone() -> None:
     assert setting.pool.available == setting.pool.count
 
 
+def test_an_interrupt_ends_the_request_whose_token_is_chosen_and_no_other() -> None:
+    setting = Setting()
+
+    def interrupted(choice: Choice) -> str | None:
+        if len(request.chosen) == 3:
+            raise KeyboardInterrupt
+        return None
+
+    request = Request([1, 2], Sampling(temperature=0), 8, interrupted)
+    setting.engine.submit(request)
+    other = setting.request([1, 2, 3], 8)
+    with pytest.raises(KeyboardInterrupt):
+        setting.finish(request)
+    with pytest.raises(ExecutionError, match="the choice of a token was interrupted"):
+        setting.finish(request)
+    assert request.chosen.tolist() == continued([1, 2], 3)
+    assert setting.finish(other) == continued([1, 2, 3], 8, END)
+    assert setting.pool.available == setting.pool.count
+
+
 def test_a_salt_may_be_any_string() -> None:
     setting = Setting()
     assert setting.finish(setting.request([1, 2, 3], 4, "\ud800")) == continued([1, 2, 3], 4, END)
@@ -231,3 +252,37 @@ def test_continuations_of_one_prompt_compute_it_once() -> None:
     assert [setting.finish(each) for each in running] == [continued(prompt, 4, END)] * 3
     assert setting.engine.statistics.prompt_tokens == len(prompt) + 2
     assert [each.reused for each in running] == [0, 24, 24]
+
+
+@pytest.mark.parametrize("is_computing", [True, False])
+def test_a_child_process_computes_though_a_thread_of_its_parent_did(is_computing: bool) -> None:
+    """A request of the parent ends in the child if nobody knows how far it came, and goes on otherwise."""
+    setting, begun, is_over = Setting(), threading.Event(), threading.Event()
+    plain = setting.decoder.logits
+
+    def waiting(inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        begun.set()
+        is_over.wait()
+        return plain(inputs)
+
+    def answers() -> bool:
+        setting.decoder.logits = plain
+        if is_computing:
+            assert (first.reason, setting.pool.available) == ("cancelled", setting.pool.count)
+        else:
+            assert setting.finish(first) == continued([1, 2], 20, END)
+        assert setting.finish(setting.request([3], 4)) == continued([3], 4, END)
+        return setting.pool.available == setting.pool.count
+
+    first = setting.request([1, 2], 20)
+    next(setting.engine.drive(first))
+    setting.decoder.logits = waiting
+    thread = threading.Thread(target=setting.finish, args=(first,))
+    if is_computing:
+        thread.start()
+        begun.wait()
+    assert child(answers)
+    is_over.set()
+    if is_computing:
+        thread.join()
+    assert setting.finish(first) == continued([1, 2], 20, END)

@@ -27,14 +27,19 @@ class PageTables:
         """The builder of the call."""
         return self.call.b
 
+    @property
+    def tokens(self) -> Index:
+        """The number of tokens for which a sequence has pages."""
+        return self.call.one("table").extents[1] * self.block
+
     def _at(self, operand: Operand, row: Value) -> Value:
         return read_index(self.b, operand, row * operand.strides[0])
 
     def position_of(self, row: Value) -> Value:
         """Return the position of a row; the instruction fails where the table has no page for it, which gives -1."""
-        b, (sequences, columns) = self.b, self.call.one("table").extents
+        b, sequences = self.b, self.call.one("table").extents[0]
         position, sequence = self._at(self.call.one("positions"), row), self._at(self.call.one("sequences"), row)
-        fits = b.compare("ult", sequence, as_i64(b, sequences)) & (position < as_i64(b, columns * self.block))
+        fits = b.compare("ult", sequence, as_i64(b, sequences)) & (position < as_i64(b, self.tokens))
         is_padding = position < 0
         with b.when(~(fits | is_padding)):
             self.call.fail()

@@ -151,7 +151,7 @@ class PagedAttentionKernel(Kernel[PagedAttentionOp]):
         def run(step: Value) -> Sequence[Value]:
             head, first = step // rows, step % rows
             position = tables.position_of(first)
-            limit = b.min(b.min(rows - first, end - step), plan.rows)
+            limit = b.min(b.min(rows - first, end - step), b.min(tables.tokens - position, plan.rows))
             count = _neighbours(call, first, limit)
             length = None if call.maybe("lengths") is None else tables.length_of(first, position)
             _Run(call, plan, tables, scratch, head, first, count, position, length).emit()
