@@ -122,17 +122,20 @@ def drawn(*shape: int) -> np.ndarray:
 
 
 def test_old_checkpoints_have_the_vectors_of_new_ones(tmp_path: Path) -> None:
-    """Names of tensors as TensorFlow had them, in a folder below `modules.json`."""
+    """Names of tensors as TensorFlow had them, positions, and padding of texts, in a folder below `modules.json`."""
     from safetensors.numpy import load_file, save_file
     from transformers_encoders import encoder_of, save, tokenizer_of, write_json
 
     model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
     wanted = Embedder(save(tmp_path / "new", model, tokenizer), **FORMS).embed(TEXTS)
+    tokenizer.enable_padding(length=30, pad_token="[PAD]")
+    tokenizer.enable_truncation(max_length=5)
     folder = save(tmp_path / "0_Transformer", model, tokenizer)
     changed = {
         "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
         for name, array in load_file(folder / "model.safetensors").items()
     }
+    changed["embeddings.position_ids"] = np.arange(72)[None]
     save_file(changed, folder / "model.safetensors")
     paths = {"0_Transformer": "models.Transformer", "1_Pooling": "models.Pooling", "2_Normalize": "models.Normalize"}
     write_json(tmp_path / "modules.json", [{"path": path, "type": kind} for path, kind in paths.items()])

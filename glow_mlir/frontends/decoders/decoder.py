@@ -115,6 +115,9 @@ class Decoder:
         if tensor_ is None:
             raise self.weights.error("position_embd", None, "the tensor is missing")
         whole, offset = self.weights.matrix_of(tensor_, None, None), self.config.position_offset
+        if whole.rows < offset + self.config.context:
+            reason = f"the table has {whole.rows} rows for {self.config.context} positions"
+            raise self.weights.error("position_embd", None, reason)
         if not offset:
             return whole
         return self.weights.matrix_of(tensor_, np.arange(offset, whole.rows), None)
