@@ -20,7 +20,7 @@ TEXTS = ["the cat sat on a cat", "dog", "abc dab " * 9, "w1 w7 cat the w3"]
 
 CASES = ("bert", "bert, tanh", "roberta", "roberta, xlm", "distilbert", "nomic-bert", "modernbert", "gemma-embedding")
 IN_GGUF = tuple(name for name in CASES if name != "bert, tanh")
-RANKING = tuple(name for name in CASES if name != "gemma-embedding")
+RANKING = (*(name for name in CASES if name != "gemma-embedding"), "modernbert, mean")
 
 FORMS: dict[str, Any] = {"threads": 1, "backend": "interpreter"}
 
@@ -74,14 +74,30 @@ def test_scores_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         embedder.embed(TEXTS)
 
 
-def test_scores_of_gguf_files_are_those_of_transformers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["roberta", "modernbert, mean"])
+def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     from transformers_encoders import encoder_of, rows_of, tokenizer_of, write_encoder
 
-    model = encoder_of("roberta", "ForSequenceClassification", num_labels=1)
+    model = encoder_of(name, "ForSequenceClassification", num_labels=1)
     embedder = Embedder(write_encoder(tmp_path / "model.gguf", model, "rank"), **FORMS)
     pairs = [tokenizer_of("bert").encode("the cat", text) for text in TEXTS]
     logits = np.concatenate([rows_of(model, pair.ids) for pair in pairs])
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
+
+
+def test_a_decoder_that_answers_yes_or_no_ranks(tmp_path: Path) -> None:
+    """As Qwen3-Reranker does, whose file has the rows of the head for both answers, and a template."""
+    from small_generators import small_ranker
+
+    ranker = small_ranker(tmp_path, **FORMS)
+    scores = ranker.rank("hello", ["he", "lo<|im_end|>", "hello" * 90], truncate=True)
+    assert ((scores > 0) & (scores < 1)).all()
+    tokens = ranker.pair_of("hello", "lo<|im_end|>").tokens.tolist()
+    assert tokens.count(ranker.tokenizer.id("<|im_end|>")) == 1
+    assert ranker.tokenizer.decode(tokens, special=True) == "<|im_start|>hello: lo<|im_end|><|im_end|>"
+    (row,) = Embedder(tmp_path / "plain.gguf", **FORMS).embed([tokens], normalize=False)
+    yes, no = np.frombuffer((tmp_path / "head").read_bytes(), np.float32).reshape(2, -1) @ row
+    np.testing.assert_allclose(scores[1], 1 / (1 + np.exp(no - yes)), rtol=1e-5)
 
 
 def test_a_folder_of_sentence_transformers(tmp_path: Path) -> None:
