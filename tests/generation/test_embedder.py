@@ -85,6 +85,16 @@ def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Pat
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
 
 
+def test_scores_are_the_results_if_the_folder_says_so(tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of
+
+    model, tokenizer = encoder_of("bert", "ForSequenceClassification", num_labels=1), tokenizer_of("bert")
+    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
+    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    pair = tokenizer.encode("the cat", TEXTS[0])
+    check(embedder.rank("the cat", TEXTS[:1]), rows_of(model, pair.ids, pair.type_ids))
+
+
 def test_a_decoder_that_answers_yes_or_no_ranks(tmp_path: Path) -> None:
     """As Qwen3-Reranker does, whose file has the rows of the head for both answers, and a template."""
     from small_generators import small_ranker

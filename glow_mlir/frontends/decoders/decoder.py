@@ -98,8 +98,8 @@ class Decoder:
         node, lengths = self._node("mean"), self.inputs["lengths"]
         (sequences,) = sizes_of(lengths)
         zeros = node.splat(0.0, f32, (sequences, self.config.width))
-        places = node.emit(ReshapeOp, self.inputs["sequences"], shape=(self.rows, 1))
-        sums = node.emit(ScatterNDOp, zeros, places, rows, reduction="add")
+        targets = node.emit(ReshapeOp, self.inputs["sequences"], shape=(self.rows, 1))
+        sums = node.emit(ScatterNDOp, zeros, targets, rows, reduction="add")
         counts = node.emit(ReshapeOp, node.cast(lengths, f32), shape=(sequences, 1))
         return node.emit(DivOp, sums, counts)
 
