@@ -1,5 +1,5 @@
 """
-Decoders and encoders of text from GGUF files and from folders of safetensors: one network, and families as a table of differences.
+Decoders and encoders of text from GGUF files and folders of safetensors: one network, and families as differences.
 
 The surface for generation:
 
