@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,9 @@ SEQUENCES = 64
 
 Text = str | Sequence[int]
 """Text, or token ids, which are taken as they are."""
+
+_PLACE = re.compile(r"\{(query|document)\}")
+"""Where a template has a query and a document."""
 
 _WANTED = {"cls": "first", "last": "last"}
 """Pooling → the rows that it needs, where these are not all."""
@@ -71,7 +75,7 @@ class Embedder:
                 f"activations cannot be '{activations}'", hint=f"they are one of {', '.join(ACTIVATIONS)}"
             )
         kind = ("last" if config.is_causal else "cls") if is_ranking else self.pooling.kind
-        wanted = _WANTED.get(kind, "all")
+        wanted = "texts" if is_ranking and config.scores_mean else _WANTED.get(kind, "all")
         form = PackedForm(config.context, SEQUENCES, wanted, config.is_causal, frozenset(config.inputs))
         program: Any = self.model.program(
             pages=form.pages,
@@ -85,6 +89,8 @@ class Embedder:
         )
         session = InferenceSession(program, dimensions=program.dimensions, **options)
         self._pool = REDUCERS[kind]
+        template: Any = self.model.metadata.get("tokenizer.chat_template.rerank")
+        self._template = template if isinstance(template, str) else None
         self._texts = PackedTexts(lambda inputs: session.run(None, inputs)[0], form)
 
     @property
@@ -157,10 +163,16 @@ class Embedder:
         """The scores [pairs] of pairs of query and document, as `pair_of` returns them; see `rank`."""
         if not self.is_ranker:
             raise OptionError("makes vectors, and no scores", file=str(self.model.path), hint="use embed")
-        if self.model.config.labels > 1:
-            reason = f"a head for {self.model.config.labels} classes gives no score"
-            raise UnsupportedError(reason, file=str(self.model.path))
-        found = self._pooled(pairs)[:, 0] if pairs else np.zeros(0, np.float32)
+        labels = self.model.config.labels
+        architecture = self.model.metadata.get("general.architecture")
+        names: Any = self.model.metadata.get(f"{architecture}.classifier.output_labels")
+        is_answer = names is not None and [*names] == ["yes", "no"] and labels == 2
+        if labels > 1 and not is_answer:
+            raise UnsupportedError(f"a head for {labels} classes gives no score", file=str(self.model.path))
+        if not pairs:
+            return np.zeros(0, np.float32)
+        rows = self._pooled(pairs)
+        found = rows[:, 0] - rows[:, 1] if is_answer else rows[:, 0]
         return found if _is_identity(self.model.metadata) else 1 / (1 + np.exp(-found))
 
     def tokens_of(self, text: Text, *, prompt: str | None = None, truncate: bool = False) -> list[int]:
@@ -179,6 +191,8 @@ class Embedder:
 
     def pair_of(self, query: str, document: str, *, truncate: bool = False) -> PackedText:
         """Query and document as a text; the document is cut to the context if asked to; see `rank`."""
+        if self._template is not None:
+            return self._filled(self._template, query, document, truncate)
         form = self.tokenizer.pair
         first, second = (self.tokenizer.encode(text) for text in (query, document))
         if truncate:
@@ -189,6 +203,20 @@ class Embedder:
         second_type = form.type if form.type < self.model.config.token_types else 0
         types = [0] * len(head) + [second_type] * (len(ids) - len(head))
         return PackedText(ids, types)
+
+    def _filled(self, template: str, query: str, document: str, truncate: bool) -> PackedText:
+        """A template with query and document, whose text is no control token."""
+
+        def tokens(given: str) -> list[int]:
+            texts = {"query": query, "document": given}
+            filled = _PLACE.sub(lambda match: self.tokenizer.guarded(texts[match[1]]), template)
+            return self.tokenizer.encode(filled, special=True)
+
+        ids = tokens(document)
+        if truncate and len(ids) > self.context:
+            left = max(self.context - len(tokens("")) - 1, 0)
+            ids = tokens(self.tokenizer.decode(self.tokenizer.encode(document)[:left]))
+        return PackedText(self._checked(ids, truncate=False))
 
     def _checked(self, ids: list[int], truncate: bool) -> list[int]:
         """Tokens that the model can take; raises `InputError` for others."""

@@ -52,8 +52,9 @@ class PackedForm:
     """
     The bounds of calls, and what a network takes.
 
-    `tokens`: of a text; `sequences`: texts of a call; `wanted`: the rows that results are wanted of, `first`, `last` or
-    `all`; `is_causal`: whether a text may be cut; `inputs`: the names of the inputs.
+    - `tokens`: of a text; `sequences`: texts of a call.
+    - `wanted`: the rows that results are wanted of: `first`, `last` or `all`; or `texts`, if a text has one result.
+    - `is_causal`: whether a text may be cut; `inputs`: the names of the inputs.
     """
 
     tokens: int
@@ -176,6 +177,7 @@ class PackedTexts:
         for number, span in enumerate(spans):
             table[number, : len(span.text.pages)] = span.text.pages
         rows: dict[str, np.ndarray] = {"first": begins, "last": begins + counts - 1, "all": np.arange(counts.sum())}
+        rows["texts"] = np.arange(len(spans))
         given: dict[str, np.ndarray] = {
             "tokens": np.concatenate([span.text.tokens[span.start : span.end] for span in spans]),
             "types": np.concatenate([span.text.types[span.start : span.end] for span in spans]),

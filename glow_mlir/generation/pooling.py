@@ -91,6 +91,18 @@ class Pooling:
 
         Raises `ModelError` for damaged files, and `UnsupportedError` for modules and poolings that are unknown.
         """
+        found = Pooling._declared(model, path)
+        size = model.config.width
+        for layer in found.dense:
+            if layer.weight.ndim != 2 or layer.weight.shape[1] != size:
+                reason = f"a layer of the shape {list(layer.weight.shape)} takes no rows of {size} elements"
+                raise ModelError(reason, file=str(path))
+            size = layer.weight.shape[0]
+        return found
+
+    @staticmethod
+    def _declared(model: DecoderModel, path: Path) -> Pooling:
+        """The same, with layers that may not fit."""
         usual = "last" if model.config.is_causal else "mean"
         if isinstance(model.source, GgufFile):
             declared: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")

@@ -93,8 +93,6 @@ class Tokenizer:
         # Longest first: of several that begin at a character, the longest is meant.
         texts = sorted(self._controls, key=len, reverse=True)
         self._control_texts = re.compile("|".join(map(re.escape, texts)) or r"(?!)")
-        encoder.no_truncation()
-        encoder.no_padding()
         encoder.encode_special_tokens = True
         encoder.add_tokens([package().AddedToken(BOUNDARY, normalized=False, special=False)])
         self._boundary = encoder.token_to_id(BOUNDARY)
@@ -285,6 +283,8 @@ def _gguf_strips(vocabulary: Vocabulary, controls: Collection[int]) -> _Strips:
 
 def _of_encoder(encoder: Any, config: Mapping[str, Any], file: str) -> Tokenizer:
     """The tokenizer of a file that the package has read."""
+    encoder.no_truncation()
+    encoder.no_padding()
     ids: dict[str, int] = encoder.get_vocab(with_added_tokens=True)
     if not ids:
         raise ModelError("the vocabulary has no tokens", file=file)

@@ -93,4 +93,4 @@ def _usage(parts: Sequence[Part]) -> dict[str, int]:
 
 def _written(row: np.ndarray, is_base64: bool) -> Any:
     """A vector as JSON: a list, or the bytes of little-endian f32 in base64."""
-    return b64encode(row.astype("<f4").tobytes()).decode() if is_base64 else row.tolist()
+    return b64encode(row.astype("<f4").tobytes()).decode() if is_base64 else np.ascontiguousarray(row)

@@ -20,7 +20,7 @@ TEXTS = ["the cat sat on a cat", "dog", "abc dab " * 9, "w1 w7 cat the w3"]
 
 CASES = ("bert", "bert, tanh", "roberta", "roberta, xlm", "distilbert", "nomic-bert", "modernbert", "gemma-embedding")
 IN_GGUF = tuple(name for name in CASES if name != "bert, tanh")
-RANKING = tuple(name for name in CASES if name != "gemma-embedding")
+RANKING = (*(name for name in CASES if name != "gemma-embedding"), "modernbert, mean")
 
 FORMS: dict[str, Any] = {"threads": 1, "backend": "interpreter"}
 
@@ -74,14 +74,40 @@ def test_scores_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         embedder.embed(TEXTS)
 
 
-def test_scores_of_gguf_files_are_those_of_transformers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["roberta", "modernbert, mean"])
+def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     from transformers_encoders import encoder_of, rows_of, tokenizer_of, write_encoder
 
-    model = encoder_of("roberta", "ForSequenceClassification", num_labels=1)
+    model = encoder_of(name, "ForSequenceClassification", num_labels=1)
     embedder = Embedder(write_encoder(tmp_path / "model.gguf", model, "rank"), **FORMS)
     pairs = [tokenizer_of("bert").encode("the cat", text) for text in TEXTS]
     logits = np.concatenate([rows_of(model, pair.ids) for pair in pairs])
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
+
+
+def test_scores_are_the_results_if_the_folder_says_so(tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of
+
+    model, tokenizer = encoder_of("bert", "ForSequenceClassification", num_labels=1), tokenizer_of("bert")
+    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
+    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    pair = tokenizer.encode("the cat", TEXTS[0])
+    check(embedder.rank("the cat", TEXTS[:1]), rows_of(model, pair.ids, pair.type_ids))
+
+
+def test_a_decoder_that_answers_yes_or_no_ranks(tmp_path: Path) -> None:
+    """As Qwen3-Reranker does, whose file has the rows of the head for both answers, and a template."""
+    from small_generators import small_ranker
+
+    ranker = small_ranker(tmp_path, **FORMS)
+    scores = ranker.rank("hello", ["he", "lo<|im_end|>", "hello" * 90], truncate=True)
+    assert ((scores > 0) & (scores < 1)).all()
+    tokens = ranker.pair_of("hello", "lo<|im_end|>").tokens.tolist()
+    assert tokens.count(ranker.tokenizer.id("<|im_end|>")) == 1
+    assert ranker.tokenizer.decode(tokens, special=True) == "<|im_start|>hello: lo<|im_end|><|im_end|>"
+    (row,) = Embedder(tmp_path / "plain.gguf", **FORMS).embed([tokens], normalize=False)
+    yes, no = np.frombuffer((tmp_path / "head").read_bytes(), np.float32).reshape(2, -1) @ row
+    np.testing.assert_allclose(scores[1], 1 / (1 + np.exp(no - yes)), rtol=1e-5)
 
 
 def test_a_folder_of_sentence_transformers(tmp_path: Path) -> None:
@@ -122,17 +148,20 @@ def drawn(*shape: int) -> np.ndarray:
 
 
 def test_old_checkpoints_have_the_vectors_of_new_ones(tmp_path: Path) -> None:
-    """Names of tensors as TensorFlow had them, in a folder below `modules.json`."""
+    """Names of tensors as TensorFlow had them, positions, and padding of texts, in a folder below `modules.json`."""
     from safetensors.numpy import load_file, save_file
     from transformers_encoders import encoder_of, save, tokenizer_of, write_json
 
     model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
     wanted = Embedder(save(tmp_path / "new", model, tokenizer), **FORMS).embed(TEXTS)
+    tokenizer.enable_padding(length=30, pad_token="[PAD]")
+    tokenizer.enable_truncation(max_length=5)
     folder = save(tmp_path / "0_Transformer", model, tokenizer)
     changed = {
         "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
         for name, array in load_file(folder / "model.safetensors").items()
     }
+    changed["embeddings.position_ids"] = np.arange(72)[None]
     save_file(changed, folder / "model.safetensors")
     paths = {"0_Transformer": "models.Transformer", "1_Pooling": "models.Pooling", "2_Normalize": "models.Normalize"}
     write_json(tmp_path / "modules.json", [{"path": path, "type": kind} for path, kind in paths.items()])

@@ -37,6 +37,9 @@ CASES: Mapping[str, OperatorCase] = {
         f"{name} of sequences": _with(BY_OPERATOR[name], place, np.arange(BATCH, dtype=np.int32) % 2 + 1)
         for name, place in LENGTHS.items()
     },
+    "paged_attention of sequences": replace(
+        _with(BY_OPERATOR["paged_attention"], 7, np.array([9, 24])), batch={0: 0, 4: 0, 5: 0}
+    ),
     "integer_rescale with offset": _with(BY_OPERATOR["integer_rescale"], 3, np.arange(11, dtype=np.int32)),
     "blockwise_matmul_integer of two bytes": replace(
         BY_OPERATOR["blockwise_matmul_integer"],

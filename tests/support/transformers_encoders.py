@@ -42,6 +42,10 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "nomic-bert": ("NomicBert", {}),
     "modernbert": ("ModernBert", {"num_hidden_layers": 5, "local_attention": 8, **dict.fromkeys(_TOKENS, 0)}),
+    "modernbert, mean": (
+        "ModernBert",
+        {"local_attention": 8, "classifier_pooling": "mean", **dict.fromkeys(_TOKENS, 0)},
+    ),
     "gemma-embedding": (
         "Gemma3Text",
         {

@@ -19,8 +19,8 @@ CONFIG = "config.json"
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
-DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-"""The types of tensors that decoders have → their dtypes."""
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64"}
+"""The types of tensors in checkpoints → their dtypes; integers are positions, which old checkpoints have."""
 
 MAX_JSON = 1 << 26
 """The maximum size in bytes of a description, an index or a header."""

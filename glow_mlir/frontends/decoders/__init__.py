@@ -1,5 +1,5 @@
 """
-Decoders of text from GGUF files and from folders of safetensors: one network, and families as a table of differences.
+Decoders and encoders of text from GGUF files and folders of safetensors: one network, and families as differences.
 
 The surface for generation:
 
@@ -14,7 +14,9 @@ The surface for generation:
   result="logits") -> DecoderProgram`: a model for sessions, `InferenceSession(program, dimensions=program.dimensions)`.
 
 Inputs of a program, all int64: `tokens`, `positions` (negative: padding) and `sequences` [rows], `table` [sequences,
-pages], `last` [outputs], the rows of which logits are wanted. Output: `logits` [outputs, vocabulary] of f32 or,
-with `result="hidden"`, `hidden` [outputs, width], the rows behind the last norm. Keys and
-values are state: `keys.0`, `values.0`, …, of `pages` pages of `page` tokens each.
+pages], `last` [outputs], the rows of which results are wanted. Encoders, whose rows see all of their text, take
+`lengths` [sequences], the numbers of tokens, and some take `types` [rows] of tokens. Output: `logits` [outputs,
+vocabulary] of f32, with `result="hidden"` `hidden` [outputs, width], the rows behind the last norm, or with
+`result="scores"` `scores` [outputs, labels] of a head for classes. Keys and values are state: `keys.0`, `values.0`, …,
+of `pages` pages of `page` tokens each; those of an encoder serve all layers.
 """

@@ -128,6 +128,7 @@ def checkpoint_config(
         position_offset=offset,
         token_types=given.size("type_vocab_size", 0, least=0) if "token_types" in family.names else 0,
         labels=_labels(given),
+        scores_mean=given.get("classifier_pooling") == "mean",
         **cast("Any", forms),
     )
 
@@ -159,9 +160,6 @@ def _labels(given: Description) -> int:
         "ForSequenceClassification" in str(name) for name in cast("list[Any]", names)
     ):
         return 0
-    if given.get("classifier_pooling") not in (None, "cls"):
-        reason = f"the pooling '{given.get('classifier_pooling')}' in front of a head is not supported"
-        raise UnsupportedError(reason, file=str(given.path))
     return len(cast("dict[str, Any]", labels)) if isinstance(labels, dict) else given.size("num_labels", 2)
 
 

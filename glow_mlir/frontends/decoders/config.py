@@ -113,6 +113,8 @@ class DecoderConfig:
     """The number of types of tokens, of which embeddings are added; 0 for none."""
     labels: int = 0
     """The number of results of a head for classes, or for the score of a text; 0 for none."""
+    scores_mean: bool = False
+    """Whether that head takes the mean of a text's rows, so that outputs are numbers of sequences, and not of rows."""
     head_activation: str = "tanh"
     """The activation between the two matrices of that head, if it has two."""
 

@@ -11,9 +11,9 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
-from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
 from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
@@ -76,13 +76,32 @@ class Decoder:
         rows = self._embedded()
         for layer in range(len(self.config.layers)):
             rows = self._layer(layer, rows)
-        chosen = self._node("last").emit(GatherOp, rows, self.inputs["last"], axis=0)
-        hidden = self._norm("output_norm", None, chosen) if self.config.has_last_norm else chosen
+        if result == "scores" and self.config.scores_mean:
+            hidden = self._chosen(self._mean(self._last_norm(rows)))
+        else:
+            hidden = self._last_norm(self._chosen(rows))
         heads = {"logits": self._logits, "scores": self._scores}
         self.builder.add_output(result, heads[result](hidden) if result in heads else hidden)
         for name, pages in self._shared.values():
             self.builder.function.block.add_op(SaveOp.to(pages, name, self._node(name).location))
         return self.builder.finish(name)
+
+    def _chosen(self, rows: SSAValue) -> SSAValue:
+        """The rows of which results are wanted."""
+        return self._node("last").emit(GatherOp, rows, self.inputs["last"], axis=0)
+
+    def _last_norm(self, rows: SSAValue) -> SSAValue:
+        return self._norm("output_norm", None, rows) if self.config.has_last_norm else rows
+
+    def _mean(self, rows: SSAValue) -> SSAValue:
+        """The means of the rows of each sequence [sequences, width]; all of its rows are there."""
+        node, lengths = self._node("mean"), self.inputs["lengths"]
+        (sequences,) = sizes_of(lengths)
+        zeros = node.splat(0.0, f32, (sequences, self.config.width))
+        targets = node.emit(ReshapeOp, self.inputs["sequences"], shape=(self.rows, 1))
+        sums = node.emit(ScatterNDOp, zeros, targets, rows, reduction="add")
+        counts = node.emit(ReshapeOp, node.cast(lengths, f32), shape=(sequences, 1))
+        return node.emit(DivOp, sums, counts)
 
     def _node(self, name: str, layer: int | None = None) -> NodeBuilder:
         """The builder of a node named after a tensor."""
@@ -115,6 +134,9 @@ class Decoder:
         if tensor_ is None:
             raise self.weights.error("position_embd", None, "the tensor is missing")
         whole, offset = self.weights.matrix_of(tensor_, None, None), self.config.position_offset
+        if whole.rows < offset + self.config.context:
+            reason = f"the table has {whole.rows} rows for {self.config.context} positions"
+            raise self.weights.error("position_embd", None, reason)
         if not offset:
             return whole
         return self.weights.matrix_of(tensor_, np.arange(offset, whole.rows), None)

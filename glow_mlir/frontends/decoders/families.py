@@ -74,6 +74,8 @@ class Family:
     """Whether a layer has no rotation, where the file has no list of layers."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Entries that files may leave out: name in `config.json` → value."""
+    scores_mean: bool = False
+    """Whether a head for scores takes the mean of a text's rows in GGUF files that do not say otherwise."""
     is_padding_first: bool = False
     """Whether the table of positions in checkpoints begins behind the row of the padding token."""
 
@@ -311,6 +313,7 @@ ENCODERS: tuple[Family, ...] = (
         period=3,
         windowed=_all_but_first,
         defaults={"rms_norm_eps": 1e-5, "sliding_window": 128},
+        scores_mean=True,
     ),
     _gemma("gemma-embedding", (), 0, period=6, base=1e6, local_base=1e4, forms={**_GEMMA_FORMS, "is_causal": False}),
 )

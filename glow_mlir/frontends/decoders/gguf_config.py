@@ -23,6 +23,10 @@ _SCALING_NUMBERS = {
 """Entry of the metadata → the parameter of a scaling."""
 
 
+_MEAN = 1
+"""The number of the pooling to the mean."""
+
+
 class Metadata:
     """The entries of a GGUF file below its architecture; errors name file and entry."""
 
@@ -114,6 +118,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         experts=_experts(metadata, experts),
         token_types=_rows(metadata, "token_types.weight"),
         labels=_rows(metadata, "cls.output.weight"),
+        scores_mean=family.scores_mean and metadata.get("classifier.pooling_type") in (None, _MEAN),
         **forms,
     )
 

@@ -140,6 +140,8 @@ class GgufWeights(Weights):
 
     def matrix_of(self, tensor: GgufTensor, order: np.ndarray | None, expert: int | None) -> Matrix:
         raw = tensor.raw if expert is None or tensor.raw.ndim < 3 else tensor.raw[expert]
+        # Tools that write files leave out axes of 1.
+        raw = raw[None] if raw.ndim == 1 else raw
         if raw.ndim != 2:
             raise ModelError(f"the tensor of shape {list(tensor.shape)} is no matrix", file=self.path, node=tensor.name)
         rows = self.stored(raw, f"{tensor.name} {expert}")
