@@ -22,6 +22,8 @@ from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
 from glow_mlir.options.generation import ACTIVATIONS
+from glow_mlir.support.collector import without_collector
+from glow_mlir.support.parallel_work import both, in_pauses
 
 CONTEXT = 8192
 """The tokens of a sequence at most, where neither the caller nor the model says fewer."""
@@ -60,6 +62,7 @@ class Generator:
     Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
     """
 
+    @without_collector()  # A vocabulary is many objects that live as long as this one.
     def __init__(
         self,
         path: str | Path,
@@ -78,9 +81,10 @@ class Generator:
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
-        self.model = _bounded(open_model(path), context)
-        self.tokenizer = tokenizer_of(self.model, tokenizer)
-        self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
+        self.model = model = _bounded(open_model(path), context)
+        # The session needs the digests of the files, which another thread computes meanwhile.
+        _, self.tokenizer = both(lambda: model.origin(by_content=True), lambda: tokenizer_of(model, tokenizer))
+        self.template: ChatTemplate | None = template_of(model, self.tokenizer, template)
         self.speculation = speculation
         self._compiler: GrammarCompiler | None = None
         config = self.model.config
@@ -96,9 +100,11 @@ class Generator:
             left_bits=ACTIVATIONS[activations],
         )
         source: Any = program
-        session = InferenceSession(source, dimensions=program.dimensions, **options)
+        sampler = Sampler(config.vocabulary)
+        with in_pauses(*sampler.prepare()):
+            session = InferenceSession(source, dimensions=program.dimensions, **options)
         limits = EngineLimits(program.rows, parallel, outputs, config.context)
-        self.engine = Engine(_Calls(session), Sampler(config.vocabulary), PagePool(pages, PAGE), limits)
+        self.engine = Engine(_Calls(session), sampler, PagePool(pages, PAGE), limits)
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
         """The continuation of a prompt; the options are those of `stream`."""
