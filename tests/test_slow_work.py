@@ -16,7 +16,7 @@ from small_models import adding
 from glow_mlir import InferenceSession
 from glow_mlir.errors import CancelledError
 from glow_mlir.support import child_process, slow_work
-from glow_mlir.support.activity import watching
+from glow_mlir.support.activity import say, watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
 from glow_mlir.support.slow_work import report_when_slow
 from glow_mlir.tools.command_line import CLEAR_LINE
@@ -49,6 +49,15 @@ def test_what_is_slow_is_told_once_and_goes(terminal: Terminal) -> None:
             check_cancellation()
         assert terminal.getvalue() == f"{CLEAR_LINE}compiling x …"
     assert terminal.getvalue() == f"{CLEAR_LINE}compiling x …{CLEAR_LINE}"
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_what_slow_work_is_at_is_told(terminal: Terminal) -> None:
+    with report_when_slow("compiling x"):
+        say("compiling: lowered")
+        say("packing weights, 32 of 64 MB")
+    lines = [f"{CLEAR_LINE}compiling x … {step}" for step in ("lowered", "packing weights, 32 of 64 MB")]
+    assert terminal.getvalue() == f"{''.join(lines)}{CLEAR_LINE}"
 
 
 def test_what_is_quick_is_not_told(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

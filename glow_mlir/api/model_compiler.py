@@ -166,6 +166,8 @@ class ModelCompiler:
     def _reported(self) -> Generator[None]:
         """A context that reports the work inside the `with` statement to the caller, and repeats no warning."""
         name = self._model.name if isinstance(self._model, Path) else "a model"
+        if is_importable(self._model):
+            name = str(self._model)
         quiet = report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
         with telling_once(self._warnings), quiet if self._progress is None else watching(self._progress):
             yield

@@ -45,6 +45,7 @@ from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
+from glow_mlir.support.activity import say
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -186,6 +187,10 @@ class Interface(Protocol):
         """
 
 
+TOLD_BYTES = 1 << 25
+"""Bytes of constants whose packing takes long enough for progress to be told."""
+
+
 def region_bytes(contents: Sequence[Content]) -> int:
     """The size of a constants region with these contents, in bytes."""
     return max((content.end for content in contents), default=0)
@@ -216,9 +221,14 @@ def build_region(
     contents: Sequence[Content], allocate: Callable[[int], np.ndarray] = zeroed, further: int = 0
 ) -> np.ndarray:
     """The constants region with those contents, and `further` bytes, in zero bytes from `allocate`."""
-    region = allocate(region_bytes(contents) + further)
+    size = region_bytes(contents)
+    region = allocate(size + further)
+    told = 0
     for content in contents:
         check_cancellation()
+        if content.end - told >= TOLD_BYTES:
+            say(f"packing weights, {told >> 20} of {size >> 20} MB")
+            told = content.end
         content.write(region)
     return region
 

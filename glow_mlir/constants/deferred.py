@@ -20,11 +20,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from glow_mlir.constants.packed_layout import PackedLayout
+from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 from glow_mlir.support.dtypes import name_of
 
-BLOCK_BYTES = 1 << 19
-"""Default bytes of a part: two parts and their intermediate values fit into a second-level cache."""
+BLOCK_BYTES = 1 << 18
+"""
+Default bytes of a part: its intermediate values fit into a second-level cache, and are too small for an allocator to
+return them to the system each time.
+"""
 
 FORGET_BYTES = 1 << 24
 """Bytes of parts after which memory of the mapped files is released."""
@@ -163,6 +166,23 @@ class Deferred(ABC):
             if kept >= FORGET_BYTES:
                 self.forget()
                 kept = 0
+
+    def sections(self, blocks: Blocks, begin: int, end: int) -> np.ndarray:
+        """The elements [begin, end) of each section of the axis of `blocks`."""
+        if blocks.sections == 1:
+            return self.part(blocks.axis, begin, end)
+        size = self.shape[blocks.axis] // blocks.sections
+        offsets = [section * size for section in range(blocks.sections)]
+        parts = [self.part(blocks.axis, offset + begin, offset + end) for offset in offsets]
+        return np.concatenate(parts, axis=blocks.axis)
+
+    def pack(self, layout: PackedLayout, begin: int, end: int, packed: np.ndarray) -> None:
+        """
+        Pack the elements [begin, end) of each section of an operand's axis into an array, as `PackedLayout.write` does.
+
+        Subclasses do this faster where their elements are in a form that is close to the packed one.
+        """
+        layout.write(self.sections(layout.blocks, begin, end), packed)
 
     def forget(self) -> None:
         """Release the memory of files that this array is read from; it is read again on demand."""
@@ -485,16 +505,7 @@ class Packed(Deferred):
             return self.array()[(slice(None),) * axis + (slice(begin, end),)]
         size = self.source.shape[self.blocks.axis] // self.blocks.sections
         first, last = begin * self.blocks.unit, min(end * self.blocks.unit, size)
-        return self.layout.pack(self._part_of(self.source, first, last), self.dtype)
-
-    def _part_of(self, source: Deferred, begin: int, end: int) -> np.ndarray:
-        """The operand's elements [begin, end) of each section."""
-        axis, sections = self.blocks.axis, self.blocks.sections
-        if sections == 1:
-            return source.part(axis, begin, end)
-        size = source.shape[axis] // sections
-        offsets = (section * size for section in range(sections))
-        return np.concatenate([source.part(axis, offset + begin, offset + end) for offset in offsets], axis=axis)
+        return self.layout.pack(self.source.sections(self.blocks, first, last), self.dtype)
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)
@@ -505,4 +516,4 @@ class Packed(Deferred):
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
         for begin, end in source.spans(axis, unit, self.blocks.sections):
             packed = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
-            self.layout.write(self._part_of(source, begin, end), target[packed])
+            source.pack(self.layout, begin, end, target[packed])

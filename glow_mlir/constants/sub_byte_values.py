@@ -32,6 +32,13 @@ _SIGNS: Mapping[int, np.uint32] = {
 """Bits of a value → the highest bit of each: flipping it subtracts half of the range. Floats of 16 bits keep theirs."""
 
 
+_NIBBLE = np.uint32(4)
+"""Bits of a nibble."""
+
+_LOW_NIBBLES = np.uint32(0x0F0F0F0F)
+"""The low halves of the bytes of a word."""
+
+
 def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
     """
     Unpack u8 values from bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`; u16 for 16.
@@ -78,6 +85,28 @@ def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     if bits == _HALF:
         return _halves(found, DOT_GROUP_BYTES // 2).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
     return found.view(np.uint8).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
+
+
+def pack_split_nibbles(nibbles: np.ndarray, packed: np.ndarray) -> None:
+    """
+    Pack nibbles `[N, runs, n]` of u8, the low halves of a run's bytes before its high ones, as `pack_dot_groups` does.
+
+    `packed` are the dot groups of N / panel whole panels; n is a multiple of 8, and the bytes of a run are adjacent.
+    """
+    _, runs, length = nibbles.shape
+    panels, _, panel, _ = packed.shape
+    words = nibbles.view(_WORD).reshape(panels, panel, runs, length // 8, 2).transpose(0, 2, 4, 3, 1)
+    found = packed.view(_WORD).reshape(panels, runs, 2, -1, panel)
+    found.reshape(words.shape)[...] = words
+    found ^= _SIGNS[4]
+    # Of two words, the low halves are one dot group, and the high halves another one.
+    first, second = found[:, :, 0], found[:, :, 1]
+    different = first >> _NIBBLE
+    different ^= second
+    different &= _LOW_NIBBLES
+    second ^= different
+    different <<= _NIBBLE
+    first ^= different
 
 
 def unpack_dot_groups(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:

@@ -23,6 +23,8 @@ from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
+from glow_mlir.support.collector import without_collector
+from glow_mlir.support.parallel_work import both, in_pauses
 
 ROWS = 512
 """The tokens of a call at most."""
@@ -58,6 +60,7 @@ class Generator:
     Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
     """
 
+    @without_collector()  # A vocabulary is many objects that live as long as this one.
     def __init__(
         self,
         path: str | Path,
@@ -76,9 +79,10 @@ class Generator:
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
-        self.model = open_model(path).bounded(context, CONTEXT)
-        self.tokenizer = tokenizer_of(self.model, tokenizer)
-        self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
+        self.model = model = open_model(path).bounded(context, CONTEXT)
+        # The session needs the digests of the files, which another thread computes meanwhile.
+        _, self.tokenizer = both(lambda: model.origin(by_content=True), lambda: tokenizer_of(model, tokenizer))
+        self.template: ChatTemplate | None = template_of(model, self.tokenizer, template)
         self.speculation = speculation
         given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
         self._open_embedder = partial(Embedder, path, **given)
@@ -97,9 +101,11 @@ class Generator:
             left_bits=ACTIVATIONS[activations],
         )
         source: Any = program
-        session = InferenceSession(source, dimensions=program.dimensions, **options)
+        sampler = Sampler(config.vocabulary)
+        with in_pauses(*sampler.prepare()):
+            session = InferenceSession(source, dimensions=program.dimensions, **options)
         limits = EngineLimits(program.rows, parallel, outputs, config.context)
-        self.engine = Engine(_Calls(session), Sampler(config.vocabulary), PagePool(pages, PAGE), limits)
+        self.engine = Engine(_Calls(session), sampler, PagePool(pages, PAGE), limits)
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
         """The continuation of a prompt; the options are those of `stream`."""

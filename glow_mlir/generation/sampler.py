@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf, log
 from threading import Lock
 from typing import Any
@@ -86,6 +87,12 @@ class Sampler:
     def reset_after_fork(self) -> None:
         """Take a new lock in a child process, because another thread of the parent may hold the old one."""
         self._lock = Lock()
+
+    def prepare(self) -> Sequence[Callable[[], object]]:
+        """Steps that compile the programs of most requests, each by itself; `choose` compiles what they have not."""
+        some = min(COUNTS[0], self.vocabulary)
+        common = [("greedy",), ("drawn",), ("candidates", some, 0, 0), ("total",), ("candidates", some, 0, 1)]
+        return [partial(self._run, str(name), *numbers) for name, *numbers in common]
 
     def choose(self, logits: np.ndarray, requests: Sequence[RowRequest]) -> list[Choice]:
         """

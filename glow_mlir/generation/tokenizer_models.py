@@ -99,7 +99,9 @@ def _byte_pairs(vocabulary: Vocabulary, names: Mapping[str, int]) -> Any:
     form = pre_tokenizer_of(vocabulary)
     if vocabulary.merges is None:
         raise ModelError("the vocabulary has no merges", node=f"{PREFIX}merges", hint="give the model's tokenizer.json")
-    merges = [_pair(merge) for merge in vocabulary.merges]
+    merges = [tuple(merge.split(" ")) for merge in vocabulary.merges]
+    if any(len(pair) != 2 or not all(pair) for pair in merges):  # Few vocabularies have tokens with spaces.
+        merges = [_pair(merge) for merge in vocabulary.merges]
     models, normalizers, splits = _parts()
     options = {} if form.in_bytes else {"byte_fallback": True, "unk_token": _unknown(vocabulary, names)}
     model = models.BPE(vocab=names, merges=merges, ignore_merges=form.ignore_merges, **options)

@@ -1,14 +1,44 @@
-"""Run work in a second thread."""
+"""Run work in a second thread, and more beside it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextvars import copy_context
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 There = TypeVar("There")
 Here = TypeVar("Here")
+
+
+_WAITING: ContextVar[list[Callable[[], object]] | None] = ContextVar("waiting", default=None)
+"""Work for pauses that is left."""
+
+
+@contextmanager
+def in_pauses(*work: Callable[[], object]) -> Generator[None]:
+    """
+    Do some work, in order, where `both` would wait for its thread inside the `with` statement.
+
+    Work that no such pause is left for is not done. Its errors are those of `both`.
+    """
+    token = _WAITING.set(list(work))
+    try:
+        yield
+    finally:
+        _WAITING.reset(token)
+
+
+def _use_pause(thread: threading.Thread) -> None:
+    """Do waiting work as long as a thread runs; the pauses in such work are not for other work."""
+    waiting = _WAITING.get()
+    token = _WAITING.set(None)
+    try:
+        while waiting and thread.is_alive():
+            waiting.pop(0)()
+    finally:
+        _WAITING.reset(token)
 
 
 def both(there: Callable[[], There], here: Callable[[], Here]) -> tuple[There, Here]:
@@ -35,6 +65,7 @@ def both(there: Callable[[], There], here: Callable[[], Here]) -> tuple[There, H
         return there(), result
     try:
         result = here()
+        _use_pause(thread)
     finally:
         thread.join()
     if errors:

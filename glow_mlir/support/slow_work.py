@@ -9,11 +9,14 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from glow_mlir.support.activity import is_watched
+from glow_mlir.support.activity import is_watched, watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, current_cancellation
 
 PATIENCE = 2.0
 """Seconds after which work is reported."""
+
+_STAGE = "compiling: "
+"""What messages of a compilation's stages begin with."""
 
 _CLEAR_LINE = "\r\033[K"
 
@@ -26,12 +29,22 @@ class _Notice(Cancellation):
         self._text = text
         self._due = time.monotonic() + PATIENCE
         self._is_shown = False
+        self._step = ""
 
     def check(self) -> None:
         super().check()
         if not self._is_shown and time.monotonic() >= self._due:
-            self._is_shown = True
-            self._write(f"{_CLEAR_LINE}{self._text} …{_how_to_end()}")
+            self._show()
+
+    def tell(self, step: str) -> None:
+        """Say what the work is at, where it is shown already or slow."""
+        self._step = f" {step.removeprefix(_STAGE)}"
+        if self._is_shown or time.monotonic() >= self._due:
+            self._show()
+
+    def _show(self) -> None:
+        self._is_shown = True
+        self._write(f"{_CLEAR_LINE}{self._text} …{self._step}{_how_to_end()}")
 
     def clear(self) -> None:
         """Leave the line empty."""
@@ -47,7 +60,8 @@ class _Notice(Cancellation):
 @contextmanager
 def report_when_slow(text: str) -> Generator[None]:
     """
-    Show `text` on standard error while the body of the `with` statement takes longer than two seconds.
+    Show `text` on standard error while the body of the `with` statement takes longer than two seconds, and what it is
+    at (`activity.say`).
 
     Nothing is shown if standard error is not a terminal, or if something watches (`activity.watching`).
     """
@@ -56,7 +70,7 @@ def report_when_slow(text: str) -> Generator[None]:
         return
     notice = _Notice(text)
     try:
-        with cancelled_by(notice):
+        with cancelled_by(notice), watching(notice.tell):
             yield
     finally:
         notice.clear()

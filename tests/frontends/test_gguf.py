@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from gguf_files import NUMBERS, QUANTIZED, gguf_bytes, llama_metadata, random_blocks, text, write_gguf
 
-from glow_mlir.constants.deferred import Deferred, Stored
-from glow_mlir.constants.sub_byte_values import unpack_sub_bytes
+from glow_mlir.constants.deferred import Deferred, Packed, Stored
+from glow_mlir.constants.layouts import CodeCells
+from glow_mlir.constants.sub_byte_values import pack_dot_groups, unpack_sub_bytes
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.decoders.weights import blocks_of
@@ -125,6 +126,20 @@ def test_operands_of_products_represent_the_same_numbers(kind: str, tmp_path: Pa
     if matrix.minima is not None:
         found = found + spread(matrix.minima, matrix.minimum_factors, 512)
     np.testing.assert_array_equal(found, tensor.array()[order])
+
+
+@pytest.mark.parametrize("kind", QUANTIZED)
+@pytest.mark.parametrize("order", [None, np.arange(75)[::-1]], ids=["in_order", "reversed"])
+def test_weights_are_packed_from_the_file_as_from_their_bytes(
+    kind: str, order: np.ndarray | None, tmp_path: Path
+) -> None:
+    shape = 75, 512  # The last panel has fewer columns.
+    tensor = opened(tmp_path, gguf_bytes({}, {"w": (kind, shape, random_blocks(kind, shape))})).tensors["w"]
+    matrix = blocks_of(Stored(tensor.raw), tensor.type, 512, order)
+    assert matrix.quantized is not None
+    layout = CodeCells(matrix.quantized.shape, 32, matrix.bits)
+    found = Packed(matrix.quantized, layout, np.dtype(np.uint8)).array()
+    np.testing.assert_array_equal(found, pack_dot_groups(matrix.quantized.array(), matrix.bits, 32))
 
 
 def header(tensors: int = 0, entries: int = 0, rest: bytes = b"", version: int = 3, magic: bytes = b"GGUF") -> bytes:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.layouts import CodeCells
+from glow_mlir.constants.packed_layout import PackedLayout
+from glow_mlir.constants.sub_byte_values import pack_split_nibbles
 from glow_mlir.frontends.gguf.block_types import BlockType, Unpacked
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -72,11 +75,27 @@ class RowsOfBlocks(Deferred):
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         if axis:
             return self.array()[:, begin:end]
-        rows = self.rows.part(0, begin, end) if self.order is None else self.rows.array()[self.order[begin:end]]
-        assert self.type.unpack is not None
-        unpacked = self.type.unpack(rows.reshape(-1, self.type.nbytes))
+        unpacked = self._unpacked(begin, end)
         found = _packed(unpacked, self.type) if self.name == "quantized" else getattr(unpacked, self.name)()
         return found.reshape(end - begin, self.shape[1])
+
+    def _unpacked(self, begin: int, end: int) -> Unpacked:
+        """The blocks of the rows [begin, end)."""
+        rows = self.rows.part(0, begin, end) if self.order is None else self.rows.array()[self.order[begin:end]]
+        assert self.type.unpack is not None
+        return self.type.unpack(rows.reshape(-1, self.type.nbytes))
+
+    def pack(self, layout: PackedLayout, begin: int, end: int, packed: np.ndarray) -> None:
+        """Without bringing neighbours into one byte in between, if they are nibbles that become dot groups."""
+        whole = begin + (end - begin) // layout.blocks.unit * layout.blocks.unit
+        if self.name == "quantized" and isinstance(layout, CodeCells) and whole > begin:
+            nibbles = self._unpacked(begin, whole).nibbles
+            if nibbles is not None:
+                panels = (whole - begin) // layout.panel
+                pack_split_nibbles(nibbles.reshape(whole - begin, -1, nibbles.shape[-1]), packed[:panels])
+                begin, packed = whole, packed[panels:]
+        if begin < end:
+            super().pack(layout, begin, end, packed)
 
     def separable(self, axis: int) -> bool:
         return axis == 0
