@@ -21,6 +21,7 @@ from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
+from glow_mlir.generation.turn_ends import ends_of_template
 from glow_mlir.options.generation import ACTIVATIONS
 
 CONTEXT = 8192
@@ -81,6 +82,8 @@ class Generator:
         self.model = _bounded(open_model(path), context)
         self.tokenizer = tokenizer_of(self.model, tokenizer)
         self.template: ChatTemplate | None = template_of(self.model, self.tokenizer, template)
+        if self.template is not None:
+            self.tokenizer = self.tokenizer.with_ends(ends_of_template(self.template, self.tokenizer))
         self.speculation = speculation
         self._compiler: GrammarCompiler | None = None
         config = self.model.config
