@@ -132,7 +132,7 @@ class Engine:
             hint = f"max_tokens can be {left} at most" if left > 0 else "give a larger context, or a shorter prompt"
             reason = f"{request.length} tokens of the prompt and {request.most - request.length} new ones"
             raise InputError(f"{reason} are more than the context of {limits.context}", hint=hint)
-        if request.most == request.length:
+        if not request.left:
             request.reason = "length"
             return
         with self._turn:
@@ -259,10 +259,18 @@ class Engine:
 
     def _share(self, request: Request) -> None:
         """Begin with the pages that an earlier sequence with the same first tokens has computed."""
-        size = self._pool.tokens
         request.pages = self._pool.shared(request.digests)
-        request.computed = request.reused = len(request.pages) * size
-        self.statistics.reused_tokens += request.reused
+        request.computed = len(request.pages) * self._pool.tokens
+        if not request.dropped:
+            request.reused = request.computed
+            self.statistics.reused_tokens += request.reused
+
+    def _shift(self, request: Request) -> None:
+        """Let a request whose context is full forget some tokens; the others are computed like a new prompt."""
+        self._release(request)
+        request.forget()
+        self._describe(request, request.length - 1)
+        self._share(request)
 
     def _leave(self, request: Request) -> None:
         """Take a request out of the queue, or give its pages back."""
@@ -272,6 +280,9 @@ class Engine:
             return
         self._running.remove(request)
         self._reserved -= self._pool.needed(request.most)
+        self._release(request)
+
+    def _release(self, request: Request) -> None:
         # The last pages first: those are forgotten before the ones that they follow.
         for page in reversed(request.pages):
             self._pool.release(page)
@@ -311,10 +322,9 @@ class Engine:
 
     def _continued(self, request: Request, limit: int) -> Span:
         """The last token of a sequence, and a draft of those that may follow, in `limit` rows."""
-        left = request.most - request.length - 1
         draft = request.tokens[:0]
         if request.mask is None:
-            draft = request.lookup.draft(request.tokens, min(limit - 1, left))
+            draft = request.lookup.draft(request.tokens, min(limit, request.left) - 1)
         tokens = np.concatenate([request.tokens[-1:], draft])
         return Span(request, tokens, request.length - 1, len(tokens))
 
@@ -342,6 +352,8 @@ class Engine:
                 span.request.computed = span.start + len(span.tokens)
                 self._take(span, choices)
                 self._publish(span)
+                if span.request.is_full:
+                    self._shift(span.request)
             except Exception as error:
                 span.request.fail(error)
 
@@ -376,7 +388,8 @@ class Engine:
         drafted = span.tokens[1 : 1 + length - request.length]
         history = np.concatenate([request.tokens[:length], drafted])
         mask = None if request.mask is None else request.mask(request.chosen)
-        return RowRequest(request.sampling, history, request.prompt_length, length - request.prompt_length, mask)
+        position = request.chosen_count + length - request.length
+        return RowRequest(request.sampling, history, request.output_start, position, mask)
 
     def _take(self, span: Span, choices: list[Choice]) -> None:
         """Append chosen tokens: those behind a draft only as long as it is what was chosen."""

@@ -58,6 +58,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
         raise OptionError(f"{first} and {second} exclude each other")
+    if args.keep is not None and not args.context_shift:
+        raise OptionError("--keep is for --context-shift")
     if args.system is not None and given and given[0] != "chat":
         raise OptionError("--system is for chats", hint="use --chat")
     return args
@@ -70,6 +72,8 @@ def _add_prompt(group: ArgumentGroup) -> None:
     group.add_argument("--system", metavar="TEXT", help="the system's message in front of a chat")
     group.add_argument("--max-tokens", type=natural, metavar="N", help="tokens of an answer at most")
     group.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the answer there; repeatable")
+    group.add_argument("--context-shift", action="store_true", help="forget the oldest tokens if the context is full")
+    group.add_argument("--keep", type=natural, metavar="N", help="first tokens that --context-shift never forgets")
     group.add_argument("--ignore-end", action="store_true", help="go on behind the end of the text")
 
 
