@@ -21,6 +21,7 @@ from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
+from glow_mlir.generation.token_sequence import TokenSequence, append
 from glow_mlir.generation.turn_ends import ends_of_template
 from glow_mlir.options.generation import ACTIVATIONS
 
@@ -161,6 +162,16 @@ class Generator:
         request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation, shift=shift)
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
+
+    def sequence(self) -> TokenSequence:
+        """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
+        return TokenSequence(self.engine, self.model.config.vocabulary)
+
+    def append(
+        self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1
+    ) -> dict[TokenSequence, np.ndarray]:
+        """Append tokens to several sequences in as few calls as possible; see `TokenSequence.append`."""
+        return append(tokens, wanted=wanted)
 
     def _count(self, length: int, max_tokens: int | None, is_shifted: bool) -> int:
         """The number of tokens that may follow a prompt of that length; raises `InputError` if that is too long."""
