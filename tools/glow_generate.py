@@ -61,14 +61,8 @@ def print_vectors(args: Namespace) -> None:
 def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict[str, Any]) -> str:
     """Print the continuation of a prompt as it is computed; returns its text."""
     begin, first = perf_counter(), 0.0
-    with generator.stream(
-        prompt,
-        max_tokens=args.max_tokens,
-        stop=args.stop,
-        ignore_end=args.ignore_end,
-        schema=args.json_schema,
-        **sampling,
-    ) as generation:
+    form = {name: getattr(args, name) for name in ("max_tokens", "stop", "ignore_end", "context_shift", "keep")}
+    with generator.stream(prompt, **form, schema=args.json_schema, **sampling) as generation:
         for piece in generation:
             first = first or perf_counter()
             print(piece.text, end="", flush=True)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Condition, get_ident
 from typing import Protocol
 
 import numpy as np
 
 from glow_mlir.errors import ExecutionError, InputError, QueueFullError
-from glow_mlir.generation.pages import PagePool, digest_of, first_digest
+from glow_mlir.generation.pages import HeldPages, PagePool, digest_of, first_digest
 from glow_mlir.generation.request import Request
 from glow_mlir.generation.sampler import Choice, RowRequest
 from glow_mlir.support.dataclass import dataclass
@@ -67,13 +68,30 @@ class EngineLimits:
 
 
 @dataclass(frozen=True)
-class Span:
-    """Rows of a call for one request: `tokens` from position `start` on; the last `wanted` of them give logits."""
+class Rows:
+    """
+    Rows of a call for one sequence: `tokens` from position `start` on; the last `wanted` of them give logits.
 
-    request: Request
+    `pages` are those of the sequence, to which others are appended where its tokens need them.
+    """
+
+    pages: list[int]
     tokens: np.ndarray
     start: int
     wanted: int
+
+    @property
+    def end(self) -> int:
+        """The position behind the last token."""
+        return self.start + len(self.tokens)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Rows of a call for a request."""
+
+    request: Request
+    rows: Rows
 
 
 class EngineStatistics:
@@ -106,7 +124,10 @@ class Engine:
         self._row_seconds = 0.0
         """The time of a row of a prompt, averaged over the last chunks."""
         self._stepping: int | None = None
-        """The thread that computes a step; `None` if none does."""
+        """The thread that computes a step, or has a turn of its own; `None` if none does."""
+        self._turns_wanted = 0
+        """The number of threads that wait for a turn of their own, in front of all steps."""
+        self.held = HeldPages(pool)
         self.statistics = EngineStatistics()
         self._turn = Condition()
         reset_in_forks(self)
@@ -119,7 +140,7 @@ class Engine:
         for request in (*self._running, *self._waiting):
             request.reason = request.reason or "cancelled"
             request.pages = []
-        self._running, self._waiting, self._reserved, self._stepping = [], deque(), 0, None
+        self._running, self._waiting, self._reserved, self._stepping, self._turns_wanted = [], deque(), 0, None, 0
         self._pool.reset()
 
     @property
@@ -146,7 +167,7 @@ class Engine:
             hint = f"max_tokens can be {left} at most" if left > 0 else "give a larger context, or a shorter prompt"
             reason = f"{request.length} tokens of the prompt and {request.most - request.length} new ones"
             raise InputError(f"{reason} are more than the context of {limits.context}", hint=hint)
-        if request.most == request.length:
+        if not request.left:
             request.reason = "length"
             return
         with self._turn:
@@ -174,7 +195,7 @@ class Engine:
         """Compute steps until a request is finished; gives the number of its tokens after each. Raises its error."""
         while request.reason is None:
             with self._turn:
-                is_own = self._stepping is None
+                is_own = self._stepping is None and not self._turns_wanted
                 if is_own:
                     self._stepping = get_ident()
                 else:
@@ -189,15 +210,52 @@ class Engine:
         """Compute steps for whatever is submitted until `is_over`, which is asked between steps, busy or idle."""
         while not is_over():
             with self._turn:
-                if self._stepping is not None or not (self._running or self._waiting):
+                is_busy = self._stepping is not None or self._turns_wanted
+                if is_busy or not (self._running or self._waiting):
                     self._turn.wait(IDLE)
                     continue
                 self._stepping = get_ident()
             self._step()
 
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Wait for the end of the step that is being computed; no other begins inside the `with` statement."""
+        with self._turn:
+            self._turns_wanted += 1
+            self._turn.wait_for(lambda: self._stepping is None)
+            self._turns_wanted -= 1
+            self._stepping = get_ident()
+        try:
+            self.held.collect()
+            yield
+        finally:
+            self._end_turn()
+
+    def call(self, rows: Sequence[Rows]) -> np.ndarray:
+        """
+        In a turn, the logits [wanted, vocabulary] of rows of sequences that are no requests, which hold their pages.
+
+        Raises `ExecutionError` if there are not enough pages beside those that running requests may need.
+        """
+        wanted = sum(each.wanted for each in rows)
+        new = sum(max(0, self._pool.needed(each.end) - len(each.pages)) for each in rows)
+        if self._reserved + self.held.count + new > self._pool.count:
+            hint = "close other sequences, or give a larger parallel"
+            raise ExecutionError("all pages of keys and values are in use", hint=hint)
+        for each in rows:
+            self.held.grow(each.pages, each.end)
+        return self._decoder.logits(self._inputs(rows))[:wanted]
+
+    def _end_turn(self) -> None:
+        with self._turn:
+            self._stepping = None
+            self._sweep()
+            self._turn.notify_all()
+
     def _step(self) -> None:
         """Compute one call for all running requests, in the turn of the caller, which ends with it."""
         try:
+            self.held.collect()
             with self._turn:
                 self._admit()
             spans = self._spans()
@@ -209,10 +267,7 @@ class Engine:
                 request.fail(error)
                 request.listener()
         finally:
-            with self._turn:
-                self._stepping = None
-                self._sweep()
-                self._turn.notify_all()
+            self._end_turn()
 
     def _compute(self, spans: list[Span]) -> None:
         """Compute a call; an error of the call ends the requests that take part, one of a request only itself."""
@@ -244,7 +299,7 @@ class Engine:
         while self._waiting and len(self._running) < most:
             request = self._waiting[0]
             needed = self._pool.needed(request.most)
-            if self._running and self._reserved + needed > self._pool.count:
+            if self._running and self._reserved + self.held.count + needed > self._pool.count:
                 return
             # The last token is computed in any case, since its logits are wanted.
             self._describe(request, request.length - 1)
@@ -273,10 +328,18 @@ class Engine:
 
     def _share(self, request: Request) -> None:
         """Begin with the pages that an earlier sequence with the same first tokens has computed."""
-        size = self._pool.tokens
         request.pages = self._pool.shared(request.digests)
-        request.computed = request.reused = len(request.pages) * size
-        self.statistics.reused_tokens += request.reused
+        request.computed = len(request.pages) * self._pool.tokens
+        if not request.dropped:
+            request.reused = request.computed
+            self.statistics.reused_tokens += request.reused
+
+    def _shift(self, request: Request) -> None:
+        """Let a request whose context is full forget some tokens; the others are computed like a new prompt."""
+        self._release(request)
+        request.forget()
+        self._describe(request, request.length - 1)
+        self._share(request)
 
     def _leave(self, request: Request) -> None:
         """Take a request out of the queue, or give its pages back."""
@@ -286,6 +349,9 @@ class Engine:
             return
         self._running.remove(request)
         self._reserved -= self._pool.needed(request.most)
+        self._release(request)
+
+    def _release(self, request: Request) -> None:
         # The last pages first: those are forgotten before the ones that they follow.
         for page in reversed(request.pages):
             self._pool.release(page)
@@ -302,7 +368,7 @@ class Engine:
             # Each of the others gets one row at least.
             limit = min(rows, outputs) - (len(decoding) - number - 1)
             spans.append(self._continued(request, limit))
-            rows, outputs = rows - len(spans[-1].tokens), outputs - spans[-1].wanted
+            rows, outputs = rows - len(spans[-1].rows.tokens), outputs - spans[-1].rows.wanted
         if decoding:
             rows = min(rows, self._chunk())
         for request in self._running:
@@ -313,7 +379,7 @@ class Engine:
             if is_last and not outputs:
                 continue
             tokens = request.tokens[request.computed : request.computed + count]
-            spans.append(Span(request, tokens, request.computed, int(is_last)))
+            spans.append(Span(request, Rows(request.pages, tokens, request.computed, int(is_last))))
             rows, outputs = rows - count, outputs - is_last
         return spans
 
@@ -325,18 +391,17 @@ class Engine:
 
     def _continued(self, request: Request, limit: int) -> Span:
         """The last token of a sequence, and a draft of those that may follow, in `limit` rows."""
-        left = request.most - request.length - 1
         draft = request.tokens[:0]
         if request.mask is None:
-            draft = request.lookup.draft(request.tokens, min(limit - 1, left))
+            draft = request.lookup.draft(request.tokens, min(limit, request.left) - 1)
         tokens = np.concatenate([request.tokens[-1:], draft])
-        return Span(request, tokens, request.length - 1, len(tokens))
+        return Span(request, Rows(request.pages, tokens, request.length - 1, len(tokens)))
 
     def _logits(self, spans: list[Span]) -> np.ndarray:
         """Compute the rows: the logits that are wanted [outputs, vocabulary]."""
         begin = time.perf_counter()
-        logits = self._decoder.logits(self._inputs(spans))
-        prompt_rows = sum(len(span.tokens) for span in spans if span.request.length == span.request.prompt_length)
+        logits = self._decoder.logits(self._inputs([span.rows for span in spans]))
+        prompt_rows = sum(len(span.rows.tokens) for span in spans if span.request.length == span.request.prompt_length)
         if prompt_rows >= MIN_CHUNK:
             taken = (time.perf_counter() - begin) / prompt_rows
             self._row_seconds = taken if not self._row_seconds else (self._row_seconds + taken) / 2
@@ -348,14 +413,16 @@ class Engine:
         """Choose the tokens that are wanted; an error of a mask, a sampler or a sink ends its request alone."""
         first = 0
         for span in spans:
-            own = logits[first : first + span.wanted]
-            first += span.wanted
+            own = logits[first : first + span.rows.wanted]
+            first += span.rows.wanted
             try:
-                rows = [self._row(span, number) for number in range(span.wanted)]
+                rows = [self._row(span, number) for number in range(span.rows.wanted)]
                 choices = self._chooser.choose(own, rows) if rows else []
-                span.request.computed = span.start + len(span.tokens)
+                span.request.computed = span.rows.end
                 self._take(span, choices)
                 self._publish(span)
+                if span.request.is_full:
+                    self._shift(span.request)
             except Exception as error:
                 span.request.fail(error)
             except BaseException:
@@ -363,38 +430,35 @@ class Engine:
                 span.request.fail(ExecutionError("the choice of a token was interrupted"))
                 raise
 
-    def _inputs(self, spans: list[Span]) -> dict[str, np.ndarray]:
+    def _inputs(self, spans: Sequence[Rows]) -> dict[str, np.ndarray]:
         """The inputs of the call; pages are taken where rows are written to new ones."""
         wanted: list[int] = []
         first = 0
         for span in spans:
-            self._grow(span.request, span.start + len(span.tokens))
+            self._pool.grow(span.pages, span.end)
             first += len(span.tokens)
             wanted += range(first - span.wanted, first)
-        table = np.zeros((len(spans), max(len(span.request.pages) for span in spans)), np.int64)
+        table = np.zeros((len(spans), max(len(span.pages) for span in spans)), np.int64)
         for number, span in enumerate(spans):
-            table[number, : len(span.request.pages)] = span.request.pages
+            table[number, : len(span.pages)] = span.pages
         counts = [len(span.tokens) for span in spans]
         return {
             "tokens": np.concatenate([span.tokens for span in spans]),
-            "positions": np.concatenate([np.arange(span.start, span.start + len(span.tokens)) for span in spans]),
+            "positions": np.concatenate([np.arange(span.start, span.end) for span in spans]),
             "sequences": np.repeat(np.arange(len(spans)), counts),
             "table": table,
             "last": np.array(wanted or [0], np.int64),
         }
 
-    def _grow(self, request: Request, length: int) -> None:
-        while len(request.pages) < self._pool.needed(length):
-            request.pages.append(self._pool.take())
-
     def _row(self, span: Span, number: int) -> RowRequest:
         """What a row of logits is asked for: the token behind the first `number + 1` ones of a span's wanted ones."""
-        request, length = span.request, span.start + len(span.tokens) - span.wanted + number + 1
+        request, length = span.request, span.rows.end - span.rows.wanted + number + 1
         # Only tokens of a draft are not yet tokens of the request.
-        drafted = span.tokens[1 : 1 + length - request.length]
+        drafted = span.rows.tokens[1 : 1 + length - request.length]
         history = np.concatenate([request.tokens[:length], drafted])
         mask = None if request.mask is None else request.mask(request.chosen)
-        return RowRequest(request.sampling, history, request.prompt_length, length - request.prompt_length, mask)
+        position = request.chosen_count + length - request.length
+        return RowRequest(request.sampling, history, request.output_start, position, mask)
 
     def _take(self, span: Span, choices: list[Choice]) -> None:
         """Append chosen tokens: those behind a draft only as long as it is what was chosen."""
@@ -404,7 +468,7 @@ class Engine:
             self.statistics.chosen_tokens += 1
             if request.reason is not None or number == len(choices) - 1:
                 break
-            if choice.token != span.tokens[len(span.tokens) - span.wanted + number + 1]:
+            if choice.token != span.rows.tokens[len(span.rows.tokens) - span.rows.wanted + number + 1]:
                 break
             taken += 1
         drafted = len(choices) - 1 if choices else 0
@@ -419,5 +483,5 @@ class Engine:
         """Make the pages that this span has filled known by their tokens."""
         request, size = span.request, self._pool.tokens
         self._describe(request, request.computed)
-        for page in range(span.start // size, request.computed // size):
+        for page in range(span.rows.start // size, request.computed // size):
             self._pool.publish(request.pages[page], request.digests[page])

@@ -6,11 +6,13 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Self
 
+from glow_mlir.errors import GlowError, InputError
 from glow_mlir.generation.engine import Engine
 from glow_mlir.generation.request import Request
 from glow_mlir.generation.sampler import Choice
 from glow_mlir.generation.text_stream import TextStream
 from glow_mlir.generation.tokenizer import Tokenizer
+from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -30,6 +32,7 @@ class Completion:
     - `finish_reason`: `stop` at the end of a turn or a stop string, `length` at `max_tokens`, or `cancelled`.
     - `choices`: each token with its log-probability, and the most likely ones if they were asked for.
     - `reused_tokens`: how many of the `prompt_tokens` an earlier request had computed.
+    - `dropped_tokens`: how many tokens of prompt and text were forgotten, by `context_shift`, before the last one.
     """
 
     text: str
@@ -37,6 +40,7 @@ class Completion:
     choices: tuple[Choice, ...]
     prompt_tokens: int
     reused_tokens: int
+    dropped_tokens: int = 0
 
     @property
     def tokens(self) -> list[int]:
@@ -80,7 +84,7 @@ class Generation:
         self._engine, self.request, self._sink = engine, request, sink
         self._texts = self._choices = 0
         """The numbers of texts and of tokens that were taken."""
-        self._is_complete = False
+        self._is_complete = self._is_told = False
         # Only a flag: whoever computes next lets the request go.
         weakref.finalize(self, setattr, request, "is_cancelled", True)
 
@@ -103,10 +107,20 @@ class Generation:
         if self.is_finished and not self._is_complete:
             self._is_complete = True
             sink.finish()
+        if self.request.dropped and not self._is_told:
+            self._is_told = True
+            caution(self._shifted())
         # Another thread may add to both meanwhile.
         choices, texts = sink.choices[self._choices :], sink.texts[self._texts :]
         self._choices, self._texts = self._choices + len(choices), self._texts + len(texts)
         return Piece("".join(texts), tuple(choices)) if choices or any(texts) else None
+
+    def _shifted(self) -> GlowError:
+        """What is said where the context is full for the first time."""
+        shift = self.request.shift
+        assert shift is not None
+        reason = f"the context of {shift.context} tokens is full: tokens behind the first {shift.keep} are forgotten"
+        return InputError(reason, hint="give a larger context")
 
     @property
     def completion(self) -> Completion:
@@ -116,9 +130,8 @@ class Generation:
                 continue
         request, sink = self.request, self._sink
         assert request.reason is not None
-        return Completion(
-            "".join(sink.texts), request.reason, tuple(sink.choices), request.prompt_length, request.reused
-        )
+        counts = request.prompt_length, request.reused, request.dropped
+        return Completion("".join(sink.texts), request.reason, tuple(sink.choices), *counts)
 
     def close(self) -> None:
         """Cancel the request."""

@@ -17,11 +17,13 @@ from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
 from glow_mlir.generation.pages import PagePool
-from glow_mlir.generation.request import Request
+from glow_mlir.generation.request import ContextShift, Request
 from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
+from glow_mlir.generation.token_sequence import TokenSequence, append
+from glow_mlir.generation.turn_ends import ends_of_template
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.parallel_work import both, in_pauses
@@ -31,6 +33,9 @@ ROWS = 512
 
 PAGE = 64
 """The tokens of a page."""
+
+UNBOUNDED = 1 << 62
+"""As many tokens as come."""
 
 Message = Mapping[str, Any]
 Prompt = str | Sequence[int] | Sequence[Message]
@@ -83,6 +88,8 @@ class Generator:
         # The session needs the digests of the files, which another thread computes meanwhile.
         _, self.tokenizer = both(lambda: model.origin(by_content=True), lambda: tokenizer_of(model, tokenizer))
         self.template: ChatTemplate | None = template_of(model, self.tokenizer, template)
+        if self.template is not None:
+            self.tokenizer = self.tokenizer.with_ends(ends_of_template(self.template, self.tokenizer))
         self.speculation = speculation
         given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
         self._open_embedder = partial(Embedder, path, **given)
@@ -129,6 +136,8 @@ class Generator:
         schema: Mapping[str, Any] | str | None = None,
         grammar: Grammar | None = None,
         salt: str = "",
+        context_shift: bool = False,
+        keep: int | None = None,
         **sampling: Any,
     ) -> Generation:
         """
@@ -139,6 +148,9 @@ class Generator:
         - `tools`: what the template shows as callable functions.
         - `schema`: a schema that the text fits, which is JSON; or another `grammar`.
         - `salt`: prompts share computed beginnings only where this is equal.
+        - `context_shift`: whether to go on where the context is full, as often as it is, without half of the tokens
+          behind the first `keep` ones, the oldest; there is no bound then but `max_tokens`. By default those in front
+          of a text are kept.
         - `sampling`: the options of `Sampling`, such as `temperature` or `seed`.
 
         Raises `InputError` for prompts that are empty or too long, and `OptionError` for options out of range.
@@ -147,21 +159,14 @@ class Generator:
         stops = [stop] if isinstance(stop, str) else list(stop)
         if not all(stops):
             raise OptionError("a stop string is empty")
-        left = self.engine.limits.context - len(ids)
-        count = max(left, 0) if max_tokens is None else max_tokens
-        if count < 0 or (max_tokens is None and left < 1):
-            reason = f"the prompt has {len(ids)} tokens, and the context {self.engine.limits.context}"
-            raise InputError(reason if count >= 0 else f"max_tokens is {count}", hint="give a larger context")
-        if count > max(left, 0):
-            reason = f"{len(ids)} tokens of the prompt and {count} new ones"
-            hint = f"max_tokens can be {left} at most" if left > 0 else "give a larger context, or a shorter prompt"
-            raise InputError(f"{reason} are more than the context of {self.engine.limits.context}", hint=hint)
+        count = self._count(len(ids), max_tokens, context_shift)
         chosen_by = _sampling(sampling, self.model.config.vocabulary)
         sink = Sink(self.tokenizer, stops, frozenset() if ignore_end else self.tokenizer.ends)
         if schema is not None:
             grammar = Grammar.of_schema(schema)
         mask = None if grammar is None else self._grammars().constraint(grammar)
-        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation)
+        shift = self._shift(keep) if context_shift else None
+        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation, shift=shift)
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
 
@@ -174,6 +179,38 @@ class Generator:
         if self._embedder is None:
             self._embedder = self._open_embedder()
         return self._embedder.embed(texts, **options)
+
+    def sequence(self) -> TokenSequence:
+        """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
+        return TokenSequence(self.engine, self.model.config.vocabulary)
+
+    def append(
+        self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1
+    ) -> dict[TokenSequence, np.ndarray]:
+        """Append tokens to several sequences in as few calls as possible; see `TokenSequence.append`."""
+        return append(tokens, wanted=wanted)
+
+    def _count(self, length: int, max_tokens: int | None, is_shifted: bool) -> int:
+        """The number of tokens that may follow a prompt of that length; raises `InputError` if that is too long."""
+        context = self.engine.limits.context
+        left = context - length
+        count = (UNBOUNDED if is_shifted else max(left, 0)) if max_tokens is None else max_tokens
+        if count < 0 or (left < 1 and (max_tokens is None or is_shifted)):
+            reason = f"the prompt has {length} tokens, and the context {context}"
+            raise InputError(reason if count >= 0 else f"max_tokens is {count}", hint="give a larger context")
+        if count > max(left, 0) and not is_shifted:
+            reason = f"{length} tokens of the prompt and {count} new ones"
+            hint = f"max_tokens can be {left} at most" if left > 0 else "give a larger context, or a shorter prompt"
+            raise InputError(f"{reason} are more than the context of {context}", hint=hint)
+        return count
+
+    def _shift(self, keep: int | None) -> ContextShift:
+        """What a full context forgets; raises `OptionError` if nothing is left to forget."""
+        context = self.engine.limits.context
+        kept = len(self.tokenizer.frame.before) if keep is None else keep
+        if not 0 <= kept < context - 1:
+            raise OptionError(f"keep cannot be {kept}", hint=f"it is from 0 to {context - 2}, behind which tokens drop")
+        return ContextShift(context, kept)
 
     def _grammars(self) -> GrammarCompiler:
         """What makes constraints for this model's tokens; made when it is needed first."""

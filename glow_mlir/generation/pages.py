@@ -9,7 +9,7 @@ not depend on what else is computed in a call, so sharing does not change a resu
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,6 +58,11 @@ class PagePool:
         self._holders[page] = 1
         return page
 
+    def grow(self, pages: list[int], length: int) -> None:
+        """Append pages to those of a sequence until it has enough for `length` tokens."""
+        while len(pages) < self.needed(length):
+            pages.append(self.take())
+
     def release(self, page: int) -> None:
         """Give a page back; one that is known by its tokens is kept for later sequences while there is room."""
         self._holders[page] -= 1
@@ -84,6 +89,63 @@ class PagePool:
             self._idle.pop(page, None)
             found.append(page)
         return found
+
+    def hold(self, page: int) -> None:
+        """Take a page that a sequence has for another one, too."""
+        self._holders[page] += 1
+
+    def is_shared(self, page: int) -> bool:
+        """Whether several sequences hold a page, none of which may write to it."""
+        return self._holders[page] > 1
+
+    def forget(self) -> None:
+        """Forget the tokens of all pages, so that no later sequence shares one."""
+        for page in self._idle:
+            self._free.append(page)
+        self._idle.clear()
+        self._known.clear()
+        self._digests.clear()
+
+
+class HeldPages:
+    """Pages of sequences that are no requests: they hold them until they are closed or forgotten."""
+
+    def __init__(self, pool: PagePool) -> None:
+        self.pool = pool
+        self._held: Counter[int] = Counter()
+        self._left: deque[int] = deque()
+        """Pages that sequences do not need any more; anybody appends to it, at any time."""
+
+    @property
+    def count(self) -> int:
+        """The number of pages, each counted once."""
+        return len(self._held)
+
+    def grow(self, pages: list[int], length: int) -> None:
+        """As `PagePool.grow`."""
+        before = len(pages)
+        self.pool.grow(pages, length)
+        self._held.update(pages[before:])
+
+    def share(self, pages: Sequence[int]) -> list[int]:
+        """The pages of a sequence for another one."""
+        for page in pages:
+            self.pool.hold(page)
+        self._held.update(pages)
+        return list(pages)
+
+    def leave(self, pages: Sequence[int]) -> None:
+        """Give pages back, in the order in which they are to be forgotten; allowed at any time, in any thread."""
+        self._left.extend(pages)
+
+    def collect(self) -> None:
+        """Return what was given back to the pool."""
+        while self._left:
+            page = self._left.popleft()
+            self._held[page] -= 1
+            if not self._held[page]:
+                del self._held[page]
+            self.pool.release(page)
 
 
 def digest_of(before: Digest, tokens: np.ndarray) -> Digest:

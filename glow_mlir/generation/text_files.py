@@ -15,7 +15,9 @@ from glow_mlir.support.json_values import is_mapping, is_sequence
 
 TOKENIZER = "tokenizer.json"
 SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
-"""Files of a folder with facts about its tokens; later ones win."""
+"""Files of a folder with facts about its tokens; later ones win, but each may name further ends."""
+
+ENDS = "eos_token_id"
 
 TEMPLATE_FILE = "chat_template.jinja"
 
@@ -48,11 +50,19 @@ def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) ->
 def _settings(folder: Path) -> dict[str, Any]:
     """What the files of a folder say about tokens."""
     found: dict[str, Any] = {}
+    ends: list[Any] = []
     for name in SETTINGS:
         path = folder / name
         if path.is_file():
-            found |= _object(path)
-    return found
+            content = _object(path)
+            # Models of text and more describe the decoder of text in an object of its own.
+            inner = content.get("text_config")
+            parts = [inner, content] if is_mapping(inner) else [content]
+            for part in parts:
+                named = part.get(ENDS)
+                ends += named if is_sequence(named) else [named]
+                found |= part
+    return found | {ENDS: ends}
 
 
 def _object(path: Path) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from glow_mlir.errors import InputError, ModelError
+from glow_mlir.generation.control_words import GUARD, without_words
 from glow_mlir.generation.pieces import Pieces, decoder_pieces, gguf_pieces, raw
 from glow_mlir.generation.tokenizer_models import built, guarded, package, pre_tokenizer_of
 from glow_mlir.generation.turn_ends import ends_among
@@ -20,9 +21,6 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
 T = TypeVar("T")
-
-GUARD = "\ufdd0"
-"""Stands inside the text of a control token that is no control token: a noncharacter, which no text has."""
 
 BOUNDARY = "\ufdd1\ufdd2"
 """Stands for a control token in what the package encodes."""
@@ -192,6 +190,11 @@ class Tokenizer:
             self._ids = {text: number for number, text in enumerate(self._tokens) if text is not None}
         return self._ids.get(token)
 
+    def control_at(self, text: str) -> int | None:
+        """The control token that a text begins with, or none."""
+        found = self._control_texts.match(text)
+        return None if found is None else self._controls[found.group()]
+
     def guarded(self, value: T) -> T:
         """
         A value of JSON whose strings have marks in what reads as a control token, for templates to render.
@@ -304,6 +307,7 @@ def _of_encoder(encoder: Any, config: Mapping[str, Any], file: str) -> Tokenizer
     state = None if decoder is None else json.loads(decoder.__getstate__())
     pieces = decoder_pieces(state, tokens, added)
     frame, pair = _frame_of(encoder), _pair_of(encoder)
+    encoder = without_words(encoder, {number: text for number in controls if (text := tokens[number]) is not None})
     if isinstance(wanted := config.get("add_bos_token"), bool) and "bos_token" in named:
         frame = replace(frame, before=(named["bos_token"],) if wanted else ())
     found: dict[str, Any] = {"controls": controls, "named": named, "ends": ends, "strips": strips}

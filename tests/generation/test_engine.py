@@ -15,7 +15,7 @@ from paged_decoder import PAGE, VOCABULARY, MostLikely, PagedDecoder, continued
 from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.pages import PagePool
-from glow_mlir.generation.request import Request
+from glow_mlir.generation.request import ContextShift, Request
 from glow_mlir.generation.sampler import Choice
 from glow_mlir.generation.sampling import Sampling
 
@@ -235,6 +235,27 @@ def test_requests_that_are_forgotten_or_ended_together_give_their_pages_back() -
     assert {second.reason, third.reason} <= {"cancelled", "stop"}
     assert (setting.engine.running, setting.engine.waiting) == (0, 0)
     assert setting.pool.available == setting.pool.count
+
+
+@settings(max_examples=40, deadline=None)
+@given(prompt=PROMPTS, keep=st.integers(0, CONTEXT - 2), draft=st.sampled_from([0, 3]), other=st.booleans())
+def test_a_full_context_forgets_tokens(prompt: list[int], keep: int, draft: int, other: bool) -> None:
+    setting = Setting(2, 20, draft)
+    shift = ContextShift(CONTEXT, keep)
+    setting.engine = Engine(setting.decoder, MostLikely(forgets=True), setting.pool, setting.engine.limits)
+    beside = setting.request([1, 2, 3], 40) if other else None
+    request = Request(prompt, Sampling(temperature=0), 120, lambda _: None, draft=draft, shift=shift)
+    setting.engine.submit(request)
+    chosen, window = list[int](), list(prompt)
+    while len(chosen) < 120:
+        if len(window) == CONTEXT:
+            window = window[:keep] + window[keep + shift.dropped :]
+        new = continued(window, 1)
+        chosen, window = chosen + new, window + new
+    assert setting.finish(request) == chosen
+    assert len(request.tokens) + request.dropped == len(prompt) + 120
+    assert beside is None or setting.finish(beside) == continued([1, 2, 3], 40, END)
+    assert (request.reason, setting.pool.available) == ("length", setting.pool.count)
 
 
 def test_fewer_outputs_than_sequences_are_enough() -> None:

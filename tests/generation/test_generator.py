@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from small_generators import small_generator, tokens, write_model
 
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import GlowWarning, InputError, OptionError
 from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.grammar import Grammar
 
@@ -73,6 +73,26 @@ def test_a_closed_generation_gives_its_pages_back(generator: Generator) -> None:
     assert (generator.engine.running, generator.engine.waiting) == (0, 0)
 
 
+@pytest.mark.parametrize(("keep", "kept"), [(None, 1), (70, 70)])
+def test_a_shifted_context_is_that_of_a_new_prompt(generator: Generator, keep: int | None, kept: int) -> None:
+    options: dict[str, Any] = {"temperature": 0, "ignore_end": True}
+    prompt = generator.tokens_of("hello " * 20)
+    with pytest.warns(GlowWarning, match=f"256 tokens is full: tokens behind the first {kept} are forgotten") as told:
+        found = generator.generate(prompt, max_tokens=450, context_shift=True, keep=keep, **options)
+    assert len(told) == 1
+    assert len(found.tokens) == 450
+    window, chosen, dropped = list(prompt), list[int](), 0
+    while len(chosen) < 450:
+        if len(window) == 256:
+            dropped += 128 - kept // 2
+            window = window[:kept] + window[kept + 128 - kept // 2 :]
+        count = min(256 - len(window), 450 - len(chosen))
+        new = generator.generate(window, max_tokens=count, salt=f"fresh {dropped}", **options).tokens
+        window, chosen = window + new, chosen + new
+    assert found.tokens == chosen
+    assert found.dropped_tokens == dropped
+
+
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
 def test_json_fits_its_schema(generator: Generator, temperature: float) -> None:
     pytest.importorskip("llguidance")
@@ -101,6 +121,8 @@ def test_json_fits_its_schema(generator: Generator, temperature: float) -> None:
         (["a"], {}, InputError, "a prompt is text, token ids, or messages"),
         ("a" * 300, {}, InputError, "the prompt has 301 tokens, and the context 256"),
         ("a", {"max_tokens": 300}, InputError, "2 tokens of the prompt and 300 new ones"),
+        ("a" * 300, {"context_shift": True}, InputError, "the prompt has 301 tokens, and the context 256"),
+        ("a", {"context_shift": True, "keep": 255}, OptionError, "keep cannot be 255"),
         ("a", {"stop": ""}, OptionError, "a stop string is empty"),
         ("a", {"temperature": -1}, OptionError, "temperature cannot be -1"),
         ("a", {"colour": 1}, OptionError, "colour"),

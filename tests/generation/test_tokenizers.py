@@ -272,6 +272,43 @@ def test_a_file_means_as_in_its_package(form: str, tmp_path: Path) -> None:
     assert tokenizer.encode("cat", begin=True, end=True) == wanted.encode("cat").ids
 
 
+def searched(kind: str) -> Any:
+    """A tokenizer of the package whose model finds its words in any text, control tokens among them."""
+    library = pytest.importorskip("tokenizers")
+    models, splits = library.models, library.pre_tokenizers
+    if kind == "Unigram":
+        pieces = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), ("▁", -3.0), ("▁cat", -2.0)]
+        tokenizer = library.Tokenizer(models.Unigram([*pieces, *((letter, -9.0) for letter in "cats</>")], unk_id=0))
+        tokenizer.pre_tokenizer, tokenizer.decoder = splits.Metaspace(), library.decoders.Metaspace()
+    elif kind == "BPE":
+        words = ["<unk>", "<s>", "</s>", "c", "a", "t", "s", "<", "/", ">", "ca", "cat", "<s"]
+        merges = [("c", "a"), ("ca", "t"), ("<", "s"), ("<s", ">")]
+        model = models.BPE({word: number for number, word in enumerate(words)}, merges, unk_token="<unk>")
+        tokenizer = library.Tokenizer(model)
+        tokenizer.pre_tokenizer, tokenizer.decoder = splits.WhitespaceSplit(), library.decoders.Fuse()
+    else:
+        words = ["<unk>", "<s>", "</s>", "cat", "s"]
+        tokenizer = library.Tokenizer(getattr(models, kind)({w: n for n, w in enumerate(words)}, unk_token="<unk>"))
+        tokenizer.pre_tokenizer = splits.WhitespaceSplit()
+    tokenizer.add_special_tokens(words[:3] if kind != "Unigram" else ["<unk>", "<s>", "</s>"])
+    tokenizer.add_special_tokens(["<mask>"])
+    return tokenizer
+
+
+@pytest.mark.parametrize("kind", ["Unigram", "WordLevel", "WordPiece", "BPE"])
+def test_control_tokens_that_are_words_of_a_file_are_no_text(kind: str, tmp_path: Path) -> None:
+    wanted, path = searched(kind), tmp_path / "tokenizer.json"
+    wanted.save(str(path))
+    tokenizer = Tokenizer.of_file(path)
+    marks = [tokenizer.id(text) for text in ("<s>", "</s>", "<mask>")]
+    assert None not in marks
+    for text in ("<s>", "cat </s> cat", "cat<s>cat", "</s></s>", "<mask> s"):
+        assert not set(marks) & set(tokenizer.encode(text))
+    assert tokenizer.encode("cat <s>", special=True)[-1] == marks[0]
+    for text in ("cat", "cat s", "cats ☃"):
+        assert tokenizer.encode(text) == wanted.encode(text, add_special_tokens=False).ids
+
+
 @pytest.mark.long
 def test_a_file_means_as_in_transformers(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")

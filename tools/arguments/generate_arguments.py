@@ -65,6 +65,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         raise OptionError(f"{first} and {second} exclude each other")
     if args.json_schema is not None and args.json_schema_file is not None:
         raise OptionError("--json-schema and --json-schema-file exclude each other")
+    if args.keep is not None and not args.context_shift:
+        raise OptionError("--keep is for --context-shift")
     if args.system is not None and given and given[0] != "chat":
         raise OptionError("--system is for chats", hint="use --chat")
     if args.rank is not None and len(args.rank) < 2:
@@ -93,6 +95,8 @@ def _add_prompt(group: ArgumentGroup) -> None:
     group.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the answer there; repeatable")
     group.add_argument("--json-schema", metavar="JSON", help="a schema of JSON that the answer fits")
     group.add_argument("--json-schema-file", metavar="FILE", help="a file with that schema; - is stdin")
+    group.add_argument("--context-shift", action="store_true", help="forget the oldest tokens if the context is full")
+    group.add_argument("--keep", type=natural, metavar="N", help="first tokens that --context-shift never forgets")
     group.add_argument("--ignore-end", action="store_true", help="go on behind the end of the text")
 
 
