@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
 from glow_mlir.api.device_tensors import check_present
-from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, is_opened, model_identity
+from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, is_opened, model_identity, name_of
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError, printable
@@ -165,10 +165,8 @@ class ModelCompiler:
     @contextmanager
     def _reported(self) -> Generator[None]:
         """A context that reports the work inside the `with` statement to the caller, and repeats no warning."""
-        name = self._model.name if isinstance(self._model, Path) else "a model"
-        if is_importable(self._model):
-            name = str(self._model)
-        quiet = report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
+        name = printable(name_of(self._model))
+        quiet = report_when_slow(f"compiling {name}") if self._is_reported else nullcontext()
         with telling_once(self._warnings), quiet if self._progress is None else watching(self._progress):
             yield
 

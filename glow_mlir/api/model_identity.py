@@ -26,6 +26,13 @@ def is_ir(model: Any) -> bool:
     return hasattr(model, "walk")
 
 
+def name_of(model: Any) -> str:
+    """The name of a model for reports: that of its file, if it has one."""
+    if isinstance(model, Path):
+        return model.name
+    return str(model) if is_importable(model) else "a model"
+
+
 def is_importable(model: Any) -> bool:
     """Whether a model has an import method of its own, such as a `TracedModel`."""
     return hasattr(model, "free_dimensions") and hasattr(model, "identity")

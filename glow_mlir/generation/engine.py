@@ -141,7 +141,7 @@ class Engine:
             request.reason = request.reason or "cancelled"
             request.pages = []
         self._running, self._waiting, self._reserved, self._stepping, self._turns_wanted = [], deque(), 0, None, 0
-        self._pool.reset()
+        self.held.reset()
 
     @property
     def running(self) -> int:

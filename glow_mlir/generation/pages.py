@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,10 +27,11 @@ class PagePool:
         self.count, self.tokens = count, tokens
         self.reset()
 
-    def reset(self) -> None:
-        """Start over: no sequence holds a page, and none is known."""
-        self._free = list(range(self.count - 1, -1, -1))
-        self._holders = [0] * self.count
+    def reset(self, held: Mapping[int, int] | None = None) -> None:
+        """Start over: no page is known, and only sequences hold some that are in `held`, with their numbers."""
+        holders = held or {}
+        self._free = [page for page in range(self.count - 1, -1, -1) if page not in holders]
+        self._holders = [holders.get(page, 0) for page in range(self.count)]
         self._digests: dict[int, Digest] = {}
         """Page → its digest, for pages that are known by their tokens."""
         self._known: dict[Digest, int] = {}
@@ -120,6 +121,10 @@ class HeldPages:
     def count(self) -> int:
         """The number of pages, each counted once."""
         return len(self._held)
+
+    def reset(self) -> None:
+        """Take back all pages of requests."""
+        self.pool.reset(self._held)
 
     def grow(self, pages: list[int], length: int) -> None:
         """As `PagePool.grow`."""
