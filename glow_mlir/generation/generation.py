@@ -84,7 +84,7 @@ class Generation:
         self._engine, self.request, self._sink = engine, request, sink
         self._texts = self._choices = 0
         """The numbers of texts and of tokens that were taken."""
-        self._is_complete = self._is_told = False
+        self._is_complete = self._is_reported = False
         # Only a flag: whoever computes next lets the request go.
         weakref.finalize(self, setattr, request, "is_cancelled", True)
 
@@ -107,8 +107,8 @@ class Generation:
         if self.is_finished and not self._is_complete:
             self._is_complete = True
             sink.finish()
-        if self.request.dropped and not self._is_told:
-            self._is_told = True
+        if self.request.dropped and not self._is_reported:
+            self._is_reported = True
             caution(self._shifted())
         # Another thread may add to both meanwhile.
         choices, texts = sink.choices[self._choices :], sink.texts[self._texts :]
