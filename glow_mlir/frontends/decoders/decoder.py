@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects.builtin import ModuleOp, f32, i8, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
-from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MaxOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
 from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
+from glow_mlir.dialects.glow_high.quantization import QuantizeOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
 from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.frontends.builder.experts import Routing, mixture
@@ -36,6 +38,10 @@ ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
     "relu": (ReluOp, {}),
 }
 """Activation → its operator and properties."""
+
+
+SMALLEST_SCALE = 1e-30
+"""What keys and values are divided by at least, so that zeros are no division by zero."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +188,11 @@ class Decoder:
         if form.rotation is not None:
             query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
         where = [self.inputs[name] for name in ("table", "sequences", "positions")]
-        keys = self._written(layer, "keys", key, where)
-        values = self._written(layer, "values", value, where)
+        keys, key_scales = self._kept(layer, "keys", key, where)
+        values, value_scales = self._kept(layer, "values", value, where)
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
-        result = node.emit(PagedAttentionOp, query, keys, values, *where, **properties)
+        kept = query, keys, values, *where, None, key_scales, value_scales
+        result = node.emit(PagedAttentionOp, *kept, **properties)
         result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
         return self._product("attn_output", layer, result, config.width)
 
@@ -234,12 +241,25 @@ class Decoder:
             self._turns[rotation] = (cosines, sines)
         return self._turns[rotation]
 
-    def _written(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> SSAValue:
-        """The pages of a layer with the rows' keys or values, which are state."""
-        config, pages, name = self.config, self.pages, f"{kind}.{layer}"
-        transposed = kind == "keys"
-        inner = (config.head_size, pages.tokens) if transposed else (pages.tokens, config.head_size)
-        state = self.builder.add_open_state(name, tensor((pages.count, config.key_heads, *inner), pages.element))
+    def _kept(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> tuple[SSAValue, SSAValue | None]:
+        """The pages of a layer with the rows' keys or values, and those with their scales if they are rounded to i8."""
+        name, element, is_across = f"{kind}.{layer}", self.pages.element, kind == "keys"
+        if element != i8:
+            return self._written(name, element, rows, where, is_across), None
+        node = self._node(name)
+        largest = node.emit(ReduceMaxOp, node.emit(AbsOp, rows), axes=(2,), keepdims=True)
+        scales = node.emit(MaxOp, self._scaled(node, largest, 1 / 127), node.splat(SMALLEST_SCALE, largest))
+        rounded = node.emit(QuantizeOp, rows, scales, to=element)
+        kept = self._written(f"{kind}_scales.{layer}", f32, scales, where, True)
+        return self._written(name, element, rounded, where, is_across), kept
+
+    def _written(
+        self, name: str, element: Attribute, rows: SSAValue, where: list[SSAValue], transposed: bool
+    ) -> SSAValue:
+        """Pages with the rows, which are state."""
+        pages, (_, heads, size) = self.pages, sizes_of(rows)
+        inner = (size, pages.tokens) if transposed else (pages.tokens, size)
+        state = self.builder.add_open_state(name, tensor((pages.count, heads, *inner), element))
         assert isinstance(state.owner, GetOp)
         node = self._node(name)
         written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
