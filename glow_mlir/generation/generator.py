@@ -57,7 +57,8 @@ class Generator:
     - `parallel`: how many sequences are continued together; more wait.
     - `activations`: `int15`, `int8` or `float32`: what rows are rounded to in front of quantized weights. 15 bits take
       about as long as 8 and keep the results of f32 to 4 digits more.
-    - `cache`: the element type of keys and values: `float16`, `bfloat16` or `float32`.
+    - `cache`: the element type of keys and values: `float16`, `bfloat16`, `float32`, or `int8` with a scale for each
+      token and head.
     - `speculation`: the number of tokens that are guessed from the text so far, and checked together; 0 for none.
     - `tokenizer`: a `tokenizer.json` to use instead of the model's own; `template`: likewise, text of Jinja.
     - `options`: further options of the session, such as `threads`.

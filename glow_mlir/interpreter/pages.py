@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -51,6 +53,8 @@ def paged_attention(
     positions: np.ndarray,
     sinks: np.ndarray | None,
     lengths: np.ndarray | None,
+    key_scales: np.ndarray | None,
+    value_scales: np.ndarray | None,
 ) -> np.ndarray:
     """Attend row by row."""
     (_, heads, _), (_, groups, _, block) = query.shape, keys.shape
@@ -68,15 +72,23 @@ def paged_attention(
             end = min(length, int(position) + window) if window else length
         pages = [int(item(op, table, int(sequence), n)) for n in range(first // block, (end - 1) // block + 1)]
         seen = slice(first % block, end - first // block * block)
-        own_keys = np.concatenate([item(op, keys, page) for page in pages], axis=-1)[..., seen]
-        own_values = np.concatenate([item(op, values, page) for page in pages], axis=-2)[:, seen]
+
+        def joined(pages_: np.ndarray, axis: int, pages: Sequence[int] = pages, seen: slice = seen) -> np.ndarray:
+            whole = np.concatenate([item(op, pages_, page) for page in pages], axis=axis)
+            return wide(np.moveaxis(np.moveaxis(whole, axis, -1)[..., seen], -1, axis))
+
+        own_keys, own_values = joined(keys, -1), joined(values, -2)
+        if key_scales is not None:
+            own_keys = own_keys * joined(key_scales, -1)
+        if value_scales is not None:
+            own_values = own_values * np.moveaxis(joined(value_scales, -1), -1, -2)
         queries = wide(query[row]).reshape(groups, heads // groups, -1) * number(op.scale)
-        scores = np.matmul(queries, wide(own_keys)).reshape(heads, -1)
+        scores = np.matmul(queries, own_keys).reshape(heads, -1)
         if softcap:
             scores = softcap * np.tanh(scores / softcap)
         further = np.zeros((heads, 0)) if sinks is None else wide(sinks)[:, None]
         peak = np.concatenate([scores, further], axis=1).max(axis=1, keepdims=True)
         powers = np.exp(scores - peak)
         weights = powers / (powers.sum(axis=1, keepdims=True) + np.exp(further - peak).sum(axis=1, keepdims=True))
-        result[row] = np.matmul(weights.reshape(groups, heads // groups, -1), wide(own_values)).reshape(heads, -1)
+        result[row] = np.matmul(weights.reshape(groups, heads // groups, -1), own_values).reshape(heads, -1)
     return result

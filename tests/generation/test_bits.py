@@ -61,6 +61,7 @@ def sessions(path: Path, threads: int, **forms: Any) -> SessionDecoder:
     ("kind", "left_bits", "cache", "schedules"),
     [
         ("Q4_0", 15, "float16", 8),
+        ("Q4_0", 15, "int8", 8),
         pytest.param("Q4_0", 15, "float16", 200, marks=pytest.mark.long),
         pytest.param("Q4_K", 8, "float32", 60, marks=pytest.mark.long),
         pytest.param("F32", 0, "bfloat16", 60, marks=pytest.mark.long),

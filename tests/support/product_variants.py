@@ -125,6 +125,13 @@ def paged_attentions() -> Cases:
     yield case("paged_attention", *neighbours, sample((4,)), lengths.astype(np.int32), softcap=1.5)
     yield case("paged_attention", *pages((4, 4, 16), 4, 16, 16), sample((4,)) * 3)
     yield case("paged_attention", *pages((0, 4, 16), 4, 16, 16))
+    for queries, heads, block, width in (((7, 4, 16), 2, 16, 24), ((5, 3, 5), 1, 3, 7), ((9, 12, 80), 4, 64, 128)):
+        query, keys, values, *places = pages(queries, heads, block, width, "f4")
+        codes = [np.rint(array * 40).clip(-127, 127).astype(np.int8) for array in (keys, values)]
+        scales = [np.abs(sample((11, heads, 1, block), seed=seed)) / 40 for seed in (3, 4)]
+        sinks = sample((queries[1],))
+        yield case("paged_attention", query, *codes, *places, None, None, *scales, scale=0.2, window=9)
+        yield case("paged_attention", query, *codes, *places, sinks, None, *scales, scale=0.2, softcap=2.0)
 
 
 @PRODUCTS.add(0.0)
@@ -134,6 +141,8 @@ def written_pages() -> Cases:
         _, keys, values, *places = pages((9, 2, 19), 2, 8, 19, dtype, [0, 23, -1, 7, 8, 8, 9, 15, 3])
         pages_ = keys if transposed else values
         yield case("write_pages", pages_, sample((9, 2, 19)), *places, transposed=transposed)
+        codes = pages_.astype(np.int8), np.rint(sample((9, 2, 19)) * 40).astype(np.int8)
+        yield case("write_pages", *codes, *places, transposed=transposed)
     _, keys, _, *places = pages((0, 2, 19), 2, 8, 19)
     yield case("write_pages", keys, np.zeros((0, 2, 19), np.float32), *places, transposed=True)
 

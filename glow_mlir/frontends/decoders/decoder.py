@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i8, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
-from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MaxOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
 from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
+from glow_mlir.dialects.glow_high.quantization import QuantizeOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
 from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.frontends.builder.experts import Routing, mixture
@@ -37,6 +39,10 @@ ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
     "tanh": (TanhOp, {}),
 }
 """Activation → its operator and properties."""
+
+
+SMALLEST_SCALE = 1e-30
+"""What keys and values are divided by at least, so that zeros are no division by zero."""
 
 
 @dataclass(frozen=True)
@@ -231,12 +237,11 @@ class Decoder:
         if form.rotation is not None:
             query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
         where = [self.inputs[name] for name in ("table", "sequences", "positions")]
-        keys = self._written(layer, "keys", key, where)
-        values = self._written(layer, "values", value, where)
+        keys, key_scales = self._kept(layer, "keys", key, where)
+        values, value_scales = self._kept(layer, "values", value, where)
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
-        result = node.emit(
-            PagedAttentionOp, query, keys, values, *where, None, self.inputs.get("lengths"), **properties
-        )
+        kept = query, keys, values, *where, None, self.inputs.get("lengths"), key_scales, value_scales
+        result = node.emit(PagedAttentionOp, *kept, **properties)
         result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
         return self._product("attn_output", layer, result, config.width)
 
@@ -285,10 +290,25 @@ class Decoder:
             self._turns[rotation] = (cosines, sines)
         return self._turns[rotation]
 
-    def _written(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> SSAValue:
-        """The pages of a layer with the rows' keys or values, which are state."""
-        transposed = kind == "keys"
-        name, state = self._state(layer, kind)
+    def _kept(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> tuple[SSAValue, SSAValue | None]:
+        """The pages of a layer with the rows' keys or values, and those with their scales if they are rounded to i8."""
+        element, is_across = self.pages.element, kind == "keys"
+        if element != i8:
+            return self._written(layer, kind, element, rows, where, is_across), None
+        node = self._node(f"{kind}.{layer}")
+        largest = node.emit(ReduceMaxOp, node.emit(AbsOp, rows), axes=(2,), keepdims=True)
+        scales = node.emit(MaxOp, self._scaled(node, largest, 1 / 127), node.splat(SMALLEST_SCALE, largest))
+        rounded = node.emit(QuantizeOp, rows, scales, to=element)
+        kept = self._written(layer, f"{kind}_scales", f32, scales, where, True)
+        return self._written(layer, kind, element, rounded, where, is_across), kept
+
+    def _written(
+        self, layer: int, kind: str, element: Attribute, rows: SSAValue, where: list[SSAValue], transposed: bool
+    ) -> SSAValue:
+        """Pages with the rows, which are state."""
+        pages, (_, heads, size) = self.pages, sizes_of(rows)
+        inner = (size, pages.tokens) if transposed else (pages.tokens, size)
+        name, state = self._state(layer, kind, tensor((pages.count, heads, *inner), element))
         node = self._node(name)
         written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
         if self.config.is_causal:
@@ -297,14 +317,11 @@ class Decoder:
             self._shared[kind] = name, written
         return written
 
-    def _state(self, layer: int, kind: str) -> tuple[str, SSAValue]:
-        """The storage of the keys or values of a layer, and the pages in it; encoders need them within a layer only."""
-        config, pages = self.config, self.pages
+    def _state(self, layer: int, kind: str, type_: TensorType[Attribute]) -> tuple[str, SSAValue]:
+        """The storage of pages of a layer, and the pages in it; encoders need them within a layer only."""
         if kind in self._shared:
             return self._shared[kind]
-        inner = (config.head_size, pages.tokens) if kind == "keys" else (pages.tokens, config.head_size)
-        shape = (pages.count, config.key_heads, *inner)
-        state = self.builder.add_open_state(f"{kind}.{layer}", tensor(shape, pages.element))
+        state = self.builder.add_open_state(f"{kind}.{layer}", type_)
         assert isinstance(state.owner, GetOp)
         return state.owner.storage_name, state
 

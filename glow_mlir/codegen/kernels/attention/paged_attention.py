@@ -130,7 +130,8 @@ class PagedAttentionKernel(Kernel[PagedAttentionOp]):
     RUN_TIME_SIZES = True
 
     def accepts(self, op: PagedAttentionOp) -> bool:
-        return all(map(has_unit_stride, (op.query, op.keys, op.values, op.result))) and not is_empty(op.keys)
+        scales = [value for value in (op.key_scales, op.value_scales) if value is not None]
+        return all(map(has_unit_stride, (op.query, op.keys, op.values, op.result, *scales))) and not is_empty(op.keys)
 
     def scratch(self, op: PagedAttentionOp, target: Target) -> Sequence[Buffer]:
         return [*Plan.of(op, target).scratch.values()]
@@ -290,19 +291,38 @@ class _Run:
         for first, behind, count in chunks(self.count * plan.group, plan.lines):
             step = plan.vectors(count) * plan.key_lanes
             with b.loop(first, behind, count) as line, b.loop(begin // step * step, end, step) as token:
-                keys = [self._keys(found, token + v * plan.key_lanes) for v in range(plan.vectors(count))]
-                lines = range(step, 2 * step, line_elements(b.target, self.call.one("keys").element))
-                ahead = [self._keys(found, token + line_start) for line_start in lines]
-                self._products(keys, ahead, line, count, token)
+                operand = self.call.one("keys")
+                tokens = [token + v * plan.key_lanes for v in range(plan.vectors(count))]
+                keys = [self._from(operand, found, first_token) for first_token in tokens]
+                lines = range(step, 2 * step, line_elements(b.target, operand.element))
+                ahead = [self._from(operand, found, token + line_start) for line_start in lines]
+                scales = self.call.maybe("key_scales")
+                factors = None
+                if scales is not None:
+                    type_ = vector(f32, plan.key_lanes)
+                    factors = [self._from(scales, found, first_token).load(type_) for first_token in tokens]
+                self._products(keys, factors, ahead, line, count, token)
 
-    def _keys(self, found: FoundPages, token: Value) -> Value:
-        """Return the address of the keys from a token on."""
-        keys = self.call.one("keys")
+    def _from(self, operand: Operand, found: FoundPages, token: Value) -> Value:
+        """Return the address of the keys, or of their scales, from a token on."""
         page, slot = found.slot_of(token)
-        return keys.pointer.at(page * keys.strides[0] + self.head * keys.strides[1] + slot, keys.element)
+        offset = page * operand.strides[0] + self.head * operand.strides[1] + slot
+        return operand.pointer.at(offset, operand.element)
 
-    def _products(self, keys: Sequence[Value], ahead: Sequence[Value], line: Value, count: int, token: Value) -> None:
-        """Store the products of `count` queries with some vectors of keys; fetch those `ahead`, which come next."""
+    def _products(
+        self,
+        keys: Sequence[Value],
+        factors: Sequence[Value] | None,
+        ahead: Sequence[Value],
+        line: Value,
+        count: int,
+        token: Value,
+    ) -> None:
+        """
+        Store the products of `count` queries with some vectors of keys, times their factors if there are any.
+
+        Those `ahead`, which come next, are fetched.
+        """
         b, plan, operand = self.b, self.plan, self.call.one("keys")
         type_ = vector(f32, plan.key_lanes)
         sums = [b.constant(0.0, type_) for _ in range(count * len(keys))]
@@ -318,13 +338,14 @@ class _Run:
             sums = loop.results
         for number_, total in enumerate(sums):
             own, v = divmod(number_, len(keys))
-            self._line("scores", line + own, token + v * plan.key_lanes).store(total)
+            score = total if factors is None else total * factors[v]
+            self._line("scores", line + own, token + v * plan.key_lanes).store(score)
 
     def _added(self, sums: Sequence[Value], keys: Sequence[Value], query: Value, d: Value) -> list[Value]:
         """Return the sums with the products of one element of the keys added."""
         b, plan, operand = self.b, self.plan, self.call.one("keys")
         moved = [replace(operand, pointer=key) for key in keys]
-        vectors = [load(b, key, d * operand.strides[2], 1, plan.key_lanes) for key in moved]
+        vectors = [b.cast(load(b, key, d * operand.strides[2], 1, plan.key_lanes), f32) for key in moved]
         added: list[Value] = []
         for own in range(len(sums) // len(keys)):
             factor = b.splat(query.at(d + own * plan.depth, f32).load(f32), plan.key_lanes)
@@ -389,7 +410,7 @@ class _Run:
         self, found: FoundPages, lines: tuple[Value, int], columns: tuple[Value, int], begin: Value, end: Value
     ) -> None:
         """The same for the columns of a few vectors, and a few lines: their sums are in registers."""
-        b, plan, values = self.b, self.plan, self.call.one("values")
+        b, plan, values, scales = self.b, self.plan, self.call.one("values"), self.call.maybe("value_scales")
         (line, count), (column, width) = lines, columns
         lanes = min(width, plan.lanes)
         vectors, fetched_bytes = range(0, width, lanes), kernel_costs(b.target).fetched_bytes
@@ -400,10 +421,12 @@ class _Run:
             offset = page * values.strides[0] + self.head * values.strides[1] + slot * values.strides[2] + column
             for line_start in range(0, width, line_elements(b.target, values.element)):
                 b.prefetch(values.pointer.at(offset + line_start, values.element).at(fetched_bytes, i8))
-            read = [load(b, values, offset + v, 1, lanes) for v in vectors]
+            read = [b.cast(load(b, values, offset + v, 1, lanes), f32) for v in vectors]
+            scale = None if scales is None else self._from(scales, found, loop.index).load(f32)
             added: list[Value] = []
             for own in range(count):
-                weight = b.splat(self._line("scores", line + own, loop.index).load(f32), lanes)
+                weight = self._line("scores", line + own, loop.index).load(f32)
+                weight = b.splat(weight if scale is None else weight * scale, lanes)
                 added += [b.fma(x, weight, loop.values[own * len(vectors) + n]) for n, x in enumerate(read)]
             loop.set(*added)
         for address, total in zip(addresses, loop.results, strict=True):
