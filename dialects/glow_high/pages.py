@@ -105,7 +105,7 @@ class PagedAttentionOp(HighOp):
     queries share one of keys. `table`, `sequences` and `positions` are those of `write_pages`. A row sees the tokens up
     to its own position, with `window` only the last `window` of these. With `lengths` [S], the numbers of tokens of the
     sequences, it sees those behind it as well, with `window` those less than `window` away; it must be one of them.
-    Scores are `scale` * q·k, with `softcap` c the tanh of that / c, times c. `sinks` [Q] are further scores that have no
+    Scores are `scale` * q·k, with `softcap` c the tanh of that / c, times c. `sinks` [Q] are further scores without
     values. Rows at negative positions are padding, and their results 0.
 
     The result of a row depends on nothing but that row, its keys and values, and its position, to the last bit: not on
