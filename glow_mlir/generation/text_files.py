@@ -11,11 +11,15 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.decoders.models import DecoderModel
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.tokenizer import Tokenizer
+from glow_mlir.support.file_kinds import GENAI
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
 TOKENIZER = "tokenizer.json"
 SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
 """Files of a folder with facts about its tokens; later ones win."""
+
+_IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+"""Entries of the model in `genai_config.json` about its tokens."""
 
 TEMPLATE_FILE = "chat_template.jinja"
 
@@ -48,6 +52,9 @@ def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) ->
 def _settings(folder: Path) -> dict[str, Any]:
     """What the files of a folder say about tokens."""
     found: dict[str, Any] = {}
+    if (folder / GENAI).is_file():
+        model = _object(folder / GENAI).get("model")
+        found |= {name: model[name] for name in _IDS if name in model} if is_mapping(model) else {}
     for name in SETTINGS:
         path = folder / name
         if path.is_file():

@@ -7,6 +7,9 @@ from pathlib import Path, PurePath
 
 from glow_mlir.support.dataclass import dataclass
 
+GENAI = "genai_config.json"
+"""The file that describes a folder of onnxruntime-genai."""
+
 NEAR = 4096
 """The number of bytes that are examined."""
 
@@ -133,7 +136,12 @@ def _is_text(data: bytes) -> bool:
 
 
 def is_decoder(path: Path) -> bool:
-    """Whether a path is a decoder of text: a GGUF file, or a folder with `config.json` and `.safetensors`."""
+    """
+    Whether a path is a decoder of text: a GGUF file, or a folder of a checkpoint or of onnxruntime-genai.
+
+    Folders have `config.json` and `.safetensors`, or `genai_config.json`.
+    """
     if path.is_dir():
-        return (path / "config.json").is_file() and any(path.glob("*.safetensors"))
+        is_checkpoint = (path / "config.json").is_file() and any(path.glob("*.safetensors"))
+        return is_checkpoint or (path / GENAI).is_file()
     return path.is_file() and kind_of_file(path) is _GGUF

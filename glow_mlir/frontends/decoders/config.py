@@ -41,17 +41,25 @@ class LayerConfig:
 
 
 @dataclass(frozen=True)
-class DecoderConfig:
-    """A decoder of text: tokens in, logits of the next token out."""
+class TextConfig:
+    """What those who call a decoder of text have to know: tokens in, logits of the next token out."""
 
     family: str
+    vocabulary: int
+    """The number of logits."""
+    context: int
+    """The number of tokens of a sequence at most."""
+
+
+@dataclass(frozen=True)
+class DecoderConfig(TextConfig):
+    """A decoder of text whose network is made from this description and weights."""
+
     width: int
     heads: int
     key_heads: int
     head_size: int
     hidden: int
-    vocabulary: int
-    context: int
     layers: tuple[LayerConfig, ...]
     epsilon: float
     scale: float

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -15,18 +15,17 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
-from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
-from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
+from glow_mlir.dialects.glow_high.pages import PagedAttentionOp
 from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.builder.pages import Pages
 from glow_mlir.frontends.builder.rotary import rotated
 from glow_mlir.frontends.decoders.config import ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.frontends.decoders.weights import Matrix, Weights
-from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
@@ -36,15 +35,6 @@ ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
     "relu": (ReluOp, {}),
 }
 """Activation → its operator and properties."""
-
-
-@dataclass(frozen=True)
-class Pages:
-    """The pages that keys and values are kept in: how many, of how many tokens each, of which element type."""
-
-    count: int
-    tokens: int
-    element: Attribute
 
 
 class Decoder:
@@ -182,8 +172,10 @@ class Decoder:
         if form.rotation is not None:
             query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
         where = [self.inputs[name] for name in ("table", "sequences", "positions")]
-        keys = self._written(layer, "keys", key, where)
-        values = self._written(layer, "values", value, where)
+        keys, values = (
+            self.pages.written(self._node(name), name, item, where)
+            for name, item in ((f"keys.{layer}", key), (f"values.{layer}", value))
+        )
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
         result = node.emit(PagedAttentionOp, query, keys, values, *where, **properties)
         result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
@@ -233,18 +225,6 @@ class Decoder:
             )
             self._turns[rotation] = (cosines, sines)
         return self._turns[rotation]
-
-    def _written(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> SSAValue:
-        """The pages of a layer with the rows' keys or values, which are state."""
-        config, pages, name = self.config, self.pages, f"{kind}.{layer}"
-        transposed = kind == "keys"
-        inner = (config.head_size, pages.tokens) if transposed else (pages.tokens, config.head_size)
-        state = self.builder.add_open_state(name, tensor((pages.count, config.key_heads, *inner), pages.element))
-        assert isinstance(state.owner, GetOp)
-        node = self._node(name)
-        written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
-        self.builder.function.block.add_op(SaveOp.to(written, state.owner.storage_name, node.location))
-        return written
 
     # Feed-forward networks
 
