@@ -7,7 +7,7 @@ several sequences are one sequence of the graph, and its GroupQueryAttention nod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,14 +130,31 @@ class _Rewriting:
             *self._reshaped("positions", names.positions, self._shape("row", 1, -1)),
             *self._mask(),
         ]
-        nodes = [_renamed(node, names.logits, _ALL) for node in nodes]
-        chosen, flat = f"{_ALL}.chosen", f"{_ALL}.flat"
-        taken = [
-            helper.make_node("Gather", [_ALL, "last"], [chosen], "last", axis=1),
-            helper.make_node("Reshape", [chosen, self._shape("logits", -1, self.vocabulary)], [flat], "last/Reshape"),
-            helper.make_node("Cast", [flat], [LOGITS], "last/Cast", to=TensorProto.FLOAT),
+        rows, head = self._head(nodes)
+        chosen = _ALL if rows == names.logits else rows
+        last = [
+            helper.make_node("Gather", [chosen, "last"], [_CHOSEN], "last", axis=1),
+            *_renamed(head, {names.logits: _ALL, rows: _CHOSEN}),
+            helper.make_node("Reshape", [_ALL if head else _CHOSEN, self._shape("logits", -1, self.vocabulary)], [_FLAT]),
+            helper.make_node("Cast", [_FLAT], [LOGITS], to=TensorProto.FLOAT),
         ]
-        return self._with([*given, *nodes, *taken])
+        return self._with([*given, *_renamed(nodes, {names.logits: _ALL}), *last])
+
+    def _head(self, nodes: list[onnx.NodeProto]) -> tuple[str, list[onnx.NodeProto]]:
+        """Take the nodes of the head out of all, which need the wanted rows only; returns the rows that they read."""
+        constants = {*initializers_of(self.proto.graph), *(n.output[0] for n in nodes if n.op_type == "Constant")}
+        producers = {name: node for node in nodes for name in node.output if name}
+        rows, head = self.names.logits, list[onnx.NodeProto]()
+        while (node := producers.get(rows)) is not None and node.op_type in _OF_HEADS:
+            given = [name for name in node.input if name and name not in constants]
+            others = [other for other in nodes if other not in head and rows in used_names(other)]
+            if len(given) != 1 or others:
+                break
+            head.append(node)
+            rows = given[0]
+        for node in head:
+            nodes.remove(node)
+        return rows, head[::-1]
 
     def _shape(self, name: str, *sizes: int) -> str:
         """The name of a constant with a shape."""
@@ -212,11 +229,14 @@ class _Rewriting:
 
 _ONLY = f"and only {ATTENTION} is supported as what relates tokens"
 
-_OWN = "paged."
-"""The beginning of names of constants that are added."""
+_OF_HEADS = ("Add", "Cast", "Div", "MatMul", "MatMulNBits", "Mul", "Sub", "Tanh")
+"""Operators of heads, which compute each row of logits from one row."""
 
-_ALL = f"{_OWN}{LOGITS}"
-"""The name of the logits of all rows."""
+_OWN = "paged."
+"""The beginning of names of constants and results that are added."""
+
+_ALL, _CHOSEN, _FLAT = (f"{_OWN}{name}" for name in ("logits", "chosen", "flat"))
+"""Names of logits with their own axes, of the rows that are wanted, and of logits with two axes."""
 
 
 def _is_attention(node: onnx.NodeProto) -> bool:
@@ -239,12 +259,14 @@ def _paged(node: onnx.NodeProto) -> onnx.NodeProto:
     return made
 
 
-def _renamed(node: onnx.NodeProto, name: str, new: str) -> onnx.NodeProto:
-    """A node whose result `name` has a new name."""
-    if name not in node.output:
-        return node
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    for position, output in enumerate(node.output):
-        made.output[position] = new if output == name else output
-    return made
+def _renamed(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> list[onnx.NodeProto]:
+    """The nodes with other names of some operands and results."""
+    found: list[onnx.NodeProto] = []
+    for node in nodes:
+        made = onnx.NodeProto()
+        made.CopyFrom(node)
+        for values in (made.input, made.output):
+            for position, name in enumerate(values):
+                values[position] = names.get(name, name)
+        found.append(made)
+    return found
