@@ -15,6 +15,9 @@ from glow_mlir.support.json_values import is_mapping
 
 MAX_SIZE = 1 << 31
 
+_TEXTS = (".jinja", ".json", ".md", ".txt")
+"""Suffixes of files that are no part of a graph."""
+
 _OTHER_MODELS: Mapping[str, str] = {
     "encoder": "a decoder that reads an encoder's results",
     "vision": "images as inputs",
@@ -47,6 +50,16 @@ class GenaiFolder:
     family: str
     context: int
     vocabulary: int
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """
+        The description, the graph, and all files that may have tensors of the graph.
+
+        Which of them do would be known only from the graph, which a compiled decoder does not read.
+        """
+        found = (path for path in sorted(self.path.rglob("*")) if path.suffix not in _TEXTS and path.is_file())
+        return (self.path / GENAI, *found)
 
     @staticmethod
     def open(path: Path) -> GenaiFolder:

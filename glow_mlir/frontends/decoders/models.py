@@ -65,9 +65,7 @@ class DecoderModel:
             case GgufFile():
                 return self.source.paths
             case GenaiFolder():
-                from glow_mlir.frontends.onnx.paged_graph import files_of
-
-                return (self.path / GENAI, *files_of(self.source.graph))
+                return self.source.files
             case _:
                 return (self.path / CONFIG, *self.source.files)
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from onnx.external_data_helper import uses_external_data
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
@@ -27,7 +25,6 @@ from glow_mlir.frontends.onnx.microsoft.group_query_attention import LAST, PAST_
 from glow_mlir.frontends.onnx.models.inlining import inlined
 from glow_mlir.frontends.onnx.models.order import node_name, used_names
 from glow_mlir.frontends.onnx.models.sparse import initializers_of
-from glow_mlir.frontends.onnx.models.traversal import all_tensors
 from glow_mlir.frontends.onnx.models.types import declared_sizes
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME
 from glow_mlir.frontends.onnx.paged_attention import SEQUENCES, TABLE, PagedGroupQueryAttention
@@ -83,19 +80,6 @@ def import_paged(
     return module
 
 
-def files_of(graph: Path) -> tuple[Path, ...]:
-    """The files of a graph: its own, and those of external data."""
-    found = {
-        entry.value
-        for tensor in all_tensors(open_model(graph).proto)
-        if uses_external_data(tensor)
-        for entry in tensor.external_data
-        if entry.key == "location"
-    }
-    others = (graph.parent / name for name in sorted(found))
-    return (graph, *(path for path in others if path.is_file()))
-
-
 class _Rewriting:
     """The rewriting of one graph without functions."""
 
@@ -135,7 +119,9 @@ class _Rewriting:
         last = [
             helper.make_node("Gather", [chosen, "last"], [_CHOSEN], "last", axis=1),
             *_renamed(head, {names.logits: _ALL, rows: _CHOSEN}),
-            helper.make_node("Reshape", [_ALL if head else _CHOSEN, self._shape("logits", -1, self.vocabulary)], [_FLAT]),
+            helper.make_node(
+                "Reshape", [_ALL if head else _CHOSEN, self._shape("logits", -1, self.vocabulary)], [_FLAT]
+            ),
             helper.make_node("Cast", [_FLAT], [LOGITS], to=TensorProto.FLOAT),
         ]
         return self._with([*given, *_renamed(nodes, {names.logits: _ALL}), *last])
@@ -215,14 +201,12 @@ class _Rewriting:
         named.update(name for node in nodes for name in node.output)
         if taken := sorted(named & INPUTS.keys()):
             raise UnsupportedError(f"a value of the graph is called '{taken[0]}', as an input of ours")
-        ours, known = set(INPUTS), {self.names.tokens, self.names.positions}
-        for node in nodes:
-            for name in used_names(node):
-                if name not in self.inputs or name in known or (_is_attention(node) and name in ours):
-                    continue
-                if name == self.names.mask and node.op_type == "Shape":
-                    continue
-                raise UnsupportedError(f"{node.op_type} reads '{name}', {_ONLY}", node=node_name(node))
+        others = self.inputs.keys() - {self.names.tokens, self.names.positions}
+        found = [(node, name) for node in nodes for name in used_names(node) if name in others]
+        # Only the shape of the mask is known. Caches are named first, because they say more of the graph.
+        found = [(node, name) for node, name in found if name != self.names.mask or node.op_type != "Shape"]
+        for node, name in sorted(found, key=lambda item: item[1] == self.names.mask):
+            raise UnsupportedError(f"{node.op_type} reads '{name}', {_ONLY}", node=node_name(node))
         if not any(map(_is_attention, nodes)):
             raise UnsupportedError(f"no node keeps keys and values, {_ONLY}")
 
