@@ -68,7 +68,7 @@ class Embedder:
         self.pooling = _chosen(Pooling.of_model(self.model, path), pooling)
         self.model = self.model.bounded(context, min(CONTEXT, self.pooling.length or CONTEXT))
         self.tokenizer: Tokenizer = tokenizer_of(self.model, tokenizer)
-        config = self.model.config
+        config = self.model.network
         is_ranking = bool(config.labels)
         if activations not in ACTIVATIONS:
             raise OptionError(
@@ -96,12 +96,12 @@ class Embedder:
     @property
     def is_ranker(self) -> bool:
         """Whether it scores pairs of texts, and makes no vectors."""
-        return bool(self.model.config.labels)
+        return bool(self.model.network.labels)
 
     @property
     def dimensions(self) -> int:
         """The number of elements of a vector."""
-        return self.pooling.size(self.model.config.width)
+        return self.pooling.size(self.model.network.width)
 
     @property
     def context(self) -> int:
@@ -163,7 +163,7 @@ class Embedder:
         """The scores [pairs] of pairs of query and document, as `pair_of` returns them; see `rank`."""
         if not self.is_ranker:
             raise OptionError("makes vectors, and no scores", file=str(self.model.path), hint="use embed")
-        labels = self.model.config.labels
+        labels = self.model.network.labels
         architecture = self.model.metadata.get("general.architecture")
         names: Any = self.model.metadata.get(f"{architecture}.classifier.output_labels")
         is_answer = names is not None and [*names] == ["yes", "no"] and labels == 2
@@ -200,7 +200,7 @@ class Embedder:
             second = second[: max(left, 0)]
         head = [*form.before, *first, *form.between]
         ids = self._checked([*head, *second, *form.behind], truncate=False)
-        second_type = form.type if form.type < self.model.config.token_types else 0
+        second_type = form.type if form.type < self.model.network.token_types else 0
         types = [0] * len(head) + [second_type] * (len(ids) - len(head))
         return PackedText(ids, types)
 
@@ -241,7 +241,9 @@ def makes_vectors(path: str | Path) -> bool:
     """Whether the files of a model say that it embeds or ranks texts: an encoder, a pooling, or a head for classes."""
     path = Path(path)
     model = open_model(network_path(path))
-    return not model.config.is_causal or bool(model.config.labels) or Pooling.of_model(model, path).is_declared
+    if model.is_graph:
+        return False
+    return not model.network.is_causal or bool(model.network.labels) or Pooling.of_model(model, path).is_declared
 
 
 def _chosen(declared: Pooling, kind: str | None) -> Pooling:

@@ -44,7 +44,7 @@ Prompt = str | Sequence[int] | Sequence[Message]
 
 class Generator:
     """
-    A decoder in a GGUF file, or in a folder of a checkpoint, ready to continue prompts.
+    A decoder in a GGUF file, or in a folder of a checkpoint or of onnxruntime-genai, ready to continue prompts.
 
     ```python
     generator = glow_mlir.Generator("model.gguf")
@@ -56,7 +56,8 @@ class Generator:
     - `context`: the number of tokens that a sequence may have, by default the model's, but at most 8,192.
     - `parallel`: how many sequences are continued together; more wait.
     - `activations`: `int15`, `int8` or `float32`: what rows are rounded to in front of quantized weights. 15 bits take
-      about as long as 8 and keep the results of f32 to 4 digits more.
+      about as long as 8 and keep the results of f32 to 4 digits more. By default what a folder of onnxruntime-genai
+      says, otherwise 15 bits.
     - `cache`: the element type of keys and values: `float16`, `bfloat16`, `float32`, or `int8` with a scale for each
       token and head.
     - `speculation`: the number of tokens that are guessed from the text so far, and checked together; 0 for none.
@@ -73,14 +74,14 @@ class Generator:
         *,
         context: int | None = None,
         parallel: int = 4,
-        activations: str = "int15",
+        activations: str | None = None,
         cache: str = "float16",
         speculation: int = 0,
         tokenizer: str | Path | None = None,
         template: str | None = None,
         **options: Any,
     ) -> None:
-        if activations not in ACTIVATIONS:
+        if activations is not None and activations not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         if parallel < 1 or speculation < 0:
@@ -106,7 +107,7 @@ class Generator:
             sequences=parallel,
             page=PAGE,
             cache=cache,
-            left_bits=ACTIVATIONS[activations],
+            left_bits=None if activations is None else ACTIVATIONS[activations],
         )
         source: Any = program
         sampler = Sampler(config.vocabulary)

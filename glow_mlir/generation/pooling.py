@@ -92,7 +92,7 @@ class Pooling:
         Raises `ModelError` for damaged files, and `UnsupportedError` for modules and poolings that are unknown.
         """
         found = Pooling._declared(model, path)
-        size = model.config.width
+        size = model.network.width
         for layer in found.dense:
             if layer.weight.ndim != 2 or layer.weight.shape[1] != size:
                 reason = f"a layer of the shape {list(layer.weight.shape)} takes no rows of {size} elements"
@@ -103,7 +103,7 @@ class Pooling:
     @staticmethod
     def _declared(model: DecoderModel, path: Path) -> Pooling:
         """The same, with layers that may not fit."""
-        usual = "last" if model.config.is_causal else "mean"
+        usual = "last" if model.network.is_causal else "mean"
         if isinstance(model.source, GgufFile):
             declared: Any = model.metadata.get(f"{model.metadata['general.architecture']}.pooling_type")
             kind = _GGUF_POOLINGS.get(declared) if isinstance(declared, int) else None

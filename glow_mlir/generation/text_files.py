@@ -11,6 +11,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.decoders.models import DecoderModel
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.tokenizer import Tokenizer
+from glow_mlir.support.file_kinds import GENAI
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
 TOKENIZER = "tokenizer.json"
@@ -18,6 +19,9 @@ SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "s
 """Files of a folder with facts about its tokens; later ones win, but each may name further ends."""
 
 ENDS = "eos_token_id"
+
+_IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+"""Entries of the model in `genai_config.json` about its tokens."""
 
 TEMPLATE_FILE = "chat_template.jinja"
 
@@ -51,6 +55,11 @@ def _settings(folder: Path) -> dict[str, Any]:
     """What the files of a folder say about tokens."""
     found: dict[str, Any] = {}
     ends: list[Any] = []
+    if (folder / GENAI).is_file():
+        model = _object(folder / GENAI).get("model")
+        found |= {name: model[name] for name in _IDS if name in model} if is_mapping(model) else {}
+        named = found.get(ENDS)
+        ends += named if is_sequence(named) else [named]
     for name in SETTINGS:
         path = folder / name
         if path.is_file():

@@ -7,6 +7,9 @@ from pathlib import Path, PurePath
 
 from glow_mlir.support.dataclass import dataclass
 
+GENAI = "genai_config.json"
+"""The file that describes a folder of onnxruntime-genai."""
+
 NEAR = 4096
 """The number of bytes that are examined."""
 
@@ -134,11 +137,11 @@ def _is_text(data: bytes) -> bool:
 
 def is_decoder(path: Path) -> bool:
     """
-    Whether a path is a decoder or an encoder of text: a GGUF file, or a folder of a checkpoint.
+    Whether a path is a decoder or an encoder of text: a GGUF file, or a folder of a checkpoint or of onnxruntime-genai.
 
-    A folder has `config.json` and `.safetensors`, or `modules.json` of sentence-transformers.
+    Folders have `config.json` and `.safetensors`, `modules.json` of sentence-transformers, or `genai_config.json`.
     """
     if path.is_dir():
         is_checkpoint = (path / "config.json").is_file() and any(path.glob("*.safetensors"))
-        return is_checkpoint or (path / "modules.json").is_file()
+        return is_checkpoint or any((path / name).is_file() for name in ("modules.json", GENAI))
     return path.is_file() and kind_of_file(path) is _GGUF

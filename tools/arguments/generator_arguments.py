@@ -34,8 +34,7 @@ def add_generator_arguments(group: ArgumentGroup, parallel: int) -> None:
     group.add_argument(
         "--activations",
         choices=ACTIVATIONS,
-        default="int15",
-        help="what rows are rounded to in front of quantized weights (int15)",
+        help="what rows are rounded to in front of quantized weights (as the file says, or int15)",
     )
     group.add_argument("--cache", choices=CACHES, default="float16", help="element type of keys and values (float16)")
     group.add_argument(

@@ -10,6 +10,15 @@ import numpy as np
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.support.dataclass import dataclass
 
+INPUTS: Mapping[str, tuple[str, ...]] = {
+    "tokens": ("rows",),
+    "positions": ("rows",),
+    "sequences": ("rows",),
+    "table": ("sequences", "pages"),
+    "last": ("outputs",),
+}
+"""The inputs of a program of a decoder: name → labels of its axes."""
+
 RESULTS = ("logits", "hidden", "scores")
 """
 The outputs that a module may have.
@@ -61,17 +70,25 @@ class LayerConfig:
 
 
 @dataclass(frozen=True)
-class DecoderConfig:
-    """A decoder of text: tokens in, logits of the next token out; or an encoder, whose rows see all of their text."""
+class TextConfig:
+    """What those who call a decoder of text have to know: tokens in, logits of the next token out."""
 
     family: str
+    vocabulary: int
+    """The number of logits."""
+    context: int
+    """The number of tokens of a sequence at most."""
+
+
+@dataclass(frozen=True)
+class DecoderConfig(TextConfig):
+    """A decoder whose network is made from this description and weights; or an encoder: its rows see all of a text."""
+
     width: int
     heads: int
     key_heads: int
     head_size: int
     hidden: int
-    vocabulary: int
-    context: int
     layers: tuple[LayerConfig, ...]
     epsilon: float
     scale: float
@@ -121,12 +138,13 @@ class DecoderConfig:
     @property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
         """The inputs of a program: name → labels of its axes."""
-        found = {"tokens": ("rows",), "positions": ("rows",), "sequences": ("rows",), "table": ("sequences", "pages")}
+        found = dict(INPUTS)
+        last = found.pop("last")
         if self.token_types:
             found["types"] = ("rows",)
         if not self.is_causal:
             found["lengths"] = ("sequences",)
-        return {**found, "last": ("outputs",)}
+        return {**found, "last": last}
 
     @property
     def query_width(self) -> int:

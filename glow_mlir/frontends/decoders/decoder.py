@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i8, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MaxOp, MulOp
-from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CosOp, SinOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
-from glow_mlir.dialects.glow_high.pages import PagedAttentionOp, WritePagesOp
-from glow_mlir.dialects.glow_high.quantization import QuantizeOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
-from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
+from glow_mlir.dialects.glow_high.pages import PagedAttentionOp
+from glow_mlir.dialects.glow_high.storage import SaveOp
 from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.builder.pages import Pages
 from glow_mlir.frontends.builder.rotary import rotated
 from glow_mlir.frontends.decoders.config import RESULTS, ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.frontends.decoders.weights import Matrix, Weights
-from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
@@ -41,19 +40,6 @@ ACTIVATIONS: Mapping[str, tuple[type[HighOp], Mapping[str, str]]] = {
 """Activation → its operator and properties."""
 
 
-SMALLEST_SCALE = 1e-30
-"""What keys and values are divided by at least, so that zeros are no division by zero."""
-
-
-@dataclass(frozen=True)
-class Pages:
-    """The pages that keys and values are kept in: how many, of how many tokens each, of which element type."""
-
-    count: int
-    tokens: int
-    element: Attribute
-
-
 class Decoder:
     """
     Build the module of a decoder or an encoder.
@@ -63,7 +49,7 @@ class Decoder:
     """
 
     def __init__(self, weights: Weights, pages: Pages, sizes: Mapping[str, Size], left_bits: int) -> None:
-        self.config, self.weights, self.pages, self.left_bits = weights.config, weights, pages, left_bits
+        self.config, self.weights, self.left_bits = weights.config, weights, left_bits
         self.builder = ModuleBuilder(frozenset(RESULTS))
         shapes = self.config.inputs.items()
         types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes}
@@ -72,6 +58,7 @@ class Decoder:
         self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
         self._shared: dict[str, tuple[str, SSAValue]] = {}
         """The pages of an encoder, which all layers use one after the other: kind → storage and content."""
+        self.pages = pages if self.config.is_causal else replace(pages, shared=self._shared)
 
     def module(self, result: str, name: str = "main") -> ModuleOp:
         """
@@ -237,8 +224,8 @@ class Decoder:
         if form.rotation is not None:
             query, key = (self._rotated(node, item, form.rotation) for item in (query, key))
         where = [self.inputs[name] for name in ("table", "sequences", "positions")]
-        keys, key_scales = self._kept(layer, "keys", key, where)
-        values, value_scales = self._kept(layer, "values", value, where)
+        keys, key_scales = self.pages.kept(self._node(f"keys.{layer}"), "keys", layer, key, where)
+        values, value_scales = self.pages.kept(self._node(f"values.{layer}"), "values", layer, value, where)
         properties = {"scale": config.scale, "window": form.window, "softcap": config.score_cap}
         kept = query, keys, values, *where, None, self.inputs.get("lengths"), key_scales, value_scales
         result = node.emit(PagedAttentionOp, *kept, **properties)
@@ -289,41 +276,6 @@ class Decoder:
             )
             self._turns[rotation] = (cosines, sines)
         return self._turns[rotation]
-
-    def _kept(self, layer: int, kind: str, rows: SSAValue, where: list[SSAValue]) -> tuple[SSAValue, SSAValue | None]:
-        """The pages of a layer with the rows' keys or values, and those with their scales if they are rounded to i8."""
-        element, is_across = self.pages.element, kind == "keys"
-        if element != i8:
-            return self._written(layer, kind, element, rows, where, is_across), None
-        node = self._node(f"{kind}.{layer}")
-        largest = node.emit(ReduceMaxOp, node.emit(AbsOp, rows), axes=(2,), keepdims=True)
-        scales = node.emit(MaxOp, self._scaled(node, largest, 1 / 127), node.splat(SMALLEST_SCALE, largest))
-        rounded = node.emit(QuantizeOp, rows, scales, to=element)
-        kept = self._written(layer, f"{kind}_scales", f32, scales, where, True)
-        return self._written(layer, kind, element, rounded, where, is_across), kept
-
-    def _written(
-        self, layer: int, kind: str, element: Attribute, rows: SSAValue, where: list[SSAValue], transposed: bool
-    ) -> SSAValue:
-        """Pages with the rows, which are state."""
-        pages, (_, heads, size) = self.pages, sizes_of(rows)
-        inner = (size, pages.tokens) if transposed else (pages.tokens, size)
-        name, state = self._state(layer, kind, tensor((pages.count, heads, *inner), element))
-        node = self._node(name)
-        written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
-        if self.config.is_causal:
-            self.builder.function.block.add_op(SaveOp.to(written, name, node.location))
-        else:
-            self._shared[kind] = name, written
-        return written
-
-    def _state(self, layer: int, kind: str, type_: TensorType[Attribute]) -> tuple[str, SSAValue]:
-        """The storage of pages of a layer, and the pages in it; encoders need them within a layer only."""
-        if kind in self._shared:
-            return self._shared[kind]
-        state = self.builder.add_open_state(f"{kind}.{layer}", type_)
-        assert isinstance(state.owner, GetOp)
-        return state.owner.storage_name, state
 
     # Feed-forward networks
 

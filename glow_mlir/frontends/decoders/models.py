@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
+from glow_mlir.frontends.checkpoints.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
-from glow_mlir.frontends.decoders.config import RESULTS, DecoderConfig
+from glow_mlir.frontends.decoders.config import INPUTS, DecoderConfig, TextConfig
 from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
 from glow_mlir.frontends.decoders.weights import CheckpointWeights, GgufWeights, Weights
@@ -21,11 +22,15 @@ from glow_mlir.runtime.identity import ContentIndex, file_identity
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import GivenDimension
+from glow_mlir.support.file_kinds import GENAI
+from glow_mlir.support.symbols import Dimension, GivenDimension
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
+
+DEFAULT_BITS = 15
+"""The bits to which rows are rounded in front of quantized weights, where neither caller nor file says others."""
 
 LABELS = ("rows", "sequences", "pages", "outputs")
 """The free dimensions of a program."""
@@ -33,30 +38,63 @@ LABELS = ("rows", "sequences", "pages", "outputs")
 
 @dataclass(frozen=True)
 class DecoderModel:
-    """A decoder in a GGUF file or in a folder of a checkpoint; `context` limits sequences to less than it can."""
+    """
+    A decoder in a GGUF file, or in a folder of a checkpoint or of onnxruntime-genai.
+
+    `context` limits sequences to less than it can.
+    """
 
     path: Path
-    source: GgufFile | CheckpointFolder
+    source: GgufFile | CheckpointFolder | GenaiFolder
     context: int | None = None
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The entries of the GGUF file, or of `config.json`."""
-        return self.source.metadata if isinstance(self.source, GgufFile) else self.source.config
+        """The entries of the GGUF file, of `config.json`, or of the model in `genai_config.json`."""
+        match self.source:
+            case GgufFile():
+                return self.source.metadata
+            case GenaiFolder():
+                return self.source.entries
+            case _:
+                return self.source.config
 
-    @property
+    @cached_property
     def files(self) -> tuple[Path, ...]:
         """The files that it consists of, without tokenizer."""
-        return self.source.paths if isinstance(self.source, GgufFile) else (self.path / CONFIG, *self.source.files)
+        match self.source:
+            case GgufFile():
+                return self.source.paths
+            case GenaiFolder():
+                return self.source.files
+            case _:
+                return (self.path / CONFIG, *self.source.files)
 
     @property
-    def config(self) -> DecoderConfig:
-        """Its description; raises `ModelError` and `UnsupportedError`, which name the file."""
+    def config(self) -> TextConfig:
+        """What callers have to know of it; raises `ModelError` and `UnsupportedError`, which name the file."""
+        if isinstance(self.source, GenaiFolder):
+            context = min(self.context or self.source.context, self.source.context)
+            return TextConfig(self.source.family, self.source.vocabulary, context)
+        return self._described[1]
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether its files have a graph, and no description of the network."""
+        return isinstance(self.source, GenaiFolder)
+
+    @property
+    def network(self) -> DecoderConfig:
+        """The description of a network that is no graph; raises `OptionError` for a graph."""
+        if isinstance(self.source, GenaiFolder):
+            hint = "glow_mlir.Generator continues texts with it"
+            raise OptionError("is a graph, which gives logits only", file=str(self.path), hint=hint)
         return self._described[1]
 
     @cached_property
     def _described(self) -> tuple[Family, DecoderConfig]:
-        """Family and description."""
+        """Family and description of a decoder that is no graph."""
+        assert not isinstance(self.source, GenaiFolder)
         if isinstance(self.source, GgufFile):
             return gguf_config(self.source, self.context)
         return checkpoint_config(self.path / CONFIG, self.source.config, self.context)
@@ -76,11 +114,26 @@ class DecoderModel:
         return replace(self, context=context)
 
     def weights(self, origin: str) -> Weights:
-        """Its weights; `origin` identifies the content of its files."""
+        """The weights of a decoder that is no graph; `origin` identifies the content of its files."""
         (family, config), source = self._described, self.source
+        assert not isinstance(source, GenaiFolder)
         if isinstance(source, GgufFile):
             return GgufWeights(source, family, config, origin)
         return CheckpointWeights(str(self.path), source.tensors, family, config, origin)
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """The outputs that its programs may have, and their columns."""
+        if isinstance(self.source, GenaiFolder):
+            return {"logits": self.source.vocabulary}
+        network = self.network
+        found = {"logits": network.vocabulary} if network.is_causal else {}
+        return {**found, "hidden": network.width, **({"scores": network.labels} if network.labels else {})}
+
+    @property
+    def inputs(self) -> Mapping[str, tuple[str, ...]]:
+        """The inputs of its programs: name → labels of axes."""
+        return INPUTS if isinstance(self.source, GenaiFolder) else self.network.inputs
 
     def origin(self, by_content: bool) -> str:
         """The digests of its files, or only their identities, which are known without reading them."""
@@ -104,7 +157,8 @@ class DecoderModel:
 
         - `outputs`: the maximum number of rows of which logits are wanted.
         - `pages`: the number of pages of `page` tokens for keys and values of type `cache`.
-        - `left_bits`: bits to which rows are rounded in front of quantized weights: 15 (default), 8, or 0 for none.
+        - `left_bits`: bits to which rows are rounded in front of quantized weights: 15, 8, or 0 for none. By default
+          what each node of a folder of onnxruntime-genai says, otherwise 15.
         - `result`: the output: `logits` [outputs, vocabulary], `hidden` [outputs, width], the rows behind the last
           norm, for embeddings, or `scores` [outputs, labels] of a head for classes.
 
@@ -116,15 +170,15 @@ class DecoderModel:
                 raise OptionError(f"{name} must be at least 1, not {size}")
         if cache not in CACHES:
             raise OptionError(f"the cache cannot be of '{cache}'", hint=f"types are {', '.join(CACHES)}")
-        if result not in RESULTS:
-            raise OptionError(f"a decoder has no result '{result}'", hint=f"results are {', '.join(RESULTS)}")
-        if result == "scores" and not self.config.labels:
-            raise OptionError("there is no head for scores", file=str(self.path))
-        if result == "logits" and not self.config.is_causal:
+        if result == "logits" and result not in self.results:
             hint = "it embeds texts: glow_mlir.Embedder, or glow-generate --embed"
             raise OptionError("is an encoder, and continues no text", file=str(self.path), hint=hint)
-        bits = 15 if left_bits is None else left_bits
-        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, bits, result)
+        if result not in self.results:
+            hint = f"results are {', '.join(self.results)}"
+            raise OptionError(f"there is no result '{result}'", file=str(self.path), hint=hint)
+        if left_bits is None and not isinstance(self.source, GenaiFolder):
+            left_bits = DEFAULT_BITS
+        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result)
 
 
 @dataclass(frozen=True)
@@ -138,7 +192,7 @@ class DecoderProgram:
     sequences: int
     page: int
     cache: str
-    left_bits: int
+    left_bits: int | None
     result: str = "logits"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -182,10 +236,9 @@ class DecoderProgram:
                 name, dtype, tuple(known.get(size, size) if isinstance(size, str) else size for size in shape)
             )
 
-        config = self.decoder.config
-        inputs = tuple(argument(name, "int64", *shape) for name, shape in config.inputs.items())
-        width = {"logits": config.vocabulary, "hidden": config.width, "scores": config.labels}[self.result]
-        return Signature(inputs, (argument(self.result, "float32", "outputs", width),), {})
+        inputs = tuple(argument(name, "int64", *shape) for name, shape in self.decoder.inputs.items())
+        columns = self.decoder.results[self.result]
+        return Signature(inputs, (argument(self.result, "float32", "outputs", columns),), {})
 
     @without_collector()
     def module(
@@ -195,26 +248,39 @@ class DecoderProgram:
         values: Mapping[str, np.ndarray] | None = None,
     ) -> ModuleOp:
         """The module of `glow_high` for these sizes; raises `GlowError` for a damaged file."""
-        from glow_mlir.dialects.element_types import ELEMENT_TYPES
-        from glow_mlir.frontends.builder.inputs import symbolic_sizes
-        from glow_mlir.frontends.decoders.decoder import Decoder, Pages
-
         missing = [label for label in LABELS if label not in dimensions]
         if missing:
             raise OptionError(f"the dimension '{missing[0]}' has no size", hint="dimensions=program.dimensions")
         given = {label: size for label, size in dimensions.items() if not isinstance(size, str)}
-        pages = Pages(self.pages, self.page, ELEMENT_TYPES[self.cache])
-        weights = self.decoder.weights(self.decoder.origin(by_content))
         try:
-            return Decoder(weights, pages, symbolic_sizes(given), self.left_bits).module(self.result)
+            return self._module(given, by_content)
         except GlowError as error:
             error.file = error.file or str(self.decoder.path)
             raise
 
+    def _module(self, dimensions: Mapping[str, Dimension], by_content: bool) -> ModuleOp:
+        from glow_mlir.dialects.element_types import ELEMENT_TYPES
+        from glow_mlir.frontends.builder.pages import Pages
+
+        pages = Pages(self.pages, self.page, ELEMENT_TYPES[self.cache])
+        if isinstance(self.decoder.source, GenaiFolder):
+            from glow_mlir.frontends.onnx.paged_graph import import_paged
+
+            context = self.decoder.config.context
+            return import_paged(self.decoder.source, pages, context, dimensions, by_content, self.left_bits)
+        from glow_mlir.frontends.builder.inputs import symbolic_sizes
+        from glow_mlir.frontends.decoders.decoder import Decoder
+
+        weights = self.decoder.weights(self.decoder.origin(by_content))
+        bits = DEFAULT_BITS if self.left_bits is None else self.left_bits
+        return Decoder(weights, pages, symbolic_sizes(dimensions), bits).module(self.result)
+
 
 def open_model(path: str | Path, context: int | None = None) -> DecoderModel:
     """
-    Open a GGUF file, or a folder with `config.json` and `*.safetensors`; weights are mapped, not read.
+    Open a GGUF file, or a folder of a checkpoint or of onnxruntime-genai; weights are mapped, not read.
+
+    Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX.
 
     Sequences have up to `context` tokens, by default as many as the decoder was trained for. Raises `ModelError` for
     files that are missing or damaged, and `UnsupportedError` for another family of decoders.
@@ -222,7 +288,8 @@ def open_model(path: str | Path, context: int | None = None) -> DecoderModel:
     path = Path(path)
     if not path.exists():
         raise ModelError("there is no such file or folder", file=str(path))
-    source = CheckpointFolder.open(path) if path.is_dir() else GgufFile.open(path)
+    folder = GenaiFolder if (path / GENAI).is_file() else CheckpointFolder
+    source = folder.open(path) if path.is_dir() else GgufFile.open(path)
     model = DecoderModel(path, source, context)
     try:
         _ = model.config

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import cache
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,6 +19,7 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.frontends.onnx.graph_outputs import GraphOutputs
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.model_import import ModelImport
+from glow_mlir.frontends.onnx.models.functions import find_importer
 from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.frontends.onnx.models.tensors import Tensors
 from glow_mlir.frontends.onnx.models.types import declared_sizes, input_types
@@ -49,6 +52,10 @@ class GraphImporter:
     module: ModuleOp | None = None
     seed: int = 0
     """The seed of random numbers for nodes without a seed of their own."""
+    importers: Mapping[tuple[str, str], Callable[..., Any]] = field(
+        default_factory=dict[tuple[str, str], Callable[..., Any]]
+    )
+    """Domain and kind of an operator → its importer in this graph, in place of the usual one."""
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -61,7 +68,7 @@ class GraphImporter:
         dimensions, builder.trip_capacities = without_trip_capacities(
             self.dimensions, {size for value in inputs for size in map(str, declared_sizes(value))}
         )
-        model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)
+        model = ModelImport(builder, self.tensors, self.state, self.inconsistencies, cache(self._importer))
         scope = Scope(model, self.opsets, initializers=initializers)
         given = builder.add_inputs(input_types(inputs, dimensions), self.values)
         strings = {value.name for value in inputs if value.type.tensor_type.elem_type == onnx.TensorProto.STRING}
@@ -82,3 +89,7 @@ class GraphImporter:
             entry = {"strings": sorted(strings), "outputs": described.described}
             tell_python_values(module, {"entries": {name: entry}, "strings": list(model.strings.words)})
         return module
+
+    def _importer(self, domain: str, kind: str, version: int) -> Callable[..., Any] | None:
+        """The importer of an operator in this graph; `None` if there is none."""
+        return self.importers.get((domain, kind)) or find_importer(domain, kind, version)

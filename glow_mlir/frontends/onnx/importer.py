@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -170,6 +171,7 @@ def import_model(
     state: Mapping[str, bool] | None = None,
     module: ModuleOp | None = None,
     seed: int = 0,
+    importers: Mapping[tuple[str, str], Callable[..., Any]] | None = None,
 ) -> ModuleOp:
     """
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
@@ -185,6 +187,7 @@ def import_model(
     - `state`: names of initializers that become state; trainable if the value is true.
     - `module`: the module that the function is added to, and with whose functions it shares storage.
     - `seed`: the seed of random numbers for nodes without a seed of their own.
+    - `importers`: importers of operators, by domain and kind, in place of the usual ones.
 
     Raises `ModelError` for a damaged or contradictory model, and an `UnsupportedError` that lists every unsupported
     node; an `InputValuesError` if only the values of inputs that determine shapes are missing.
@@ -201,7 +204,7 @@ def import_model(
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
         sizes, kept = dict(dimensions or {}), dict(state or {})
         importer = GraphImporter(
-            plain.graph, opsets, sizes, model.tensors, pool, known, inconsistencies, kept, module, seed
+            plain.graph, opsets, sizes, model.tensors, pool, known, inconsistencies, kept, module, seed, importers or {}
         )
         try:
             made = importer.run(name)

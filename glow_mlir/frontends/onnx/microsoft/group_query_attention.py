@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -55,7 +55,8 @@ _AXES = {
 @onnx_operator("GroupQueryAttention", domain=ONNXRUNTIME)
 def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention to earlier and new keys, whose number differs between sequences; keys and values are results too."""
-    _check(node)
+    check_forms(node, _AXES)
+    node.input(LAST)
     groups = groups_of(node)
     total = known_size(node, TOTAL, "the number of keys")
     lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
@@ -78,11 +79,10 @@ def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     return merged_heads(node, groups.joined(node, result)), *present
 
 
-def _check(node: Node) -> None:
-    """Raise an error if operands have wrong ranks, or the form of the node is not supported."""
-    for position, (ranks, hint) in _AXES.items():
-        node.check_rank(position, ranks, hint)
-    node.input(LAST)
+def check_forms(node: Node, operands: Iterable[int]) -> None:
+    """Raise an error if some of these operands have wrong ranks, or the form of the node is not supported."""
+    for position in operands:
+        node.check_rank(position, *_AXES[position])
     quantized = [name for name in ("k_quant_type", "v_quant_type") if node.text(name, "NONE") != "NONE"]
     if quantized or node.optional(KEY_SCALE) is not None or node.optional(VALUE_SCALE) is not None:
         raise node.unsupported("quantized earlier keys and values are not supported")
@@ -94,13 +94,20 @@ def _check(node: Node) -> None:
             raise ModelError(f"{node.kind} has only one of the operands {one} and {other}", node=node.name, hint=hint)
 
 
+def normalized(node: Node, heads: Heads) -> Heads:
+    """Normalize queries and keys, if the node requires it."""
+    query, key, value = heads
+    if (scale := node.optional(QUERY_NORM)) is None:
+        return heads
+    epsilon = node.float("qk_norm_epsilon", 1e-6)
+    query = node.emit(RmsNormalizationOp, query, scale, epsilon=node.float("q_norm_epsilon", epsilon))
+    key = node.emit(RmsNormalizationOp, key, node.input(KEY_NORM), epsilon=node.float("k_norm_epsilon", epsilon))
+    return query, key, value
+
+
 def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
     """Normalize and rotate queries and keys, if the node requires it."""
-    query, key, value = heads
-    if (scale := node.optional(QUERY_NORM)) is not None:
-        epsilon = node.float("qk_norm_epsilon", 1e-6)
-        query = node.emit(RmsNormalizationOp, query, scale, epsilon=node.float("q_norm_epsilon", epsilon))
-        key = node.emit(RmsNormalizationOp, key, node.input(KEY_NORM), epsilon=node.float("k_norm_epsilon", epsilon))
+    query, key, value = normalized(node, heads)
     if not node.flag("do_rotary"):
         return query, key, value
     positions = _positions(node, lengths)
