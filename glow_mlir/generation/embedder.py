@@ -59,7 +59,7 @@ class Embedder:
         *,
         context: int | None = None,
         pooling: str | None = None,
-        activations: str = "int15",
+        activations: str | None = None,
         tokenizer: str | Path | None = None,
         **options: Any,
     ) -> None:
@@ -70,7 +70,7 @@ class Embedder:
         self.tokenizer: Tokenizer = tokenizer_of(self.model, tokenizer)
         config = self.model.network
         is_ranking = bool(config.labels)
-        if activations not in ACTIVATIONS:
+        if activations is not None and activations not in ACTIVATIONS:
             raise OptionError(
                 f"activations cannot be '{activations}'", hint=f"they are one of {', '.join(ACTIVATIONS)}"
             )
@@ -84,7 +84,7 @@ class Embedder:
             sequences=form.sequences,
             page=PAGE,
             cache="float32",
-            left_bits=ACTIVATIONS[activations],
+            left_bits=None if activations is None else ACTIVATIONS[activations],
             result="scores" if is_ranking else "hidden",
         )
         session = InferenceSession(program, dimensions=program.dimensions, **options)

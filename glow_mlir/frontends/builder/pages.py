@@ -27,8 +27,8 @@ class Pages:
     """
     The pages that keys and values are kept in: how many, of how many tokens each, of which element type.
 
-    With `shared`, a dictionary that begins empty, all layers use the same pages one after the other: it gets their storage
-    and content by kind, which the caller saves.
+    With `shared`, a dictionary that begins empty, all layers use the same pages one after the other. It gets the
+    storage and the content of each kind, which the caller saves.
     """
 
     count: int
