@@ -79,13 +79,13 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage returns call control_flow loop elementwise_math activations elementwise_binary convolution linear "
-        "attention linear_attention pages einsum pooling normalization data_movement indexing resize sampling "
+        "attention linear_attention cache pages einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
         "generic gradient predicate random_numbers saved trees",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention linear_attention pages pooling data_movement indexing resize "
+        "storage convolution linear attention linear_attention cache pages pooling data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
@@ -120,7 +120,7 @@ BUILTIN = OperatorPackage(
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "attention resize sampling regions embedding einsum fourier recurrent predicate "
+        "attention cache resize sampling regions embedding einsum fourier recurrent predicate "
         "control_flow quantization saved variables",
     ),
     kernels={
@@ -136,7 +136,7 @@ BUILTIN = OperatorPackage(
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.attention",
-                "attention linear_attention paged_attention write_pages",
+                "attention linear_attention extend_cache paged_attention write_pages",
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.recurrences",

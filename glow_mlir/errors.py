@@ -139,6 +139,10 @@ OUT_OF_CAPACITY = "a loop takes more trips than the capacity of"
 """Why a call fails that a session makes again with a larger capacity; the label of the loop follows in quotes."""
 
 
+CHANGES_SHARED_ROWS = "a call changes rows of an earlier result in their place"
+"""Why a call fails that is made again without sharing the memory of an earlier result."""
+
+
 def failed_call(reason: str, node: str) -> ExecutionError:
     """The error of a call that fails on its data at a node."""
     loop = reason.removeprefix(OUT_OF_CAPACITY).strip()

@@ -13,11 +13,10 @@ from glow_mlir.analysis.accesses import Accesses, each_user, may_be_same_buffer
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, capacity_of, root_of, strides_of
-from glow_mlir.dialects.shapes import has_static_shape, sizes_of
+from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.ir.entries import bindings_of, placeholders_of
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.support.symbols import symbols_of
 
 
 def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
@@ -30,7 +29,6 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
     inputs: dict[SSAValue, str] = {
         weight: binding.name for binding, weight in pairs if binding.role == "input" and weight is not None
     }
-    known = set(symbols_of(size for weight in inputs for size in sizes_of(weight)))
     accesses, names = Accesses.of(function.block), dict(inputs)
     found: list[Binding] = []
     for given, weight in pairs:
@@ -41,8 +39,6 @@ def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
             found.append(binding)
         elif binding.role == "input":
             found.append(replace(binding, shape=capacity_of(weight)))
-        elif not known.issuperset(symbols_of(sizes_of(weight))):
-            found.append(binding)
         else:
             # At most one output can share the memory of an input.
             found.append(replace(binding, extends=_take(inputs, _begin_of(weight))))

@@ -156,29 +156,34 @@ class Growing:
     """
     Arrays with unused room at the end, and the shapes in use.
 
-    Several threads may use it: while a thread changes the record of an array, the record is removed, and others do not
-    find it.
+    Several threads may use it: while a call writes to an array, it has no record, and others do not find it.
     """
 
     def __init__(self) -> None:
         self._used: dict[int, tuple[int, ...]] = {}
 
-    def add(self, whole: np.ndarray, shape: tuple[int, ...]) -> None:
-        """Record an array and the shape in use."""
-        self._used[id(whole)] = shape
+    def made(self, binding: Binding) -> np.ndarray:
+        """A new array for an output, without a record; raises `OutOfMemoryError`."""
+        whole = made(binding, binding.shape)
         weakref.finalize(whole, self._used.pop, id(whole), None).atexit = False
+        return whole
 
-    def extended(self, part: np.ndarray, binding: Binding, shape: tuple[int, ...]) -> np.ndarray | None:
-        """The array of which `part` is the part in use, grown to `shape` in use; `None` if there is none."""
+    def record(self, part: np.ndarray) -> None:
+        """Record that `part`, a view of an array that `made` or `taken` gave, is the part in use."""
+        self._used[id(part.base)] = part.shape
+
+    def taken(self, part: np.ndarray, binding: Binding) -> np.ndarray | None:
+        """The array of which `part` is the part in use, without its record; `None` if there is none."""
         whole: object = part.base
         if not isinstance(whole, np.ndarray) or whole.shape != binding.shape or whole.strides != part.strides:
             return None
         used = self._used.pop(id(whole), None)
         if used is None:
             return None
-        is_all = used == part.shape and part.dtype == whole.dtype and part.ctypes.data == whole.ctypes.data
-        self._used[id(whole)] = shape if is_all else used
-        return whole if is_all else None
+        if used == part.shape and part.dtype == whole.dtype and part.ctypes.data == whole.ctypes.data:
+            return whole
+        self._used[id(whole)] = used
+        return None
 
 
 _GROWING = Growing()
@@ -198,19 +203,19 @@ class Buffers:
         part[...] = array
         return part
 
-    def output(self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    def output(
+        self, binding: Binding, output_shape: OutputShape, inputs: Mapping[str, np.ndarray], shares: bool = True
+    ) -> np.ndarray:
         """
         Memory for an output: a new array, or a part of a buffer if the layout is for a much larger one.
 
-        An output that extends one of the `inputs` may use the array that the input is part of. `result` extracts the
-        value to return.
+        An output that extends one of the `inputs` uses the array that the input is part of, if the input is all that is
+        in use of it and the call `shares` memory. `result` extracts the value to return, and `grown` lets a later call
+        extend it.
         """
         if binding.extends:
-            whole = _GROWING.extended(inputs[binding.extends], binding, output_shape.shape)
-            if whole is None:
-                whole = made(binding, binding.shape)
-                _GROWING.add(whole, output_shape.shape)
-            return whole[output_shape.part]
+            whole = _GROWING.taken(inputs[binding.extends], binding) if shares else None
+            return (_GROWING.made(binding) if whole is None else whole)[output_shape.part]
         if output_shape.is_dense:
             return made(binding, output_shape.shape)
         if not output_shape.is_large:
@@ -235,6 +240,21 @@ def result(binding: Binding, buffer: np.ndarray, output_shape: OutputShape) -> n
         return buffer
     part = buffer[output_shape.part]
     return np.array(part, order="C") if output_shape.is_large and not binding.extends else part
+
+
+def grown(binding: Binding, part: np.ndarray) -> None:
+    """Let a later call extend an output that this one has written to the memory of `Buffers.output`."""
+    if binding.extends:
+        _GROWING.record(part)
+
+
+def unshared(binding: Binding, buffer: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The memory of `Buffers.output` for an output, or new memory in place of that of the input that it extends."""
+    given = inputs.get(binding.extends)
+    if given is None or given.ctypes.data != buffer.ctypes.data:
+        return buffer
+    _GROWING.record(given)
+    return _GROWING.made(binding)[_part(buffer.shape)]
 
 
 def made(binding: Binding, shape: tuple[int, ...]) -> np.ndarray:

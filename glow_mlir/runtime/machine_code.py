@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
+from glow_mlir.errors import CHANGES_SHARED_ROWS, ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.device_array import check_target_shape, on_target
 from glow_mlir.runtime.direct_outputs import SizedOutput
 from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.host import lacks
-from glow_mlir.runtime.layouts import Buffers, CallSizes, Sizing, is_dense, is_laid_out, made, result
+from glow_mlir.runtime.layouts import Buffers, CallSizes, Sizing, grown, is_dense, is_laid_out, made, result, unshared
 from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
@@ -93,6 +93,9 @@ class MachineEntry(EntryPoint):
         self._invoke = self._alone if self._threads == 1 else self._shared
         self._local = threading.local()
         self._buffers = Buffers()
+        # A call that fails in shared memory is made again, but state changes once.
+        may_repeat = any(failure.reason == CHANGES_SHARED_ROWS for failure in entry.failures)
+        self._shares = not (may_repeat and entry.writes)
         self._sizing = Sizing(entry.bindings, entry.symbols)
         self._behind = [ctypes.addressof(_NEVER)] * entry.cancellable + [0] * entry.observed
         """The last arguments of calls that nothing cancels or observes, if all sizes are numbers."""
@@ -276,12 +279,32 @@ class MachineEntry(EntryPoint):
         targets: Mapping[str, np.ndarray] = NOWHERE,
     ) -> dict[str, np.ndarray]:
         sizes = self._sizing.of(inputs)
-        outputs: dict[str, np.ndarray] = {}
+        bindings = [binding for binding in self.bindings if binding.role == "output"]
+        outputs = {b.name: self._output(b, sizes, inputs, targets.get(b.name)) for b in bindings}
+        own = [binding for binding in bindings if outputs[binding.name] is not targets.get(binding.name)]
+        try:
+            found = self._call_on(inputs, state, outputs, sizes)
+        except ExecutionError as error:
+            if error.reason != CHANGES_SHARED_ROWS:
+                raise
+            outputs |= {binding.name: unshared(binding, outputs[binding.name], inputs) for binding in own}
+            found = self._call_on(inputs, state, outputs, sizes)
+        for binding in own:
+            grown(binding, found[binding.name])
+        return found
+
+    def _call_on(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        state: dict[str, np.ndarray],
+        outputs: dict[str, np.ndarray],
+        sizes: CallSizes,
+    ) -> dict[str, np.ndarray]:
+        """Call the function on memory for the outputs, of these sizes or larger, and return the outputs."""
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                buffer = outputs[binding.name] = self._output(binding, sizes, inputs, targets.get(binding.name))
-                bound.append(buffer)
+                bound.append(outputs[binding.name])
             elif binding.role == "packed":
                 bound.append(self._packed[binding.name].current(self._state))
             elif binding.role == "input":
@@ -309,7 +332,7 @@ class MachineEntry(EntryPoint):
         found = sizes.output_shapes[binding.name]
         if target is not None and sizes.is_complete and found.is_dense and target.shape == found.shape:
             return target
-        return self._buffers.output(binding, found, inputs)
+        return self._buffers.output(binding, found, inputs, self._shares)
 
     def use_constants(self, constants: np.ndarray) -> None:
         """Use the constants in this array, which is aligned to 64 bytes."""

@@ -34,7 +34,7 @@ SAME_NAMES = (
     "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
     "predicated-matmul grouped-matmul blockwise-matmul blockwise-matmul-integer attention linear-attention "
-    "paged-attention write-pages shape"
+    "extend-cache paged-attention write-pages shape"
 ).split()
 """Kernels that are called like the operator whose case they are selected for."""
 
@@ -87,6 +87,7 @@ BODILESS = "with a body it is a stack"
 NOTHING = "it reads no elements"
 SUMS = "blocks of rows, which are numbers, decide how sums are taken"
 IN_TURN = "what comes before decides where an element goes"
+FEW_ROWS = "most calls write a few rows"
 FEW = "it computes as many numbers as there are axes"
 
 EPILOGUE, PROLOGUE, SIZES, THREADS = ABILITIES = ("epilogue", "prologue", "run-time sizes", "threads")
@@ -101,6 +102,7 @@ REFUSED: dict[str, dict[str, str]] = {
     "non-zero": {THREADS: IN_TURN},
     "unique": {THREADS: IN_TURN},
     "non-max-suppression": {THREADS: IN_TURN},
+    "extend-cache": {THREADS: FEW_ROWS},
     "write-pages": {THREADS: IN_TURN},
     "shape": {PROLOGUE: NOTHING, THREADS: FEW},
 }

@@ -269,6 +269,15 @@ PRODUCTS: list[OperatorCase] = [
         batch=dict.fromkeys(range(3), 0),
         **HEADS,
     ),
+    row(
+        "extend_cache",
+        sample((BATCH, 2, 5, 3)),
+        sample((BATCH, 2, 2, 3), seed=1),
+        np.arange(BATCH) % 3 + 2,
+        np.arange(BATCH) % 2 + 4,
+        batch=dict.fromkeys(range(4), 0),
+        length=6,
+    ),
     row("paged_attention", sample((BATCH, 4, 6)), *PAGES, batch={0: 0, 4: 0, 5: 0}, scale=0.4),
     row("write_pages", PAGES[1], sample((BATCH, 2, 9)), *PAGES[2:], batch={1: 0, 3: 0, 4: 0}),
     row("det", sample((BATCH, 2, 3, 3))),
@@ -347,7 +356,8 @@ WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "philox blockwise_matmul blockwise_matmul_integer blockwise_dequantize lstm_recurrence gru_recurrence "
     "rnn_recurrence predicate predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums "
-    "rnn_recurrence_with_sums binned_tree_ensemble tree_ensemble write_pages paged_attention".split()
+    "rnn_recurrence_with_sums binned_tree_ensemble tree_ensemble extend_cache write_pages "
+    "paged_attention".split()
 )
 """Operators for which the export has no words."""
 

@@ -134,6 +134,21 @@ def written_pages() -> Cases:
     yield case("write_pages", keys, np.zeros((0, 2, 19), np.float32), *places, transposed=True)
 
 
+@PRODUCTS.add(0.0)
+def extended_caches() -> Cases:
+    """Types; sequences that start before, at and behind the end of the past, beyond the result and before it."""
+    for dtype in ("f2", bfloat16, "f4", "f8"):
+        past, rows = (sample((7, 3, count, 19), seed=count).astype(dtype) for count in (6, 2))
+        starts = np.array([6, 4, 0, 8, 1 << 62, -1, -9])
+        for length, more in itertools.product((9, 6, 4), (2, 1)):
+            yield case("extend_cache", past, rows, starts, np.minimum(starts, 1 << 40) + more, length=length)
+        yield case("extend_cache", past, rows, starts.clip(-9, 99).astype(np.int32), np.full(7, -1), length=8)
+    empty = np.zeros((2, 3, 0, 5), np.float32)
+    yield case("extend_cache", empty, sample((2, 3, 4, 5)), np.array([0, 0]), np.array([4, 2]), length=4)
+    yield case("extend_cache", sample((2, 3, 4, 5)), empty, np.array([4, 2]), np.array([4, 2]), length=5)
+    yield case("extend_cache", empty, empty, np.array([0, 1]), np.array([0, 1]), length=0)
+
+
 def half(*shape: int, dtype: str = "f4") -> np.ndarray:
     """Random elements about 0, small enough that no gate is always open or shut."""
     return (sample(shape, dtype) * 0.5).astype(dtype)

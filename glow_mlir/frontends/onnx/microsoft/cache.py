@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.glow_high.cache import ExtendCacheOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -19,6 +20,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp, ScatterNDOp
+from glow_mlir.dialects.properties import size_of_property
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
@@ -87,19 +89,24 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
     """
     Insert new keys or values into earlier ones [batch, heads, length, elements] at their positions.
 
-    The capacity grows only if it is too small. Rows after the keys of a sequence are never read. A symbol for the size
-    is named after the result at position `result`. Even a single sequence may be shorter than `total`, as its mask
-    says: only data tells where its new keys go.
+    The capacity grows only if it is too small; rows after the keys of a sequence are then 0. Rows after them are never
+    read in any table. A symbol for the size is named after the result at position `result`. Even a single sequence may
+    be shorter than `total`, as its mask says: only data tells where its new keys go.
     """
     if past is None:
         return new
     batch, heads, length, _ = sizes_of(new)
     before = sizes_of(past)[2]
     capacity = _capacity(node, before, length, lengths.total, result)
-    table = past
-    if capacity != before:
-        table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, capacity)
-    return node.emit(ScatterNDOp, table, indices_of(node, batch, heads, lengths.positions), new)
+    if capacity == before:
+        return node.emit(ScatterNDOp, past, indices_of(node, batch, heads, lengths.positions), new)
+    starts, ends = (node.emit(ReshapeOp, number, shape=(batch,)) for number in (lengths.starts, lengths.ends))
+    return node.emit(ExtendCacheOp, past, new, starts, ends, length=size_of_property(capacity))
+
+
+def ends_in_zeros(table: SSAValue) -> bool:
+    """Whether rows after the keys of each sequence of a table are known to be 0."""
+    return isinstance(table.owner, ExtendCacheOp)
 
 
 def _capacity(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:

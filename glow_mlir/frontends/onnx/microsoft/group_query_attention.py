@@ -24,11 +24,12 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
 from glow_mlir.frontends.builder.slices import iota, part_of, scalar
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, known_size, read
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, ends_in_zeros, kept, known_size, read
 from glow_mlir.frontends.onnx.microsoft.key_masks import added
 from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, Heads, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size
 
 PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, POSITIONS, ADDEND, SINK = range(3, 12)
 KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
@@ -133,14 +134,27 @@ def _tables(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kep
     """Update tables with the capacity for all keys."""
     new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
     present = [kept(node, node.optional(position), rows, lengths, result) for position, rows, result in new]
-    keys, values = (read(node, table, lengths.total) for table in present)
-    positions = node.emit(ReshapeOp, iota(node, lengths.total), shape=(1, 1, 1, lengths.total))
+    count, is_clean = _read(node, lengths, present)
+    keys, values = present if is_clean else (read(node, table, count) for table in present)
+    positions = node.emit(ReshapeOp, iota(node, count), shape=(1, 1, 1, count))
     batch, _ = sizes_of(lengths.ends)
-    if batch != 1 or node.optional(VALID) is not None:
+    if not is_clean and (batch != 1 or node.optional(VALID) is not None):
         # Some sequences may be shorter than the longest.
         is_key = node.emit(LessOp, positions, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
         keys, values = (_without_others(node, table, is_key) for table in (keys, values))
     return keys, values, _seen(node, lengths, positions), present
+
+
+def _read(node: Node, lengths: Lengths, present: Sequence[SSAValue]) -> tuple[Size, bool]:
+    """
+    The number of rows of the tables that a call reads, and whether those after the keys of a sequence are 0.
+
+    Whole tables need no copy. A score bias has as many columns as there are keys.
+    """
+    first, second = (sizes_of(table)[2] for table in present)
+    is_whole = first == second and (first == lengths.total or node.optional(ADDEND) is None)
+    is_clean = is_whole and all(map(ends_in_zeros, present))
+    return (first if is_clean else lengths.total), is_clean
 
 
 def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
