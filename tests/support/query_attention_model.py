@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from contrib_cases import ONNXRUNTIME
 from onnx import TensorProto, helper, numpy_helper
@@ -13,7 +15,7 @@ WIDTH = (HEADS + 2 * KEY_HEADS) * DEPTH
 """The elements of a row of queries, keys and values."""
 
 
-def query_attention(dtype: str = "float32", **attributes: int) -> bytes:
+def query_attention(dtype: str = "float32", **attributes: Any) -> bytes:
     """The model, with attributes of the operator; its sizes are batch, length, past and total."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     operands = ["qkv", "", "", "past.k", "past.v", "last", "total"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -149,7 +149,7 @@ def test_threads_that_continue_one_past() -> None:
     past = calls.step(calls.user_tables(1, 0), 4, 4, [4])
     given = [calls.inputs(past, 1, 5, [5 - number % 2]) for number in range(16)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda inputs: calls.ours.run(None, inputs), given))
+        found = list(pool.map(partial(calls.ours.run, None), given))
     for inputs, (_, *tables) in zip(given, found, strict=True):
         copies = {**inputs, "past.k": past[0].copy(), "past.v": past[1].copy()}
         for table, wanted in zip(tables, calls.ours.run(None, copies)[1:], strict=True):
