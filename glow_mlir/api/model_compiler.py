@@ -133,9 +133,8 @@ class ModelCompiler:
         reported: set[str] | None = None,
     ) -> None:
         """
-        `time_limit` is the time limit of one compilation in seconds; 0 for none. With `asks`, another process may
-        compile. `progress` receives the progress of compilations that a caller waits for; `reported` holds the warnings
-        that are not repeated.
+        `time_limit` is that of one compilation in seconds; 0 for none. With `asks`, another process may compile.
+        `progress` receives the progress of compilations that callers wait for; `reported` has warnings not to repeat.
         """
         self._warnings: set[str] = set() if reported is None else reported
         self._progress = progress
@@ -165,9 +164,8 @@ class ModelCompiler:
     @contextmanager
     def _reported(self) -> Generator[None]:
         """A context that reports the work inside the `with` statement to the caller, and repeats no warning."""
-        name = self._model.name if isinstance(self._model, Path) else "a model"
-        if is_importable(self._model):
-            name = str(self._model)
+        model = self._model
+        name = model.name if isinstance(model, Path) else str(model) if is_importable(model) else "a model"
         quiet = report_when_slow(f"compiling {printable(name)}") if self._is_reported else nullcontext()
         with telling_once(self._warnings), quiet if self._progress is None else watching(self._progress):
             yield

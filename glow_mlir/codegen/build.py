@@ -187,8 +187,8 @@ class Interface(Protocol):
         """
 
 
-TOLD_BYTES = 1 << 25
-"""Bytes of constants whose packing takes long enough for progress to be told."""
+PROGRESS_BYTES = 1 << 25
+"""Bytes of constants whose packing takes long enough to report progress."""
 
 
 def region_bytes(contents: Sequence[Content]) -> int:
@@ -223,12 +223,12 @@ def build_region(
     """The constants region with those contents, and `further` bytes, in zero bytes from `allocate`."""
     size = region_bytes(contents)
     region = allocate(size + further)
-    told = 0
+    reported = 0
     for content in contents:
         check_cancellation()
-        if content.end - told >= TOLD_BYTES:
-            say(f"packing weights, {told >> 20} of {size >> 20} MB")
-            told = content.end
+        if content.end - reported >= PROGRESS_BYTES:
+            say(f"packing weights, {reported >> 20} of {size >> 20} MB")
+            reported = content.end
         content.write(region)
     return region
 

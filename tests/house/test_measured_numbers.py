@@ -69,6 +69,7 @@ FORM = {
 
 
 KERNELS = {
+    "build": {"PROGRESS_BYTES"},
     "builder/amx": {"MAX_ROWS", "ROW_BYTES", "_BYTES_FROM", "_PALETTE", "_ROWS_FROM"},
     "builder/arm": {"WORD_BYTES"},
     "builder/atomics": {"PAUSES"},
