@@ -13,6 +13,7 @@ from breadth import examples
 from hypothesis import given, settings
 from models import GraphBuilder
 from onnx import TensorProto
+from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
@@ -21,7 +22,9 @@ from glow_mlir.driver.pipelines import ALLOCATED, Pipeline, collapsing
 from glow_mlir.errors import LayersDifferError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir import statistics
+from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.text import parse_module
 
 WIDTH = 24
 """Weights of so many elements are no constants that are written into the text."""
@@ -249,6 +252,41 @@ def test_results_are_those_of_the_whole(parts: list[Part]) -> None:
     found, whole = (InferenceSession(model, disable=disable).run(None, {"x": x}) for disable in ([], COLLAPSE))
     for one, other in zip(found, whole, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+STORED = "glow_high.placeholder @{} : T {{{}}}"
+
+
+def layers_that_keep_their_results() -> ModuleOp:
+    """Layers that read what they kept in the call before, and keep a product: all read before any of them computes."""
+    storage = [STORED.format("x", "input"), STORED.format("y", "output")]
+    code = ["%x0 = glow_high.get @x : T"]
+    for n in range(LAYERS):
+        numbers = np.random.default_rng(n).standard_normal((WIDTH, WIDTH)).astype(np.float32) / WIDTH
+        storage += [STORED.format(f"s{n}", "state"), STORED.format(f"o{n}", "output")]
+        storage.append(f"glow_high.constant @w{n} : W {{value = dense<{numbers.tolist()}> : W}}")
+        code += [
+            f"%r{n} = glow_high.relu %x{n} : T",
+            f"%w{n} = glow_high.get @w{n} : W",
+            f"%p{n} = glow_high.matmul %r{n}, %w{n} : T",
+            f"%s{n} = glow_high.get @s{n} {{mutable}} : T",
+            f"glow_high.save %p{n}, @s{n}",
+            f"%x{n + 1} = glow_high.tanh %s{n} : T",
+            f"glow_high.save %x{n + 1}, @o{n}",
+        ]
+    code += [f"%y = glow_high.neg %x{LAYERS} : T", "glow_high.save %y, @y"]
+    bound = ", ".join(["@x", *(f"@s{n}, @o{n}" for n in range(LAYERS)), "@y"])
+    text = "\n".join([*storage, f"glow_high.func @main({bound}) {{", *code, "}"])
+    types = {": T": f": tensor<3x{WIDTH}xf32>", ": W": f": tensor<{WIDTH}x{WIDTH}xf32>"}
+    return parse_module(re.sub(": [TW]", lambda found: types[found[0]], text), new_context())
+
+
+def test_instructions_of_layers_that_are_apart_from_the_others_are_there() -> None:
+    found, whole = (InferenceSession(layers_that_keep_their_results(), disable=disable) for disable in ([], COLLAPSE))
+    for number in range(3):
+        x = np.full((3, WIDTH), number + 1, np.float32)
+        for one, other in zip(found.run(None, {"x": x}), whole.run(None, {"x": x}), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", ["collapse-layers", "expand-layers"])

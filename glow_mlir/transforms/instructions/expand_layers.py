@@ -145,20 +145,36 @@ class _Expansion:
     # ---- instructions ------------------------------------------------------------------------------------------
 
     def _covers(self, sequence: OperationSequence, run: Repetition) -> bool:
-        """Whether a part has all storage in which layers differ, and its results are used up in the next one."""
+        """
+        Whether a part has all storage in which layers differ, its results are used up in the next one, and what is in
+        front of the parts or behind them is of the first and the last layers.
+        """
         if any(sequence.last_use(position) >= run.part(1).stop for position in run.part(0)):
             return False
         wanted = {id(weights.table) for array in self._arrays.values() for weights in leaves(array)}
-        rows = {row for row in self.layers.placeholders}
-        seen: set[object] = set()
+        first: dict[object, list[int]] = {}
+        """Row of storage → the layers whose storage the first part has."""
         for position in run.part(0):
-            for value in sequence.ops[position].operands:
+            for row, layer in self._rows_of(sequence.ops[position]):
+                first.setdefault(row, []).append(layer)
+        if not wanted or first.keys() != wanted | set(self.layers.placeholders):
+            return False
+        # Other instructions of all layers would not be copied.
+        before = [pair for op in sequence.ops[: run.begin] for pair in self._rows_of(op)]
+        behind = [pair for op in sequence.ops[run.end :] for pair in self._rows_of(op)]
+        return all(layer < max(first[row]) for row, layer in before) and all(
+            layer >= min(first[row]) + run.count for row, layer in behind
+        )
+
+    def _rows_of(self, op: Operation) -> Iterator[tuple[object, int]]:
+        """The rows of storage in which layers differ of which an instruction uses some, and the layers."""
+        for inner in op.walk():
+            for value in inner.operands:
                 name = value.owner.storage_name if isinstance(value.owner, WeightOp) else ""
                 if name in self._arrays:
-                    seen |= {id(weights.table) for weights in leaves(self._arrays[name])}
+                    yield from ((id(weights.table), weights.layer) for weights in leaves(self._arrays[name]))
                 elif name in self._columns:
-                    seen.add(self._columns[name][0])
-        return bool(wanted) and seen == wanted | rows
+                    yield self._columns[name]
 
     def _insert(self, sequence: OperationSequence, run: Repetition) -> None:
         """Insert copies of the second part behind it, and give all instructions the storage of their layers."""
