@@ -409,5 +409,5 @@ def test_dimensions_without_bounds_are_refused(tmp_path: Path) -> None:
     for dimensions in ({}, {**program.dimensions, "rows": (1, None)}):
         session = glow_mlir.InferenceSession(program, dimensions=dimensions, backend="interpreter")
         row = {name: np.zeros(1, np.int64) for name in ("tokens", "positions", "sequences", "last")}
-        with pytest.raises(OptionError, match="the model has state, such as 'keys.0'"):
+        with pytest.raises(OptionError, match=r"the model has state, such as 'keys\.0'"):
             session.run(None, {**row, "table": np.zeros((1, 1), np.int64)})
