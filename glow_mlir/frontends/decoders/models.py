@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
-from glow_mlir.frontends.checkpoints.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
 from glow_mlir.frontends.decoders.config import INPUTS, DecoderConfig, TextConfig
 from glow_mlir.frontends.decoders.families import Family
+from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
 from glow_mlir.frontends.decoders.weights import CheckpointWeights, GgufWeights, Weights
 from glow_mlir.frontends.gguf.file import GgufFile
@@ -75,7 +75,7 @@ class DecoderModel:
         """What callers have to know of it; raises `ModelError` and `UnsupportedError`, which name the file."""
         if isinstance(self.source, GenaiFolder):
             context = min(self.context or self.source.context, self.source.context)
-            return TextConfig(self.source.family, self.source.vocabulary, context)
+            return TextConfig(self.source.family, self.source.graph.vocabulary, context)
         return self._described[1]
 
     @property
@@ -267,7 +267,7 @@ class DecoderProgram:
             from glow_mlir.frontends.onnx.paged_graph import import_paged
 
             context = self.decoder.config.context
-            return import_paged(self.decoder.source, pages, context, dimensions, by_content, self.left_bits)
+            return import_paged(self.decoder.source.graph, pages, context, dimensions, by_content, self.left_bits)
         from glow_mlir.frontends.builder.inputs import symbolic_sizes
         from glow_mlir.frontends.decoders.decoder import Decoder
 

@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.properties import whole_number
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.pages import Pages
-from glow_mlir.frontends.checkpoints.genai_folder import GenaiFolder
+from glow_mlir.frontends.onnx.decoder_graph import DecoderGraph
 from glow_mlir.frontends.onnx.importer import import_model, open_model
 from glow_mlir.frontends.onnx.microsoft.group_query_attention import LAST, PAST_KEY, POSITIONS, TOTAL
 from glow_mlir.frontends.onnx.models.inlining import inlined
@@ -47,7 +47,7 @@ ATTENTION = "GroupQueryAttention"
 
 
 def import_paged(
-    folder: GenaiFolder,
+    graph: DecoderGraph,
     pages: Pages,
     context: int,
     dimensions: Mapping[str, GivenDimension],
@@ -55,7 +55,7 @@ def import_paged(
     left_bits: int | None = None,
 ) -> ModuleOp:
     """
-    The module of a folder's decoder with `INPUTS`, and `LOGITS` of the rows `last`; keys and values are in `pages`.
+    The module of a decoder with `INPUTS`, and `LOGITS` of the rows `last`; keys and values are in `pages`.
 
     - `context`: the number of tokens of a sequence at most. A graph that asks for the total length, such as one that
       chooses between tables of rotary positions, is told this number.
@@ -65,9 +65,9 @@ def import_paged(
     Raises the errors of `import_model`, and `UnsupportedError` for a graph that keeps anything but keys and values of
     GroupQueryAttention.
     """
-    model = open_model(folder.graph)
+    model = open_model(graph.path)
     try:
-        proto = _Rewriting(inlined(model.proto), folder, context).rewritten()
+        proto = _Rewriting(inlined(model.proto), graph, context).rewritten()
     except GlowError as error:
         error.file = error.file or model.file
         raise
@@ -83,8 +83,8 @@ def import_paged(
 class _Rewriting:
     """The rewriting of one graph without functions."""
 
-    def __init__(self, model: onnx.ModelProto, folder: GenaiFolder, context: int) -> None:
-        self.proto, self.names, self.context, self.vocabulary = model, folder.names, context, folder.vocabulary
+    def __init__(self, model: onnx.ModelProto, names: DecoderGraph, context: int) -> None:
+        self.proto, self.names, self.context, self.vocabulary = model, names, context, names.vocabulary
         known = initializers_of(model.graph)
         self.inputs = {value.name: value for value in model.graph.input if value.name not in known}
         self.constants: list[onnx.TensorProto] = []

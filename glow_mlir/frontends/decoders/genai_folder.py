@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from glow_mlir.constants.deferred import is_in_folder
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.checkpoints.folder import read_json
+from glow_mlir.frontends.onnx.decoder_graph import DecoderGraph
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.file_kinds import GENAI
 from glow_mlir.support.json_values import is_mapping
@@ -29,27 +31,14 @@ _OTHER_MODELS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class GraphNames:
-    """Names of the graph's inputs and output: token ids, positions, mask of attention, and logits."""
-
-    tokens: str = "input_ids"
-    positions: str = "position_ids"
-    mask: str = "attention_mask"
-    logits: str = "logits"
-
-
-@dataclass(frozen=True)
 class GenaiFolder:
     """A folder: the entry `model` of its description, and what that says of the decoder."""
 
     path: Path
     entries: Mapping[str, Any]
-    graph: Path
-    """The file of the graph."""
-    names: GraphNames
+    graph: DecoderGraph
     family: str
     context: int
-    vocabulary: int
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -85,8 +74,9 @@ class GenaiFolder:
         name = _text(decoder, "filename", "model.onnx", file)
         if not is_in_folder(path, name):
             raise ModelError(f"the file '{name[:80]}' is not in the folder", file=str(file), node="filename")
-        sizes = [_size(model, key, file) for key in ("context_length", "vocab_size")]
-        return GenaiFolder(path, model, path / name, _names(decoder, file), _text(model, "type", "", file), *sizes)
+        context, vocabulary = (_size(model, key, file) for key in ("context_length", "vocab_size"))
+        graph = _named(DecoderGraph(path / name, vocabulary), decoder, file)
+        return GenaiFolder(path, model, graph, _text(model, "type", "", file), context)
 
 
 def _object(entries: Mapping[str, Any], key: str, file: Path) -> Mapping[str, Any]:
@@ -111,13 +101,13 @@ def _size(entries: Mapping[str, Any], key: str, file: Path) -> int:
     return found
 
 
-def _names(decoder: Mapping[str, Any], file: Path) -> GraphNames:
-    """The names that the description gives inputs and output, or genai's own where it gives none."""
-    default = GraphNames()
+def _named(graph: DecoderGraph, decoder: Mapping[str, Any], file: Path) -> DecoderGraph:
+    """The graph with names that the description gives inputs and output."""
     inputs, outputs = (_object({key: decoder.get(key, {})}, key, file) for key in ("inputs", "outputs"))
-    return GraphNames(
-        _text(inputs, "input_ids", default.tokens, file),
-        _text(inputs, "position_ids", default.positions, file),
-        _text(inputs, "attention_mask", default.mask, file),
-        _text(outputs, "logits", default.logits, file),
+    return replace(
+        graph,
+        tokens=_text(inputs, "input_ids", graph.tokens, file),
+        positions=_text(inputs, "position_ids", graph.positions, file),
+        mask=_text(inputs, "attention_mask", graph.mask, file),
+        logits=_text(outputs, "logits", graph.logits, file),
     )
