@@ -125,7 +125,7 @@ class DecoderModel:
     def results(self) -> Mapping[str, int]:
         """The outputs that its programs may have, and their columns."""
         if isinstance(self.source, GenaiFolder):
-            return {"logits": self.source.vocabulary}
+            return {"logits": self.source.graph.vocabulary}
         network = self.network
         found = {"logits": network.vocabulary} if network.is_causal else {}
         return {**found, "hidden": network.width, **({"scores": network.labels} if network.labels else {})}
