@@ -11,6 +11,7 @@ import numpy as np
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.models import DecoderModel, open_model
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
@@ -61,6 +62,7 @@ class Generator:
       token and head.
     - `speculation`: the number of tokens that are guessed from the text so far, and checked together; 0 for none.
     - `tokenizer`: a `tokenizer.json` to use instead of the model's own; `template`: likewise, text of Jinja.
+    - `adapters`: name → a folder of PEFT, or a GGUF file, with a low-rank adapter (LoRA) that requests may choose.
     - `options`: further options of the session, such as `threads`.
 
     Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
@@ -77,6 +79,7 @@ class Generator:
         speculation: int = 0,
         tokenizer: str | Path | None = None,
         template: str | None = None,
+        adapters: Mapping[str, str | Path] | None = None,
         **options: Any,
     ) -> None:
         if activations not in ACTIVATIONS:
@@ -90,6 +93,7 @@ class Generator:
         if self.template is not None:
             self.tokenizer = self.tokenizer.with_ends(ends_of_template(self.template, self.tokenizer))
         self.speculation = speculation
+        self._adapters = {name: Adapter.open(each) for name, each in (adapters or {}).items()}
         self._compiler: GrammarCompiler | None = None
         config = self.model.config
         pages = parallel * -(-config.context // PAGE)
@@ -102,10 +106,11 @@ class Generator:
             page=PAGE,
             cache=cache,
             left_bits=ACTIVATIONS[activations],
+            adapters=[*self._adapters.values()],
         )
         source: Any = program
         session = InferenceSession(source, dimensions=program.dimensions, **options)
-        limits = EngineLimits(program.rows, parallel, outputs, config.context)
+        limits = EngineLimits(program.rows, parallel, outputs, config.context, adapters=len(self._adapters))
         self.engine = Engine(_Calls(session), Sampler(config.vocabulary), PagePool(pages, PAGE), limits)
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
@@ -130,6 +135,7 @@ class Generator:
         schema: Mapping[str, Any] | str | None = None,
         grammar: Grammar | None = None,
         salt: str = "",
+        adapter: str | None = None,
         context_shift: bool = False,
         keep: int | None = None,
         **sampling: Any,
@@ -142,6 +148,7 @@ class Generator:
         - `tools`: what the template shows as callable functions.
         - `schema`: a schema that the text fits, which is JSON; or another `grammar`.
         - `salt`: prompts share computed beginnings only where this is equal.
+        - `adapter`: the name of the adapter that is added to the model's weights; by default none is.
         - `context_shift`: whether to go on where the context is full, as often as it is, without half of the tokens
           behind the first `keep` ones, the oldest; there is no bound then but `max_tokens`. By default those in front
           of a text are kept.
@@ -160,13 +167,23 @@ class Generator:
             grammar = Grammar.of_schema(schema)
         mask = None if grammar is None else self._grammars().constraint(grammar)
         shift = self._shift(keep) if context_shift else None
-        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation, shift=shift)
+        number, draft = self._adapter(adapter), self.speculation
+        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=draft, adapter=number, shift=shift)
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
 
-    def sequence(self) -> TokenSequence:
+    def sequence(self, *, adapter: str | None = None) -> TokenSequence:
         """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
-        return TokenSequence(self.engine, self.model.config.vocabulary)
+        return TokenSequence(self.engine, self.model.config.vocabulary, self._adapter(adapter))
+
+    def _adapter(self, name: str | None) -> int:
+        """The number of an adapter, 0 for none; raises `OptionError` for a name that was not given."""
+        if name is None:
+            return 0
+        if name not in self._adapters:
+            known = ", ".join(self._adapters) or "given as Generator(…, adapters={name: folder})"
+            raise OptionError(f"there is no adapter '{name}'", hint=f"adapters are {known}")
+        return [*self._adapters].index(name) + 1
 
     def append(
         self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i8, i64
@@ -24,6 +24,8 @@ from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.builder.rotary import rotated
+from glow_mlir.frontends.decoders.adapted_products import AdaptedProducts
+from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.config import ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
@@ -57,11 +59,19 @@ class Decoder:
     """
     Build the module of a decoder.
 
+    With `adapters`, each row has a number in the input `adapters`: that of its adapter from 1 on, or 0 for none.
     `sizes` are those of the free dimensions `rows`, `sequences`, `pages` and `outputs`. Rows of products with quantized
     weights are rounded to `left_bits`, or not at all if that is 0.
     """
 
-    def __init__(self, weights: Weights, pages: Pages, sizes: Mapping[str, Size], left_bits: int) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        pages: Pages,
+        sizes: Mapping[str, Size],
+        left_bits: int,
+        adapters: Sequence[Adapter] = (),
+    ) -> None:
         self.config, self.weights, self.pages, self.left_bits = weights.config, weights, pages, left_bits
         self.builder = ModuleBuilder(frozenset({"logits", "hidden"}))
         shapes = {
@@ -70,11 +80,13 @@ class Decoder:
             "sequences": ("rows",),
             "table": ("sequences", "pages"),
             "last": ("outputs",),
+            **({"adapters": ("rows",)} if adapters else {}),
         }
         types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes.items()}
         self.inputs = self.builder.add_inputs(types, {})
         self.rows = sizes["rows"]
         self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
+        self._adapted = AdaptedProducts(adapters, weights, self.inputs.get("adapters"))
 
     def module(self, result: str, name: str = "main") -> ModuleOp:
         """
@@ -85,6 +97,7 @@ class Decoder:
         rows = self._embedded()
         for layer in range(len(self.config.layers)):
             rows = self._layer(layer, rows)
+        self._adapted.check_all_used()
         chosen = self._node("last").emit(GatherOp, rows, self.inputs["last"], axis=0)
         hidden = self._norm("output_norm", None, chosen)
         self.builder.add_output(result, self._logits(hidden) if result == "logits" else hidden)
@@ -177,7 +190,9 @@ class Decoder:
         bias = self.weights.vector(name, layer, stored or size, "bias")
         if bias is not None and order is not None:
             bias = bias[order]
-        return product(self._node(name, layer), rows, weight, bias, self.left_bits)
+        node = self._node(name, layer)
+        result = product(node, rows, weight, bias, self.left_bits)
+        return self._adapted.added(node, name, layer, rows, result, order if stored else None, stored or size)
 
     # Attention
 

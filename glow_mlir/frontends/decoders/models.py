@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
+from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
 from glow_mlir.frontends.decoders.config import DecoderConfig
 from glow_mlir.frontends.decoders.families import Family
@@ -86,6 +87,7 @@ class DecoderModel:
         cache: str = "float16",
         left_bits: int | None = None,
         result: str = "logits",
+        adapters: Sequence[Adapter] = (),
     ) -> DecoderProgram:
         """
         A model for `InferenceSession` of calls with up to `rows` tokens of up to `sequences` sequences.
@@ -95,6 +97,7 @@ class DecoderModel:
         - `left_bits`: bits to which rows are rounded in front of quantized weights: 15 (default), 8, or 0 for none.
         - `result`: the output: `logits` [outputs, vocabulary], or `hidden` [outputs, width], the rows behind the last
           norm, for embeddings.
+        - `adapters`: low-rank adapters; the input `adapters` [rows] has the number of each row's from 1 on, or 0.
 
         Raises `OptionError` for values out of range.
         """
@@ -107,7 +110,7 @@ class DecoderModel:
         if result not in RESULTS:
             raise OptionError(f"a decoder has no result '{result}'", hint=f"results are {', '.join(RESULTS)}")
         bits = 15 if left_bits is None else left_bits
-        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, bits, result)
+        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, bits, result, tuple(adapters))
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,12 @@ class DecoderProgram:
     cache: str
     left_bits: int
     result: str = "logits"
+    adapters: tuple[Adapter, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the files again in another process."""
         sizes = self.pages, self.rows, self.outputs, self.sequences
-        given = *sizes, self.page, self.cache, self.left_bits, self.result
+        given = *sizes, self.page, self.cache, self.left_bits, self.result, self.adapters
         return _reopened, (str(self.decoder.path), self.decoder.context, *given)
 
     def __str__(self) -> str:
@@ -150,7 +154,9 @@ class DecoderProgram:
     def identity(self) -> str:
         """A digest of the content of its files, and its form."""
         form = self.decoder.context, self.pages, self.page, self.cache, self.left_bits, self.result
-        return f"decoder {self.decoder.origin(by_content=True)} {form}"
+        index = ContentIndex()
+        adapted = [index.digest(file) for adapter in self.adapters for file in adapter.files]
+        return f"decoder {self.decoder.origin(by_content=True)} {form}{adapted or ''}"
 
     def free_dimensions(self) -> list[str]:
         """The labels of its free dimensions."""
@@ -167,6 +173,8 @@ class DecoderProgram:
 
         rows = tuple(argument(name, "int64", "rows") for name in ("tokens", "positions", "sequences"))
         others = (argument("table", "int64", "sequences", "pages"), argument("last", "int64", "outputs"))
+        if self.adapters:
+            others = (*others, argument("adapters", "int64", "rows"))
         config = self.decoder.config
         width = config.vocabulary if self.result == "logits" else config.width
         return Signature((*rows, *others), (argument(self.result, "float32", "outputs", width),), {})
@@ -190,7 +198,8 @@ class DecoderProgram:
         pages = Pages(self.pages, self.page, ELEMENT_TYPES[self.cache])
         weights = self.decoder.weights(self.decoder.origin(by_content))
         try:
-            return Decoder(weights, pages, symbolic_sizes(given), self.left_bits).module(self.result)
+            decoder = Decoder(weights, pages, symbolic_sizes(given), self.left_bits, self.adapters)
+            return decoder.module(self.result)
         except GlowError as error:
             error.file = error.file or str(self.decoder.path)
             raise
