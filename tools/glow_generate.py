@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
     sampling = sampling_of(args)
     text: str | None = args.prompt if args.prompt_file is None else text_of(args.prompt_file)
-    generator = opened_generator(args.model, args)
+    generator = opened_generator(args.model, args, None if args.adapter is None else {args.adapter: args.adapter})
     system: list[Message] = [] if args.system is None else [{"role": "system", "content": args.system}]
     if args.chat is not None:
         answer(generator, [*system, {"role": "user", "content": args.chat}], args, sampling)
@@ -40,7 +40,7 @@ def run(arguments: list[str]) -> int:
 def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict[str, Any]) -> str:
     """Print the continuation of a prompt as it is computed; returns its text."""
     begin, first = perf_counter(), 0.0
-    form = {name: getattr(args, name) for name in ("max_tokens", "stop", "ignore_end", "context_shift", "keep")}
+    form = {name: getattr(args, name) for name in ("max_tokens", "stop", "ignore_end", "context_shift", "keep", "adapter")}
     with generator.stream(prompt, **form, **sampling) as generation:
         for piece in generation:
             first = first or perf_counter()

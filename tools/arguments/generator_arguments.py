@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,8 @@ def add_generator_arguments(group: ArgumentGroup, parallel: int) -> None:
     group.add_argument("--template", metavar="FILE", help="a file with the template of chats, instead of the model's")
 
 
-def opened_generator(path: str, args: Namespace) -> Generator:
-    """Open and compile a decoder, with a progress line."""
+def opened_generator(path: str, args: Namespace, adapters: Mapping[str, str] | None = None) -> Generator:
+    """Open and compile a decoder, with a progress line; `adapters` are those of `Generator`."""
     from glow_mlir.generation.generator import Generator
 
     progress = Progress()
@@ -60,6 +61,7 @@ def opened_generator(path: str, args: Namespace) -> Generator:
                 speculation=args.speculation,
                 tokenizer=args.tokenizer,
                 template=template,
+                adapters=adapters,
                 **options,
             )
     finally:
