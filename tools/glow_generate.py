@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> int:
     text: str | None = args.prompt if args.prompt_file is None else text_of(args.prompt_file)
     if args.json_schema_file is not None:
         args.json_schema = text_of(args.json_schema_file)
-    generator = opened_generator(args.model, args)
+    generator = opened_generator(args.model, args, None if args.adapter is None else {args.adapter: args.adapter})
     system: list[Message] = [] if args.system is None else [{"role": "system", "content": args.system}]
     if args.chat is not None:
         answer(generator, [*system, {"role": "user", "content": args.chat}], args, sampling)
@@ -61,7 +61,8 @@ def print_vectors(args: Namespace) -> None:
 def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict[str, Any]) -> str:
     """Print the continuation of a prompt as it is computed; returns its text."""
     begin, first = perf_counter(), 0.0
-    form = {name: getattr(args, name) for name in ("max_tokens", "stop", "ignore_end", "context_shift", "keep")}
+    names = ("max_tokens", "stop", "ignore_end", "context_shift", "keep", "adapter")
+    form = {name: getattr(args, name) for name in names}
     with generator.stream(prompt, **form, schema=args.json_schema, **sampling) as generation:
         for piece in generation:
             first = first or perf_counter()

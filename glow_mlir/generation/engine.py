@@ -57,7 +57,8 @@ class EngineLimits:
     Bounds of the engine.
 
     `rows`: tokens in a call; `sequences`: those that are continued together; `outputs`: rows of a call whose logits are
-    wanted; `context`: tokens of a sequence; `queue`: requests that wait.
+    wanted; `context`: tokens of a sequence; `queue`: requests that wait; `adapters`: adapters of the decoder, whose
+    numbers calls have as an input if there are any.
     """
 
     rows: int
@@ -65,6 +66,7 @@ class EngineLimits:
     outputs: int
     context: int
     queue: int = 1024
+    adapters: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Rows:
     tokens: np.ndarray
     start: int
     wanted: int
+    adapter: int = 0
 
     @property
     def end(self) -> int:
@@ -314,7 +317,7 @@ class Engine:
         """Compute the digests of the full pages of the first `length` tokens, each once."""
         size = self._pool.tokens
         for page in range(len(request.digests), length // size):
-            before = request.digests[-1] if request.digests else first_digest(request.salt)
+            before = request.digests[-1] if request.digests else first_digest(request.salt, request.adapter)
             request.digests.append(digest_of(before, request.tokens[page * size : (page + 1) * size]))
 
     def _is_computing(self, other: Request, request: Request) -> bool:
@@ -379,7 +382,7 @@ class Engine:
             if is_last and not outputs:
                 continue
             tokens = request.tokens[request.computed : request.computed + count]
-            spans.append(Span(request, Rows(request.pages, tokens, request.computed, int(is_last))))
+            spans.append(Span(request, Rows(request.pages, tokens, request.computed, int(is_last), request.adapter)))
             rows, outputs = rows - count, outputs - is_last
         return spans
 
@@ -395,7 +398,7 @@ class Engine:
         if request.mask is None:
             draft = request.lookup.draft(request.tokens, min(limit, request.left) - 1)
         tokens = np.concatenate([request.tokens[-1:], draft])
-        return Span(request, Rows(request.pages, tokens, request.length - 1, len(tokens)))
+        return Span(request, Rows(request.pages, tokens, request.length - 1, len(tokens), request.adapter))
 
     def _logits(self, spans: list[Span]) -> np.ndarray:
         """Compute the rows: the logits that are wanted [outputs, vocabulary]."""
@@ -442,7 +445,9 @@ class Engine:
         for number, span in enumerate(spans):
             table[number, : len(span.pages)] = span.pages
         counts = [len(span.tokens) for span in spans]
+        adapters = {"adapters": np.repeat([span.adapter for span in spans], counts)} if self.limits.adapters else {}
         return {
+            **adapters,
             "tokens": np.concatenate([span.tokens for span in spans]),
             "positions": np.concatenate([np.arange(span.start, span.end) for span in spans]),
             "sequences": np.repeat(np.arange(len(spans)), counts),

@@ -11,6 +11,7 @@ import numpy as np
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.models import open_model
 from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
@@ -62,6 +63,7 @@ class Generator:
       token and head.
     - `speculation`: the number of tokens that are guessed from the text so far, and checked together; 0 for none.
     - `tokenizer`: a `tokenizer.json` to use instead of the model's own; `template`: likewise, text of Jinja.
+    - `adapters`: name → a folder of PEFT, or a GGUF file, with a low-rank adapter (LoRA) that requests may choose.
     - `options`: further options of the session, such as `threads`.
 
     Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
@@ -79,6 +81,7 @@ class Generator:
         speculation: int = 0,
         tokenizer: str | Path | None = None,
         template: str | None = None,
+        adapters: Mapping[str, str | Path] | None = None,
         **options: Any,
     ) -> None:
         if activations is not None and activations not in ACTIVATIONS:
@@ -95,6 +98,7 @@ class Generator:
         self.speculation = speculation
         given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
         self._open_embedder = partial(Embedder, path, **given)
+        self._adapters = {name: Adapter.open(each) for name, each in (adapters or {}).items()}
         self._compiler: GrammarCompiler | None = None
         self._embedder: Embedder | None = None
         config = self.model.config
@@ -108,12 +112,13 @@ class Generator:
             page=PAGE,
             cache=cache,
             left_bits=None if activations is None else ACTIVATIONS[activations],
+            adapters=[*self._adapters.values()],
         )
         source: Any = program
         sampler = Sampler(config.vocabulary)
         with in_pauses(*sampler.prepare()):
             session = InferenceSession(source, dimensions=program.dimensions, **options)
-        limits = EngineLimits(program.rows, parallel, outputs, config.context)
+        limits = EngineLimits(program.rows, parallel, outputs, config.context, adapters=len(self._adapters))
         self.engine = Engine(_Calls(session), sampler, PagePool(pages, PAGE), limits)
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
@@ -138,6 +143,7 @@ class Generator:
         schema: Mapping[str, Any] | str | None = None,
         grammar: Grammar | None = None,
         salt: str = "",
+        adapter: str | None = None,
         context_shift: bool = False,
         keep: int | None = None,
         **sampling: Any,
@@ -150,6 +156,7 @@ class Generator:
         - `tools`: what the template shows as callable functions.
         - `schema`: a schema that the text fits, which is JSON; or another `grammar`.
         - `salt`: prompts share computed beginnings only where this is equal.
+        - `adapter`: the name of the adapter that is added to the model's weights; by default none is.
         - `context_shift`: whether to go on where the context is full, as often as it is, without half of the tokens
           behind the first `keep` ones, the oldest; there is no bound then but `max_tokens`. By default those in front
           of a text are kept.
@@ -168,7 +175,8 @@ class Generator:
             grammar = Grammar.of_schema(schema)
         mask = None if grammar is None else self._grammars().constraint(grammar)
         shift = self._shift(keep) if context_shift else None
-        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=self.speculation, shift=shift)
+        number, draft = self._adapter(adapter), self.speculation
+        request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=draft, adapter=number, shift=shift)
         self.engine.submit(request)
         return Generation(self.engine, request, sink)
 
@@ -182,9 +190,18 @@ class Generator:
             self._embedder = self._open_embedder()
         return self._embedder.embed(texts, **options)
 
-    def sequence(self) -> TokenSequence:
+    def sequence(self, *, adapter: str | None = None) -> TokenSequence:
         """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
-        return TokenSequence(self.engine, self.model.config.vocabulary)
+        return TokenSequence(self.engine, self.model.config.vocabulary, self._adapter(adapter))
+
+    def _adapter(self, name: str | None) -> int:
+        """The number of an adapter, 0 for none; raises `OptionError` for a name that was not given."""
+        if name is None:
+            return 0
+        if name not in self._adapters:
+            known = ", ".join(self._adapters) or "given as Generator(…, adapters={name: folder})"
+            raise OptionError(f"there is no adapter '{name}'", hint=f"adapters are {known}")
+        return [*self._adapters].index(name) + 1
 
     def append(
         self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1

@@ -158,6 +158,7 @@ def digest_of(before: Digest, tokens: np.ndarray) -> Digest:
     return hashlib.blake2b(before + np.ascontiguousarray(tokens, np.int64).tobytes(), digest_size=16).digest()
 
 
-def first_digest(salt: str) -> Digest:
-    """What the digests of sequences begin with: only sequences with the same salt share pages."""
-    return hashlib.blake2b(salt.encode(errors="surrogatepass"), digest_size=16, person=b"glow pages").digest()
+def first_digest(salt: str, adapter: int) -> Digest:
+    """What the digests of sequences begin with: only those with the same salt and adapter share pages."""
+    data, own = salt.encode(errors="surrogatepass"), adapter.to_bytes(16, "little")
+    return hashlib.blake2b(data, digest_size=16, salt=own, person=b"glow pages").digest()

@@ -44,6 +44,7 @@ class Request:
     - `salt`: requests share computed prompts only with requests that have the same one.
     - `mask`: the allowed tokens, for grammars.
     - `draft`: the maximum number of tokens that are guessed by look-up and checked in one call; 0 for none.
+    - `adapter`: the number of the adapter of its rows from 1 on; 0 for none.
     - `shift`: what is forgotten where the context is full; without it the sequence ends there.
     """
 
@@ -57,12 +58,13 @@ class Request:
         salt: str = "",
         mask: Mask | None = None,
         draft: int = 0,
+        adapter: int = 0,
         shift: ContextShift | None = None,
     ) -> None:
         self.sampling, self.max_tokens, self.sink, self.salt, self.mask = sampling, max_tokens, sink, salt, mask
         self.prompt_length = len(prompt)
         most = len(prompt) + max_tokens
-        self.shift = shift
+        self.shift, self.adapter = shift, adapter
         self._tokens = np.empty(most if shift is None else min(most, max(shift.context, len(prompt))), np.int64)
         self._tokens[: len(prompt)] = prompt
         self.length = len(prompt)

@@ -27,7 +27,8 @@ class TokenSequence:
     a time uses a sequence; several sequences, and the generator, may be used beside each other.
     """
 
-    def __init__(self, engine: Engine, vocabulary: int) -> None:
+    def __init__(self, engine: Engine, vocabulary: int, adapter: int = 0) -> None:
+        self.adapter = adapter
         self.engine, self._vocabulary = engine, vocabulary
         self.numbers = np.empty(0, np.int64)
         self.pages: list[int] = []
@@ -70,7 +71,7 @@ class TokenSequence:
         what is appended to the new one.
         """
         self._check_open()
-        found = TokenSequence(self.engine, self._vocabulary)
+        found = TokenSequence(self.engine, self._vocabulary, self.adapter)
         pool = self.engine.held.pool
         with self.engine.turn():
             full = self.computed // pool.tokens
@@ -169,7 +170,7 @@ def _rows(engine: Engine, sequences: Iterable[TokenSequence], wanted: int) -> di
         if end == start or len(found) == limits.sequences:
             continue
         own = max(0, end - max(start, first_wanted))
-        found[sequence] = Rows(sequence.pages, sequence.numbers[start:end], start, own)
+        found[sequence] = Rows(sequence.pages, sequence.numbers[start:end], start, own, sequence.adapter)
         rows, outputs = rows - (end - start), outputs - own
     return found
 

@@ -57,6 +57,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     group = parser.add_argument_group("engine")
     add_generator_arguments(group, parallel=1)
     add_options(group, Policy, only=("threads",))
+    group.add_argument("--adapter", metavar="PATH", help="a low-rank adapter: a folder of PEFT, or a GGUF file")
     group.add_argument("--timings", action="store_true", help="print tokens a second to stderr")
     args = parser.parse_args(arguments)
     given = [name for name in ("prompt", "prompt_file", "chat", "embed", "rank") if getattr(args, name) is not None]

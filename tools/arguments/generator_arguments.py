@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,13 +44,13 @@ def add_generator_arguments(group: ArgumentGroup, parallel: int) -> None:
     group.add_argument("--template", metavar="FILE", help="a file with the template of chats, instead of the model's")
 
 
-def opened_generator(path: str, args: Namespace) -> Generator:
-    """Open and compile a decoder, with a progress line."""
+def opened_generator(path: str, args: Namespace, adapters: Mapping[str, str] | None = None) -> Generator:
+    """Open and compile a decoder, with a progress line; `adapters` are those of `Generator`."""
     from glow_mlir.generation.generator import Generator
 
     template = None if args.template is None else text_of(args.template)
     given = {"parallel": args.parallel, "cache": args.cache, "speculation": args.speculation, "template": template}
-    return _prepared(Generator, path, args, **given)
+    return _prepared(Generator, path, args, adapters=adapters, **given)
 
 
 def opened_embedder(path: str, args: Namespace, **given: Any) -> Embedder:

@@ -46,7 +46,7 @@ class CheckpointFolder:
         files = _files(path)
         tensors: dict[str, np.ndarray] = {}
         for file in files:
-            for name, array in _mapped(file).items():
+            for name, array in mapped_tensors(file).items():
                 if name in tensors:
                     raise ModelError("two files have this tensor", file=str(file), node=name)
                 tensors[name] = array
@@ -87,7 +87,7 @@ def _files(folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in names)
 
 
-def _mapped(path: Path) -> dict[str, np.ndarray]:
+def mapped_tensors(path: Path) -> dict[str, np.ndarray]:
     """The tensors of a file of safetensors, as views."""
     try:
         with path.open("rb") as file:

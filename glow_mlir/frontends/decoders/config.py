@@ -19,6 +19,9 @@ INPUTS: Mapping[str, tuple[str, ...]] = {
 }
 """The inputs of a program of a decoder: name → labels of its axes."""
 
+ADAPTER_INPUTS: Mapping[str, tuple[str, ...]] = {"adapters": ("rows",)}
+"""The further inputs of a program with low-rank adapters."""
+
 RESULTS = ("logits", "hidden", "scores")
 """
 The outputs that a module may have.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,9 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_loca
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.builder.pages import Pages
 from glow_mlir.frontends.builder.rotary import rotated
-from glow_mlir.frontends.decoders.config import RESULTS, ExpertsConfig
+from glow_mlir.frontends.decoders.adapted_products import AdaptedProducts
+from glow_mlir.frontends.decoders.adapters import Adapter
+from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, RESULTS, ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.frontends.decoders.weights import Matrix, Weights
@@ -44,21 +46,30 @@ class Decoder:
     """
     Build the module of a decoder or an encoder.
 
+    With `adapters`, each row has a number in the input `adapters`: that of its adapter from 1 on, or 0 for none.
     `sizes` are those of the free dimensions `rows`, `sequences`, `pages` and `outputs`. Rows of products with quantized
     weights are rounded to `left_bits`, or not at all if that is 0.
     """
 
-    def __init__(self, weights: Weights, pages: Pages, sizes: Mapping[str, Size], left_bits: int) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        pages: Pages,
+        sizes: Mapping[str, Size],
+        left_bits: int,
+        adapters: Sequence[Adapter] = (),
+    ) -> None:
         self.config, self.weights, self.left_bits = weights.config, weights, left_bits
         self.builder = ModuleBuilder(frozenset(RESULTS))
-        shapes = self.config.inputs.items()
-        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes}
+        shapes = {**self.config.inputs, **(ADAPTER_INPUTS if adapters else {})}
+        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes.items()}
         self.inputs = self.builder.add_inputs(types, {})
         self.rows = sizes["rows"]
         self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
         self._shared: dict[str, tuple[str, SSAValue]] = {}
         """The pages of an encoder, which all layers use one after the other: kind → storage and content."""
         self.pages = pages if self.config.is_causal else replace(pages, shared=self._shared)
+        self._adapted = AdaptedProducts(adapters, weights, self.inputs.get("adapters"))
 
     def module(self, result: str, name: str = "main") -> ModuleOp:
         """
@@ -69,6 +80,7 @@ class Decoder:
         rows = self._embedded()
         for layer in range(len(self.config.layers)):
             rows = self._layer(layer, rows)
+        self._adapted.check_all_used()
         if result == "scores" and self.config.scores_mean:
             hidden = self._chosen(self._mean(self._last_norm(rows)))
         else:
@@ -213,7 +225,9 @@ class Decoder:
         bias = self.weights.vector(name, layer, stored or size, "bias")
         if bias is not None and order is not None:
             bias = bias[order]
-        return product(self._node(name, layer), rows, weight, bias, self.left_bits)
+        node = self._node(name, layer)
+        result = product(node, rows, weight, bias, self.left_bits)
+        return self._adapted.added(node, name, layer, rows, result, order if stored else None, stored or size)
 
     # Attention
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
+from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
-from glow_mlir.frontends.decoders.config import INPUTS, DecoderConfig, TextConfig
+from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, INPUTS, DecoderConfig, TextConfig
 from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
@@ -151,6 +152,7 @@ class DecoderModel:
         cache: str = "float16",
         left_bits: int | None = None,
         result: str = "logits",
+        adapters: Sequence[Adapter] = (),
     ) -> DecoderProgram:
         """
         A model for `InferenceSession` of calls with up to `rows` tokens of up to `sequences` sequences.
@@ -161,6 +163,7 @@ class DecoderModel:
           what each node of a folder of onnxruntime-genai says, otherwise 15.
         - `result`: the output: `logits` [outputs, vocabulary], `hidden` [outputs, width], the rows behind the last
           norm, for embeddings, or `scores` [outputs, labels] of a head for classes.
+        - `adapters`: low-rank adapters; the input `adapters` [rows] has the number of each row's from 1 on, or 0.
 
         Raises `OptionError` for values out of range.
         """
@@ -176,9 +179,12 @@ class DecoderModel:
         if result not in self.results:
             hint = f"results are {', '.join(self.results)}"
             raise OptionError(f"there is no result '{result}'", file=str(self.path), hint=hint)
-        if left_bits is None and not isinstance(self.source, GenaiFolder):
+        if adapters and self.is_graph:
+            raise OptionError("is a graph, which takes no adapters", file=str(self.path))
+        if left_bits is None and not self.is_graph:
             left_bits = DEFAULT_BITS
-        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result)
+        own = tuple(adapters)
+        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result, own)
 
 
 @dataclass(frozen=True)
@@ -194,11 +200,12 @@ class DecoderProgram:
     cache: str
     left_bits: int | None
     result: str = "logits"
+    adapters: tuple[Adapter, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the files again in another process."""
         sizes = self.pages, self.rows, self.outputs, self.sequences
-        given = *sizes, self.page, self.cache, self.left_bits, self.result
+        given = *sizes, self.page, self.cache, self.left_bits, self.result, self.adapters
         return _reopened, (str(self.decoder.path), self.decoder.context, *given)
 
     def __str__(self) -> str:
@@ -221,7 +228,9 @@ class DecoderProgram:
     def identity(self) -> str:
         """A digest of the content of its files, and its form."""
         form = self.decoder.context, self.pages, self.page, self.cache, self.left_bits, self.result
-        return f"decoder {self.decoder.origin(by_content=True)} {form}"
+        index = ContentIndex()
+        adapted = [index.digest(file) for adapter in self.adapters for file in adapter.files]
+        return f"decoder {self.decoder.origin(by_content=True)} {form}{adapted or ''}"
 
     def free_dimensions(self) -> list[str]:
         """The labels of its free dimensions."""
@@ -236,7 +245,8 @@ class DecoderProgram:
                 name, dtype, tuple(known.get(size, size) if isinstance(size, str) else size for size in shape)
             )
 
-        inputs = tuple(argument(name, "int64", *shape) for name, shape in self.decoder.inputs.items())
+        shapes = {**self.decoder.inputs, **(ADAPTER_INPUTS if self.adapters else {})}
+        inputs = tuple(argument(name, "int64", *shape) for name, shape in shapes.items())
         columns = self.decoder.results[self.result]
         return Signature(inputs, (argument(self.result, "float32", "outputs", columns),), {})
 
@@ -273,7 +283,7 @@ class DecoderProgram:
 
         weights = self.decoder.weights(self.decoder.origin(by_content))
         bits = DEFAULT_BITS if self.left_bits is None else self.left_bits
-        return Decoder(weights, pages, symbolic_sizes(dimensions), bits).module(self.result)
+        return Decoder(weights, pages, symbolic_sizes(dimensions), bits, self.adapters).module(self.result)
 
 
 def open_model(path: str | Path, context: int | None = None) -> DecoderModel:

@@ -51,8 +51,8 @@ class Weights(ABC):
     `origin` identifies the content of the files.
     """
 
-    def __init__(self, path: str, config: DecoderConfig, origin: str) -> None:
-        self.path, self.config, self.origin = path, config, origin
+    def __init__(self, path: str, family: Family, config: DecoderConfig, origin: str) -> None:
+        self.path, self.family, self.config, self.origin = path, family, config, origin
 
     def stored(self, array: np.ndarray, name: str) -> Stored:
         """A view of a file as a deferred array, which is named after its origin: hashing weights takes seconds."""
@@ -131,8 +131,8 @@ class GgufWeights(Weights):
     """The tensors of a GGUF file."""
 
     def __init__(self, file: GgufFile, family: Family, config: DecoderConfig, origin: str = "") -> None:
-        super().__init__(str(file.path), config, origin)
-        self.file, self.family = file, family
+        super().__init__(str(file.path), family, config, origin)
+        self.file = file
 
     def find(self, name: str, layer: int | None, suffix: str) -> GgufTensor | None:
         prefix = "" if layer is None else f"blk.{layer}."
@@ -153,14 +153,19 @@ class GgufWeights(Weights):
         return tensor.array().astype(np.float32)
 
     def row_order(self, letter: str) -> np.ndarray | None:
-        # The elements of a pair are adjacent in the file, and half of what is rotated apart in the module.
-        if letter == "v" or not self.family.has_adjacent_pairs:
-            return None
-        heads = self.config.heads if letter == "q" else self.config.key_heads
-        stored = np.arange(heads * self.config.head_size).reshape(heads, -1)
-        pairs = max((len(form.rotation.frequencies) for form in self.config.layers if form.rotation), default=0)
-        turned = stored[:, : 2 * pairs].reshape(heads, pairs, 2).swapaxes(1, 2)
-        return np.concatenate([turned.reshape(heads, -1), stored[:, 2 * pairs :]], axis=1).reshape(-1)
+        return gguf_order(self.family, self.config, letter)
+
+
+def gguf_order(family: Family, config: DecoderConfig, letter: str) -> np.ndarray | None:
+    """As `Weights.row_order`, for what is stored in GGUF files."""
+    # The elements of a pair are adjacent in the file, and half of what is rotated apart in the module.
+    if letter not in "qk" or not family.has_adjacent_pairs:
+        return None
+    heads = config.heads if letter == "q" else config.key_heads
+    stored = np.arange(heads * config.head_size).reshape(heads, -1)
+    pairs = max((len(form.rotation.frequencies) for form in config.layers if form.rotation), default=0)
+    turned = stored[:, : 2 * pairs].reshape(heads, pairs, 2).swapaxes(1, 2)
+    return np.concatenate([turned.reshape(heads, -1), stored[:, 2 * pairs :]], axis=1).reshape(-1)
 
 
 def blocks_of(rows: Deferred, type_: BlockType, depth: int, order: np.ndarray | None) -> Matrix:
@@ -208,8 +213,8 @@ class CheckpointWeights(Weights):
     def __init__(
         self, path: str, tensors: Mapping[str, np.ndarray], family: Family, config: DecoderConfig, origin: str = ""
     ) -> None:
-        super().__init__(path, config, origin)
-        self.tensors, self.family = tensors, family
+        super().__init__(path, family, config, origin)
+        self.tensors = tensors
         self.names = {**LLAMA_NAMES, **family.names}
 
     def find(self, name: str, layer: int | None, suffix: str) -> NamedArray | None:
