@@ -28,7 +28,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "input or output": ("input", "output"),
     "buffer": ("buffer",),
     "convolution": ("convolution",),
-    "matrix product": ("attention", "blockwise", "einsum", "fourier", "linear", "linear_attention", "pages"),
+    "matrix product": ("attention", "blockwise", "einsum", "fourier", "linear", "linear_attention", "pages", "cache"),
     "recurrence": ("recurrence", "recurrent"),
     "elementwise": (
         *("activation_functions", "activations", "elementwise_binary", "elementwise_math", "gated", "random_numbers"),

@@ -38,6 +38,9 @@ from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.machine_memory import usable_memory
 from glow_mlir.support.symbols import Dimension
 
+RANDOM = "random."
+"""What names of the state of random numbers begin with, of which each size may have its own."""
+
 
 @dataclass(frozen=True)
 class SpecializationLimits:
@@ -446,7 +449,7 @@ class Specializations(Executable):
     def _specialization(
         self, assumptions: Assumptions, loaded: Loaded, begin: float, waited: float | None
     ) -> Specialization:
-        if names := loaded.executable.state.names:
+        if names := [name for name in loaded.executable.state.names if not name.startswith(RANDOM)]:
             # Code for other sizes would have other state.
             reason = f"the model has state, such as '{names[0]}', and dimensions without a largest size"
             raise OptionError(reason, hint="give each dimension a size or bounds, by 'dimensions'")

@@ -330,7 +330,7 @@ def with_tensor(**entries: Any) -> tuple[str, bytes]:
 
 REFUSED_FOLDERS: dict[str, tuple[str, bytes, str]] = {
     "no JSON": ("{", b"", "config.json: cannot be read: is no JSON"),
-    "another family": (json.dumps({**CONFIG, "model_type": "bert"}), b"", "the family 'bert' are not supported"),
+    "another family": (json.dumps({**CONFIG, "model_type": "mamba"}), b"", "the family 'mamba' are not supported"),
     "no width": (json.dumps({**CONFIG, "hidden_size": None}), b"", "'hidden_size': the entry must be a size"),
     "another activation": (json.dumps({**CONFIG, "hidden_act": "mish"}), b"", "the activation 'mish' is not supported"),
     "another scaling": (

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from glow_mlir import InferenceSession
 from glow_mlir.errors import ExecutionError, GlowError, ModelError, OptionError, UnsupportedError
-from glow_mlir.frontends.onnx import model_import
+from glow_mlir.frontends.onnx import graph as onnx_graph
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.interpreter.machine import find_function, run_function
@@ -178,7 +178,7 @@ VALID: dict[str, onnx.ModelProto] = {
 
 @pytest.mark.parametrize("case", VALID)
 def test_valid_node_is_not_blamed_for_a_mistake_of_its_importer(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_import, "find_importer", find_failing)
+    monkeypatch.setattr(onnx_graph, "find_importer", find_failing)
     with pytest.raises(KeyError):
         import_model(VALID[case].SerializeToString())
 
@@ -187,7 +187,7 @@ def test_large_constant_outside_is_not_blamed(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "m.onnx"
     model = VALID["large constant"]
     onnx.save(model, path, save_as_external_data=True, location="w.bin", convert_attribute=True)
-    monkeypatch.setattr(model_import, "find_importer", find_failing)
+    monkeypatch.setattr(onnx_graph, "find_importer", find_failing)
     with pytest.raises(KeyError):
         import_model(path)
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from glow_mlir.tools.glow_serve import named_model, parse_arguments
+from glow_mlir.tools.glow_serve import grpc_port_of, named_model, parse_arguments
 
 FOLDER = ROOT / "examples" / "serving"
 
@@ -27,7 +27,7 @@ def test_the_deployment() -> None:
     (container,) = pod["spec"]["containers"]
     args = parse_arguments(container["args"])
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports == {"http": args.port, "grpc": args.grpc_port}
+    assert ports == {"http": args.port, "grpc": grpc_port_of(args, has_models=True)}
     assert args.grace < pod["spec"]["terminationGracePeriodSeconds"]
     assert {port["targetPort"] for port in service["spec"]["ports"]} == ports.keys()
     mounted = {mount["name"] for mount in container["volumeMounts"]}
@@ -54,4 +54,4 @@ def test_the_image(instruction: str) -> None:
         assert found == ["glow-serve"]
     else:
         args = parse_arguments(found)
-        assert lines["EXPOSE"].split() == [str(args.port), str(args.grpc_port)]
+        assert lines["EXPOSE"].split() == [str(args.port), str(grpc_port_of(args, has_models=True))]
