@@ -116,6 +116,7 @@ RIGHT = {NAME: (256, 256)}
         (RIGHT, {"use_dora": True}, "use_dora True"),
         (RIGHT, {"modules_to_save": ["lm_head"]}, "modules_to_save"),
         (RIGHT, {"lora_alpha": "6"}, "is '6', and no number"),
+        (RIGHT, {"lora_alpha": 10**400}, "and no number"),
         (RIGHT, {"alpha_pattern": {"(a+)+": 1}}, "alpha_pattern has more than names"),
         ({}, {}, "there are no matrices"),
     ],

@@ -15,6 +15,7 @@ import numpy as np
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.checkpoints.folder import mapped_tensors, read_json
+from glow_mlir.frontends.decoders.config import is_number
 from glow_mlir.frontends.decoders.families import LAYER_PREFIX, LLAMA_NAMES, Family
 from glow_mlir.frontends.decoders.weights import SPELLINGS
 from glow_mlir.frontends.gguf.file import GgufFile
@@ -146,6 +147,6 @@ def _pairs(path: Path, kind: str, tensors: Mapping[str, np.ndarray], factor: Fac
 
 def _number(value: Any, path: Path, name: str) -> float:
     """A number of a configuration."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise ModelError(f"is {value!r:.40}, and no number", file=str(path), node=name)
     return float(value)
