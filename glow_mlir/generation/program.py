@@ -49,13 +49,9 @@ class Program:
 
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs; `dimensions` has sizes of free dimensions."""
-        known = {label: size for label, size in dimensions.items() if isinstance(size, int)}
 
         def arguments(given: Shaped) -> tuple[Argument, ...]:
-            return tuple(
-                Argument(name, dtype, tuple(known.get(size, size) if isinstance(size, str) else size for size in shape))
-                for name, (dtype, shape) in given.items()
-            )
+            return tuple(Argument(name, *form).sized(dimensions) for name, form in given.items())
 
         return Signature(arguments(self.inputs), arguments(self.outputs), {})
 

@@ -15,7 +15,7 @@ from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, named_dtype
-from glow_mlir.support.symbols import are_numbers, labels_of, size_from_label
+from glow_mlir.support.symbols import GivenDimension, are_numbers, labels_of, size_from_label
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,13 @@ class Argument:
     def numpy_dtype(self) -> np.dtype[Any]:
         """The dtype of its arrays; `object` if it is not a tensor."""
         return named_dtype(STRING if self.type else self.dtype)
+
+    def sized(self, dimensions: Mapping[str, GivenDimension]) -> Argument:
+        """The argument with the dimensions that are given as sizes, and not as bounds; it must have a shape."""
+        fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
+        assert self.shape is not None
+        sizes = ((own, own if isinstance(own, int) else size_from_label(own, fixed)) for own in self.shape)
+        return Argument(self.name, self.dtype, tuple(size if isinstance(size, int) else own for own, size in sizes))
 
     @property
     def free(self) -> list[str]:

@@ -238,17 +238,11 @@ class DecoderProgram:
 
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs; `dimensions` has sizes of free dimensions."""
-
-        def argument(name: str, dtype: str, *shape: str | int) -> Argument:
-            known = {label: size for label, size in dimensions.items() if isinstance(size, int)}
-            return Argument(
-                name, dtype, tuple(known.get(size, size) if isinstance(size, str) else size for size in shape)
-            )
-
         shapes = {**self.decoder.inputs, **(ADAPTER_INPUTS if self.adapters else {})}
-        inputs = tuple(argument(name, "int64", *shape) for name, shape in shapes.items())
+        inputs = tuple(Argument(name, "int64", shape).sized(dimensions) for name, shape in shapes.items())
         columns = self.decoder.results[self.result]
-        return Signature(inputs, (argument(self.result, "float32", "outputs", columns),), {})
+        output = Argument(self.result, "float32", ("outputs", columns)).sized(dimensions)
+        return Signature(inputs, (output,), {})
 
     @without_collector()
     def module(

@@ -15,7 +15,7 @@ from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.sizes import spelled
 from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
 from glow_mlir.runtime.signature import Argument, Signature
-from glow_mlir.support.symbols import GivenDimension, size_from_label
+from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -131,8 +131,8 @@ class TracedModel:
             for name, item in zip(self.output_names, computed_outputs(self.graph), strict=True)
         ]
         return Signature(
-            tuple(_sized(argument, dimensions) for argument in self._inputs),
-            tuple(_sized(argument, dimensions) for argument in outputs),
+            tuple(argument.sized(dimensions) for argument in self._inputs),
+            tuple(argument.sized(dimensions) for argument in outputs),
             {name: _sanitized_bounds(*bounds) for name, bounds in self.graph.symbols.items()},
         )
 
@@ -170,12 +170,3 @@ def _argument(name: str, value: object) -> Argument:
     order = memory_order(*value.hint) or range(len(value.sizes))
     shape = (value.sizes[axis] for axis in order)
     return Argument(name, value.dtype, tuple(size if isinstance(size, int) else spelled(size) for size in shape))
-
-
-def _sized(argument: Argument, dimensions: Mapping[str, GivenDimension]) -> Argument:
-    """An argument with known dimensions replaced by their sizes."""
-    fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
-    assert argument.shape is not None
-    shape = (size if isinstance(size, int) else size_from_label(size, fixed) for size in argument.shape)
-    known = tuple(own if not isinstance(size, int) else size for size, own in zip(shape, argument.shape, strict=True))
-    return Argument(argument.name, argument.dtype, known)
