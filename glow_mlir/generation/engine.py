@@ -108,7 +108,7 @@ class EngineStatistics:
         """Tokens of prompts whose keys and values were there."""
         self.chosen_tokens = 0
         self.drafted_tokens = 0
-        self.taken_drafts = 0
+        self.accepted_tokens = 0
 
 
 class Engine:
@@ -480,7 +480,7 @@ class Engine:
         if drafted:
             request.lookup.learn(drafted, taken)
             self.statistics.drafted_tokens += drafted
-            self.statistics.taken_drafts += taken
+            self.statistics.accepted_tokens += taken
             # Keys of tokens that were not chosen are written again.
             request.computed = min(request.computed, request.length - 1)
 

@@ -13,8 +13,8 @@ import numpy as np
 from glow_mlir.generation.embedder import SEQUENCES
 from glow_mlir.serving.embedding_requests import embedding_request, rank_request
 from glow_mlir.serving.generators import Generators
-from glow_mlir.serving.handlers import Handler, answering
-from glow_mlir.serving.openai_app import data_of, failed, unless_disconnected
+from glow_mlir.serving.handlers import Handler, answering, data_of
+from glow_mlir.serving.openai_app import failed, unless_disconnected
 from glow_mlir.serving.openai_requests import FieldError
 from glow_mlir.serving.service import Service
 

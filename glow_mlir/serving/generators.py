@@ -35,18 +35,8 @@ class RunningGenerator:
     def data(self) -> dict[str, Any]:
         """The name, and the numbers of requests, steps and tokens."""
         engine = self.generator.engine
-        found = engine.statistics
-        return {
-            "name": self.name,
-            "running": engine.running,
-            "waiting": engine.waiting,
-            "steps": found.steps,
-            "prompt_tokens": found.prompt_tokens,
-            "reused_tokens": found.reused_tokens,
-            "chosen_tokens": found.chosen_tokens,
-            "drafted_tokens": found.drafted_tokens,
-            "accepted_tokens": found.taken_drafts,
-        }
+        requests = {"running": engine.running, "waiting": engine.waiting}
+        return {"name": self.name, **requests, **vars(engine.statistics)}
 
     def close(self) -> None:
         """End the thread and all requests, behind the step that is being computed."""

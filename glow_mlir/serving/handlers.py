@@ -1,13 +1,16 @@
-"""Handlers of requests for Starlette: what they return is sent as JSON, and what they raise as an error."""
+"""Handlers of requests for Starlette: results are sent as JSON, and exceptions as errors."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from glow_mlir.errors import InputError
+from glow_mlir.serving.http_bodies import HttpBody
 from glow_mlir.serving.http_responses import error_headers
-from glow_mlir.serving.json_text import write_json
+from glow_mlir.serving.json_text import is_object, read_json, write_json
 from glow_mlir.serving.packages import package
+from glow_mlir.serving.service import Service
 
 Handler = Callable[[Any], Awaitable[Any]]
 """Takes Starlette's request; returns data, or a response, which is an ASGI application."""
@@ -34,3 +37,16 @@ def answering(handler: Handler, failed: Failed) -> Handler:
         return found if callable(found) else json_response(write_json(found))
 
     return answer
+
+
+async def data_of(service: Service, request: Any, *, is_optional: bool = False) -> Mapping[str, Any]:
+    """The JSON object of a request, empty if it is optional and there is none; raises `InputError` for other JSON."""
+    body = HttpBody(service, dict(request.scope["headers"]))
+    try:
+        text = await body.read(request.receive)
+        data: Any = {} if is_optional and not text else read_json(text)
+    finally:
+        body.release()
+    if not is_object(data):
+        raise InputError("the request must be a JSON object")
+    return data

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from glow_mlir.errors import GlowError, InputError
+from glow_mlir.errors import GlowError
 from glow_mlir.serving.access import HeadCheck
 from glow_mlir.serving.errors import NotReadyError, UnknownModelError
-from glow_mlir.serving.handlers import Handler, answering, json_response
-from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
+from glow_mlir.serving.handlers import Handler, answering, data_of, json_response
+from glow_mlir.serving.http_bodies import Receive, Send
 from glow_mlir.serving.http_inference import HttpInference, named_model
 from glow_mlir.serving.http_responses import error_response, respond_error
 from glow_mlir.serving.inference_codec import read_parameters
-from glow_mlir.serving.json_text import is_object, read_json, write_json
+from glow_mlir.serving.json_text import write_json
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.page import PAGE, page_data
 from glow_mlir.serving.service import Service
@@ -238,15 +238,7 @@ class _Control:
 
     async def _data(self, request: Any) -> Mapping[str, Any]:
         """The optional JSON object of a request; raises `InputError` for other JSON."""
-        body = HttpBody(self._service, dict(request.scope["headers"]))
-        try:
-            text = await body.read(request.receive)
-            data: Any = read_json(text) if text else {}
-        finally:
-            body.release()
-        if not is_object(data):
-            raise InputError("the request must be a JSON object")
-        return data
+        return await data_of(self._service, request, is_optional=True)
 
 
 def _named(request: Any) -> tuple[str, str]:

@@ -19,10 +19,9 @@ from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
 from glow_mlir.serving.errors import DisconnectedError, words_of
 from glow_mlir.serving.generators import Generators, RunningGenerator, ServedEmbedder, pieces
-from glow_mlir.serving.handlers import Handler, answering
-from glow_mlir.serving.http_bodies import HttpBody
+from glow_mlir.serving.handlers import Handler, answering, data_of
 from glow_mlir.serving.http_responses import logged
-from glow_mlir.serving.json_text import is_object, read_json, write_json
+from glow_mlir.serving.json_text import write_json
 from glow_mlir.serving.openai_requests import FieldError, TextRequest, chat_request, completion_request
 from glow_mlir.serving.openai_responses import Format, Usage, error_data, list_data, model_data
 from glow_mlir.serving.packages import package
@@ -97,18 +96,6 @@ class OpenAiApp:
             _close(started)
         choices = [form.choice(index, each.text, each.choices, each.finish_reason) for index, each in enumerate(found)]
         return form.whole(choices, _usage(started, wanted.count))
-
-
-async def data_of(service: Service, request: Any) -> Mapping[str, Any]:
-    """The JSON object of a request; raises `InputError` if it has none."""
-    body = HttpBody(service, dict(request.scope["headers"]))
-    try:
-        data: Any = read_json(await body.read(request.receive))
-    finally:
-        body.release()
-    if not is_object(data):
-        raise InputError("the request must be a JSON object")
-    return data
 
 
 class _Stream:

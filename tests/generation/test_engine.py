@@ -125,8 +125,8 @@ def test_drafts_save_calls() -> None:
     wanted = plain.finish(plain.request(prompt, 30))
     assert drafting.finish(drafting.request(prompt, 30)) == wanted
     statistics = drafting.engine.statistics
-    assert statistics.taken_drafts <= statistics.drafted_tokens
-    assert len(drafting.decoder.calls) == len(plain.decoder.calls) - statistics.taken_drafts
+    assert statistics.accepted_tokens <= statistics.drafted_tokens
+    assert len(drafting.decoder.calls) == len(plain.decoder.calls) - statistics.accepted_tokens
 
 
 def test_threads_wait_for_each_other() -> None:
