@@ -27,6 +27,7 @@ from glow_mlir.tools.arguments.run_arguments import (
     parse_arguments,
 )
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
+from glow_mlir.tools.inputs.text_files import STDIN
 from glow_mlir.tools.reports.log_output import wanted_log, write_log
 from glow_mlir.tools.reports.progress import Progress
 
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from glow_mlir.tools.reports.picture_output import Pictures
     from glow_mlir.tools.reports.placement_summary import PlacementSummary
 
-STDIN = "-"
 
 DEFAULT_ITERATIONS = 10
 DEFAULT_WARMUP = 200.0

@@ -29,7 +29,7 @@ from glow_mlir.runtime.loop_capacities import LoopCapacities
 from glow_mlir.runtime.repeated_calls import BoundCall, CallsByValues
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
-from glow_mlir.runtime.state import State
+from glow_mlir.runtime.state import RANDOM, State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import held
@@ -37,9 +37,6 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import reset_in_forks
 from glow_mlir.support.machine_memory import usable_memory
 from glow_mlir.support.symbols import Dimension
-
-RANDOM = "random."
-"""What names of the state of random numbers begin with, of which each size may have its own."""
 
 
 @dataclass(frozen=True)

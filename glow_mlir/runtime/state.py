@@ -13,6 +13,9 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.forks import reset_in_forks
 
+RANDOM = "random."
+"""What names of the state of random numbers begin with, of which code for each size may have its own."""
+
 
 @dataclass(frozen=True)
 class Initial:

@@ -31,14 +31,15 @@ from glow_mlir.frontends.builder.problems import Problems
 from glow_mlir.frontends.builder.symbolic_values import SymbolicValues
 from glow_mlir.frontends.builder.value_numbering import ValueNumbering
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.runtime.state import RANDOM
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
 from glow_mlir.support.symbols import Symbol, symbols_of
 
-RANDOM_SEED = "random.seed"
+RANDOM_SEED = f"{RANDOM}seed"
 """The state with the seed of random numbers for nodes without a seed of their own, an i64."""
-RANDOM_CALLS = "random.calls"
+RANDOM_CALLS = f"{RANDOM}calls"
 """The state with the number of calls of functions with random numbers, an i64."""
 
 _NOWHERE = NoneAttr()
