@@ -21,6 +21,7 @@ import numpy as np
 from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.pages import HeldPages, PagePool, digest_of, first_digest
 from glow_mlir.generation.request import Request
+from glow_mlir.generation.rows import Rows, inputs_of
 from glow_mlir.generation.sampler import Choice, RowRequest
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import reset_in_forks
@@ -67,26 +68,6 @@ class EngineLimits:
     context: int
     queue: int = 1024
     adapters: int = 0
-
-
-@dataclass(frozen=True)
-class Rows:
-    """
-    Rows of a call for one sequence: `tokens` from position `start` on; the last `wanted` of them give logits.
-
-    `pages` are those of the sequence, to which others are appended where its tokens need them.
-    """
-
-    pages: list[int]
-    tokens: np.ndarray
-    start: int
-    wanted: int
-    adapter: int = 0
-
-    @property
-    def end(self) -> int:
-        """The position behind the last token."""
-        return self.start + len(self.tokens)
 
 
 @dataclass(frozen=True)
@@ -441,19 +422,10 @@ class Engine:
             self._pool.grow(span.pages, span.end)
             first += len(span.tokens)
             wanted += range(first - span.wanted, first)
-        table = np.zeros((len(spans), max(len(span.pages) for span in spans)), np.int64)
-        for number, span in enumerate(spans):
-            table[number, : len(span.pages)] = span.pages
-        counts = [len(span.tokens) for span in spans]
-        adapters = {"adapters": np.repeat([span.adapter for span in spans], counts)} if self.limits.adapters else {}
-        return {
-            **adapters,
-            "tokens": np.concatenate([span.tokens for span in spans]),
-            "positions": np.concatenate([np.arange(span.start, span.end) for span in spans]),
-            "sequences": np.repeat(np.arange(len(spans)), counts),
-            "table": table,
-            "last": np.array(wanted or [0], np.int64),
-        }
+        found = {**inputs_of(spans), "last": np.array(wanted or [0], np.int64)}
+        if self.limits.adapters:
+            found["adapters"] = np.array([span.adapter for span in spans])[found["sequences"]]
+        return found
 
     def _row(self, span: Span, number: int) -> RowRequest:
         """What a row of logits is asked for: the token behind the first `number + 1` ones of a span's wanted ones."""

@@ -16,6 +16,7 @@ from threading import Condition
 import numpy as np
 
 from glow_mlir.errors import ExecutionError
+from glow_mlir.generation.rows import Rows, inputs_of
 from glow_mlir.support.dataclass import dataclass
 
 ROWS = 512
@@ -173,18 +174,13 @@ class PackedTexts:
         """Make a call, and give each text its results."""
         counts = np.array([span.end - span.start for span in spans])
         begins = np.cumsum(counts) - counts
-        table = np.zeros((len(spans), max(len(span.text.pages) for span in spans)), np.int64)
-        for number, span in enumerate(spans):
-            table[number, : len(span.text.pages)] = span.text.pages
         rows: dict[str, np.ndarray] = {"first": begins, "last": begins + counts - 1, "all": np.arange(counts.sum())}
         rows["texts"] = np.arange(len(spans))
+        parts = [Rows(span.text.pages, span.text.tokens[span.start : span.end], span.start, 0) for span in spans]
         given: dict[str, np.ndarray] = {
-            "tokens": np.concatenate([span.text.tokens[span.start : span.end] for span in spans]),
+            **inputs_of(parts),
             "types": np.concatenate([span.text.types[span.start : span.end] for span in spans]),
-            "positions": np.concatenate([np.arange(span.start, span.end) for span in spans]),
-            "sequences": np.repeat(np.arange(len(spans)), counts),
             "lengths": np.array([span.end for span in spans]),
-            "table": table,
             "last": rows[self.form.wanted],
         }
         results = self._call({name: array for name, array in given.items() if name in self.form.inputs})

@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.generation.engine import Engine, Rows
+from glow_mlir.generation.engine import Engine
+from glow_mlir.generation.rows import Rows
 from glow_mlir.support.arguments import whole_number
 
 
