@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MaxOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.pages import WritePagesOp
 from glow_mlir.dialects.glow_high.quantization import QuantizeOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
@@ -29,18 +31,23 @@ class Pages:
 
     With `shared`, a dictionary that begins empty, all layers use the same pages one after the other. It gets the
     storage and the content of each kind, which the caller saves.
+
+    `copies` are two vectors of numbers: the first pages are copied to the second ones before anything is written.
     """
 
     count: int
     tokens: int
     element: Attribute
     shared: dict[str, tuple[str, SSAValue]] | None = None
+    copies: tuple[SSAValue, SSAValue] | None = None
 
     def kept(
         self, node: NodeBuilder, kind: str, layer: int, rows: SSAValue, where: Sequence[SSAValue]
     ) -> tuple[SSAValue, SSAValue | None]:
         """
         The pages of a layer with the `keys` or `values` in `rows` [rows, heads, elements] of f32, by `kind`.
+
+        Kinds that end with `values` are values.
 
         The second result are pages with their scales, if they are rounded to i8. `where` are the operands `table`,
         `sequences` and `positions` of `write_pages`.
@@ -58,7 +65,7 @@ class Pages:
         self, node: NodeBuilder, kind: str, layer: int, rows: SSAValue, where: Sequence[SSAValue], element: Attribute
     ) -> SSAValue:
         """Pages with the rows, which are state; those of values have tokens in front of elements."""
-        transposed = kind != "values"
+        transposed = not kind.endswith("values")
         heads, size = static(sizes_of(rows)[1:])
         inner = (size, self.tokens) if transposed else (self.tokens, size)
         if self.shared is not None and kind in self.shared:
@@ -67,9 +74,18 @@ class Pages:
             state = node.builder.add_open_state(f"{kind}.{layer}", tensor((self.count, heads, *inner), element))
             assert isinstance(state.owner, GetOp)
             storage = state.owner.storage_name
+            state = self._copied(node, state)
         written = node.emit(WritePagesOp, state, rows, *where, transposed=transposed)
         if self.shared is None:
             node.insert(SaveOp.to(written, storage, node.location))
         else:
             self.shared[kind] = storage, written
         return written
+
+    def _copied(self, node: NodeBuilder, state: SSAValue) -> SSAValue:
+        """Pages with those copied that are to be."""
+        if self.copies is None:
+            return state
+        sources, targets = self.copies
+        rows = node.emit(ReshapeOp, targets, shape=(sizes_of(targets)[0], 1))
+        return node.emit(ScatterNDOp, state, rows, node.emit(GatherOp, state, sources, axis=0))

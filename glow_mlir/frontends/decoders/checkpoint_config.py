@@ -42,7 +42,8 @@ class Description:
 
     def get(self, key: str) -> Any:
         """The entry of that name, or of another that some families give it; else the family's default, or `None`."""
-        for name in (key, *_OTHER_NAMES.get(key, ())):
+        own = self.family.entries.get(key)
+        for name in (key, *_OTHER_NAMES.get(key, ())) if own is None else (own,):
             if name in self.entries:
                 return self.entries[name]
         return self.family.defaults.get(key)
@@ -74,16 +75,18 @@ class Description:
 
 
 def checkpoint_config(
-    path: Path, entries: Mapping[str, Any], context: int | None = None
+    path: Path, entries: Mapping[str, Any], context: int | None = None, part: str = ""
 ) -> tuple[Family, DecoderConfig]:
     """
     Family and description of the decoder of a `config.json` with these entries, for up to `context` tokens.
+
+    `part` is `encoder` or `decoder` for one of both.
 
     Raises `UnsupportedError` for another family or form, and `ModelError` for entries that are missing or no sizes.
     """
     kind = entries.get("model_type")
     try:
-        family = family_of(str(kind), is_checkpoint=True)
+        family = family_of(str(kind), is_checkpoint=True, part=part)
     except UnsupportedError as error:
         error.file = str(path)
         raise
@@ -129,6 +132,8 @@ def checkpoint_config(
         token_types=given.size("type_vocab_size", 0, least=0) if "token_types" in family.names else 0,
         labels=_labels(given),
         scores_mean=given.get("classifier_pooling") == "mean",
+        features=given.size("features", 0, least=0) if "features" in family.entries else 0,
+        memory=given.size("memory") if "memory" in family.entries else 0,
         **cast("Any", forms),
     )
 

@@ -10,7 +10,10 @@ import numpy as np
 from glow_mlir.frontends.decoders.rotation import Rotation
 from glow_mlir.support.dataclass import dataclass
 
-INPUTS: Mapping[str, tuple[str, ...]] = {
+Shapes = Mapping[str, tuple[str | int, ...]]
+"""Name → the sizes of its axes, or their labels."""
+
+INPUTS: Shapes = {
     "tokens": ("rows",),
     "positions": ("rows",),
     "sequences": ("rows",),
@@ -19,8 +22,14 @@ INPUTS: Mapping[str, tuple[str, ...]] = {
 }
 """The inputs of a program of a decoder: name → labels of its axes."""
 
-ADAPTER_INPUTS: Mapping[str, tuple[str, ...]] = {"adapters": ("rows",)}
+ADAPTER_INPUTS: Shapes = {"adapters": ("rows",)}
 """The further inputs of a program with low-rank adapters."""
+
+COPY_INPUTS: Shapes = {"copied": ("copies",), "copies": ("copies",)}
+"""The further inputs of a program that copies pages before it writes to them: which ones, and to which."""
+
+FLOATS = frozenset({"features", "memory"})
+"""The inputs of f32; others are of i64."""
 
 RESULTS = ("logits", "hidden", "scores")
 """
@@ -137,16 +146,32 @@ class DecoderConfig(TextConfig):
     """Whether that head takes the mean of a text's rows, so that outputs are numbers of sequences, and not of rows."""
     head_activation: str = "tanh"
     """The activation between the two matrices of that head, if it has two."""
+    features: int = 0
+    """The numbers of a frame of sound, of which two make a row, where an encoder reads these; 0 for tokens."""
+    memory: int = 0
+    """The number of rows of an encoder at most, to which the rows of each sequence attend; 0 for none."""
 
     @property
-    def inputs(self) -> Mapping[str, tuple[str, ...]]:
-        """The inputs of a program: name → labels of its axes."""
+    def inputs(self) -> Shapes:
+        """The inputs of a program: name → sizes or labels of its axes."""
         found = dict(INPUTS)
         last = found.pop("last")
+        if self.features:
+            del found["tokens"]
+            found["features"] = (2 * self.context, self.features)
         if self.token_types:
             found["types"] = ("rows",)
         if not self.is_causal:
             found["lengths"] = ("sequences",)
+        if self.memory:
+            found |= {
+                "memory": ("memory_rows", self.width),
+                "memory_sequences": ("memory_rows",),
+                "memory_positions": ("memory_rows",),
+                "memory_table": ("sequences", "memory_pages"),
+                "memory_lengths": ("sequences",),
+                **COPY_INPUTS,
+            }
         return {**found, "last": last}
 
     @property

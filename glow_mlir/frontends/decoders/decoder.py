@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MinOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
@@ -26,9 +26,10 @@ from glow_mlir.frontends.builder.pages import Pages
 from glow_mlir.frontends.builder.rotary import rotated
 from glow_mlir.frontends.decoders.adapted_products import AdaptedProducts
 from glow_mlir.frontends.decoders.adapters import Adapter
-from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, RESULTS, ExpertsConfig
+from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, FLOATS, RESULTS, ExpertsConfig
 from glow_mlir.frontends.decoders.products import product, table_rows
 from glow_mlir.frontends.decoders.rotation import Rotation
+from glow_mlir.frontends.decoders.sound import sound_rows
 from glow_mlir.frontends.decoders.weights import Matrix, Weights
 from glow_mlir.support.symbols import Size
 
@@ -47,8 +48,9 @@ class Decoder:
     Build the module of a decoder or an encoder.
 
     With `adapters`, each row has a number in the input `adapters`: that of its adapter from 1 on, or 0 for none.
-    `sizes` are those of the free dimensions `rows`, `sequences`, `pages` and `outputs`. Rows of products with quantized
-    weights are rounded to `left_bits`, or not at all if that is 0.
+    `sizes` are those of the free dimensions, such as `rows`, `sequences`, `pages` and `outputs`. Rows of products with
+    quantized weights are rounded to `left_bits`, or not at all if that is 0. `memory_pages` are those for an encoder's
+    rows, to which sequences attend if the description says so.
     """
 
     def __init__(
@@ -58,17 +60,27 @@ class Decoder:
         sizes: Mapping[str, Size],
         left_bits: int,
         adapters: Sequence[Adapter] = (),
+        memory_pages: Pages | None = None,
     ) -> None:
         self.config, self.weights, self.left_bits = weights.config, weights, left_bits
         self.builder = ModuleBuilder(frozenset(RESULTS))
         shapes = {**self.config.inputs, **(ADAPTER_INPUTS if adapters else {})}
-        types = {name: tensor(tuple(sizes[label] for label in shape), i64) for name, shape in shapes.items()}
+        types = {
+            name: tensor(
+                tuple(sizes[size] if isinstance(size, str) else size for size in shape),
+                f32 if name in FLOATS else i64,
+            )
+            for name, shape in shapes.items()
+        }
         self.inputs = self.builder.add_inputs(types, {})
         self.rows = sizes["rows"]
         self._turns: dict[Rotation, tuple[SSAValue, SSAValue]] = {}
         self._shared: dict[str, tuple[str, SSAValue]] = {}
         """The pages of an encoder, which all layers use one after the other: kind → storage and content."""
         self.pages = pages if self.config.is_causal else replace(pages, shared=self._shared)
+        if "copies" in self.inputs:
+            self.pages = replace(self.pages, copies=(self.inputs["copied"], self.inputs["copies"]))
+        self.memory_pages = memory_pages
         self._adapted = AdaptedProducts(adapters, weights, self.inputs.get("adapters"))
 
     def module(self, result: str, name: str = "main") -> ModuleOp:
@@ -119,9 +131,12 @@ class Decoder:
         return self.weights.matrix(name, None, (rows, self.config.width))
 
     def _embedded(self) -> SSAValue:
-        """The rows of the table of embeddings, and of that of positions."""
+        """The rows of the table of embeddings, or of sound, and of the table of positions."""
         config, node = self.config, self._node("token_embd")
-        rows = table_rows(node, self._table("token_embd", config.vocabulary), self.inputs["tokens"])
+        if config.features:
+            rows = sound_rows(self._node, self.weights, self.inputs["features"])
+        else:
+            rows = table_rows(node, self._table("token_embd", config.vocabulary), self.inputs["tokens"])
         rows = self._scaled(node, rows, config.embedding_scale)
         if config.token_types:
             node = self._node("token_types")
@@ -189,6 +204,8 @@ class Decoder:
             fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
             return node.emit(AddOp, node.emit(AddOp, rows, attended), fed)
         rows = self._summed("attn_output_norm", layer, node.emit(AddOp, rows, attended))
+        if config.memory:
+            rows = self._crossed(layer, rows)
         normed = self._norm("ffn_norm", layer, rows) if config.has_norms_before else rows
         fed = self._after("post_ffw_norm", layer, self._feed_forward(layer, normed))
         return self._summed("layer_output_norm", layer, self._node("ffn_down", layer).emit(AddOp, rows, fed))
@@ -230,6 +247,29 @@ class Decoder:
         return self._adapted.added(node, name, layer, rows, result, order if stored else None, stored or size)
 
     # Attention
+
+    def _crossed(self, layer: int, rows: SSAValue) -> SSAValue:
+        """Rows behind attention to the rows of an encoder, whose keys and values are written where they are new."""
+        config, node, pages = self.config, self._node("cross_attn", layer), self.memory_pages
+        assert pages is not None
+        normed = self._norm("cross_attn_norm", layer, rows) if config.has_norms_before else rows
+        query = self._product("cross_attn_q", layer, normed, config.query_width)
+        query = node.emit(ReshapeOp, query, shape=(self.rows, config.heads, config.head_size))
+        memory, table = self.inputs["memory"], self.inputs["memory_table"]
+        where = (table, self.inputs["memory_sequences"], self.inputs["memory_positions"])
+        kept: list[tuple[SSAValue, SSAValue | None]] = []
+        for letter, kind in (("k", "memory_keys"), ("v", "memory_values")):
+            new = self._product(f"cross_attn_{letter}", layer, memory, config.key_width)
+            new = node.emit(ReshapeOp, new, shape=(sizes_of(memory)[0], config.key_heads, config.head_size))
+            kept.append(pages.kept(self._node(f"{kind}.{layer}"), kind, layer, new, where))
+        # All of an encoder's rows are seen, from any position that is one of them; that of padding stays negative.
+        first = node.emit(MinOp, self.inputs["positions"], node.constant(0, like=self.inputs["positions"]))
+        (keys, key_scales), (values, value_scales) = kept
+        seen = table, self.inputs["sequences"], first, None, self.inputs["memory_lengths"]
+        result = node.emit(PagedAttentionOp, query, keys, values, *seen, key_scales, value_scales, scale=config.scale)
+        result = node.emit(ReshapeOp, result, shape=(self.rows, config.query_width))
+        attended = self._product("cross_attn_output", layer, result, config.width)
+        return self._summed("cross_attn_output_norm", layer, node.emit(AddOp, rows, attended))
 
     def _attention(self, layer: int, rows: SSAValue) -> SSAValue:
         config, form = self.config, self.config.layers[layer]

@@ -78,6 +78,10 @@ class Family:
     """Whether a head for scores takes the mean of a text's rows in GGUF files that do not say otherwise."""
     is_padding_first: bool = False
     """Whether the table of positions in checkpoints begins behind the row of the padding token."""
+    part: str = ""
+    """`encoder` or `decoder`, where a checkpoint has both."""
+    entries: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Entry of `config.json` → the name that this family has for it."""
 
 
 def _all_but_last(layer: int, period: int) -> bool:
@@ -320,10 +324,78 @@ ENCODERS: tuple[Family, ...] = (
 """The families of encoders; GGUF files have one architecture for several."""
 
 
-def family_of(name: str, is_checkpoint: bool) -> Family:
-    """The family with that architecture or `model_type`; raises `UnsupportedError` for another."""
-    for family in (*FAMILIES, *ENCODERS):
-        if name in (family.model_types if is_checkpoint else (family.architecture,)):
+_WHISPER_LAYER_NAMES = {
+    "attn_norm": "self_attn_layer_norm",
+    "attn_output": "self_attn.out_proj",
+    "cross_attn_norm": "encoder_attn_layer_norm",
+    "cross_attn_q": "encoder_attn.q_proj",
+    "cross_attn_k": "encoder_attn.k_proj",
+    "cross_attn_v": "encoder_attn.v_proj",
+    "cross_attn_output": "encoder_attn.out_proj",
+    "ffn_norm": "final_layer_norm",
+    "ffn_up": "fc1",
+    "ffn_down": "fc2",
+}
+_WHISPER_FORMS = {"norm": "layer", "is_gated": False, "activation": "gelu", "has_positions": True}
+_WHISPER_DEFAULTS = {"rms_norm_eps": 1e-5}
+
+
+def _whisper(part: str, positions: str, forms: Mapping[str, Any], entries: Mapping[str, str]) -> Family:
+    """Half of Whisper (Radford et al. 2022): an encoder of sound, and a decoder that attends to its rows."""
+    names = {
+        "layer": f"model.{part}.layers.{{layer}}.",
+        "token_embd": f"model.{part}.embed_tokens",
+        "position_embd": f"model.{part}.embed_positions",
+        "conv1": f"model.{part}.conv1",
+        "conv2": f"model.{part}.conv2",
+        "output_norm": f"model.{part}.layer_norm",
+        "output": "proj_out",
+        **_WHISPER_LAYER_NAMES,
+    }
+    own = {
+        "hidden_size": "d_model",
+        "num_attention_heads": f"{part}_attention_heads",
+        "num_key_value_heads": f"{part}_attention_heads",
+        "num_hidden_layers": f"{part}_layers",
+        "intermediate_size": f"{part}_ffn_dim",
+        "max_position_embeddings": positions,
+        **entries,
+    }
+    return Family(
+        f"whisper-{part}",
+        "",
+        ("whisper",),
+        {**_WHISPER_FORMS, **forms},
+        names,
+        is_rotated=False,
+        defaults=_WHISPER_DEFAULTS,
+        part=part,
+        entries=own,
+    )
+
+
+ENCODER_DECODERS: tuple[Family, ...] = (
+    _whisper("encoder", "max_source_positions", {"is_causal": False}, {"features": "num_mel_bins"}),
+    _whisper("decoder", "max_target_positions", {}, {"memory": "max_source_positions"}),
+)
+"""The families of encoders and decoders that are in one checkpoint."""
+
+
+def family_of(name: str, is_checkpoint: bool, part: str = "") -> Family:
+    """
+    The family with that architecture or `model_type`; of an encoder and its decoder, the `part` of that name.
+
+    Raises `UnsupportedError` for another.
+    """
+    alone = (*FAMILIES, *ENCODERS)
+    for family in ENCODER_DECODERS if part else alone:
+        if name in (family.model_types if is_checkpoint else (family.architecture,)) and family.part == part:
             return family
-    known = ", ".join(family.name for family in (*FAMILIES, *ENCODERS))
+    if not part and any(name in family.model_types for family in ENCODER_DECODERS):
+        hint = "glow_mlir.Transcriber, or glow-generate --audio"
+        raise UnsupportedError(f"'{name}' is an encoder with a decoder", hint=hint)
+    if part:
+        known = ", ".join(dict.fromkeys(kind for family in ENCODER_DECODERS for kind in family.model_types))
+        raise UnsupportedError(f"encoders with decoders of the family '{name}' are not supported", hint=f"families are {known}")
+    known = ", ".join(family.name for family in alone)
     raise UnsupportedError(f"decoders of the family '{name}' are not supported", hint=f"families are {known}")

@@ -12,7 +12,7 @@ from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
 from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
-from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, INPUTS, DecoderConfig, TextConfig
+from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, FLOATS, INPUTS, DecoderConfig, Shapes, TextConfig
 from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 DEFAULT_BITS = 15
 """The bits to which rows are rounded in front of quantized weights, where neither caller nor file says others."""
 
-LABELS = ("rows", "sequences", "pages", "outputs")
-"""The free dimensions of a program."""
+MEMORY_PAGE = 64
+"""The rows of an encoder in a page."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,13 @@ class DecoderModel:
     """
     A decoder in a GGUF file, or in a folder of a checkpoint or of onnxruntime-genai.
 
-    `context` limits sequences to less than it can.
+    `context` limits sequences to less than it can. `part` is `encoder` or `decoder` for one of both in a checkpoint.
     """
 
     path: Path
     source: GgufFile | CheckpointFolder | GenaiFolder
     context: int | None = None
+    part: str = ""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -98,7 +99,7 @@ class DecoderModel:
         assert not isinstance(self.source, GenaiFolder)
         if isinstance(self.source, GgufFile):
             return gguf_config(self.source, self.context)
-        return checkpoint_config(self.path / CONFIG, self.source.config, self.context)
+        return checkpoint_config(self.path / CONFIG, self.source.config, self.context, self.part)
 
     def bounded(self, context: int | None, usual: int) -> DecoderModel:
         """
@@ -132,8 +133,8 @@ class DecoderModel:
         return {**found, "hidden": network.width, **({"scores": network.labels} if network.labels else {})}
 
     @property
-    def inputs(self) -> Mapping[str, tuple[str, ...]]:
-        """The inputs of its programs: name → labels of axes."""
+    def inputs(self) -> Shapes:
+        """The inputs of its programs: name → sizes or labels of axes."""
         return INPUTS if isinstance(self.source, GenaiFolder) else self.network.inputs
 
     def origin(self, by_content: bool) -> str:
@@ -153,6 +154,7 @@ class DecoderModel:
         left_bits: int | None = None,
         result: str = "logits",
         adapters: Sequence[Adapter] = (),
+        memories: int = 0,
     ) -> DecoderProgram:
         """
         A model for `InferenceSession` of calls with up to `rows` tokens of up to `sequences` sequences.
@@ -164,6 +166,7 @@ class DecoderModel:
         - `result`: the output: `logits` [outputs, vocabulary], `hidden` [outputs, width], the rows behind the last
           norm, for embeddings, or `scores` [outputs, labels] of a head for classes.
         - `adapters`: low-rank adapters; the input `adapters` [rows] has the number of each row's from 1 on, or 0.
+        - `memories`: the number of results of an encoder that there are pages for, if sequences attend to these.
 
         Raises `OptionError` for values out of range.
         """
@@ -183,8 +186,10 @@ class DecoderModel:
             raise OptionError("is a graph, which takes no adapters", file=str(self.path))
         if left_bits is None and not self.is_graph:
             left_bits = DEFAULT_BITS
+        if not self.is_graph and bool(self.network.memory) != bool(memories):
+            raise OptionError("memories are for decoders that attend to an encoder, and only these", file=str(self.path))
         own = tuple(adapters)
-        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result, own)
+        return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result, own, memories)
 
 
 @dataclass(frozen=True)
@@ -201,12 +206,13 @@ class DecoderProgram:
     left_bits: int | None
     result: str = "logits"
     adapters: tuple[Adapter, ...] = ()
+    memories: int = 0
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the files again in another process."""
         sizes = self.pages, self.rows, self.outputs, self.sequences
-        given = *sizes, self.page, self.cache, self.left_bits, self.result, self.adapters
-        return _reopened, (str(self.decoder.path), self.decoder.context, *given)
+        given = *sizes, self.page, self.cache, self.left_bits, self.result, self.adapters, self.memories
+        return _reopened, (str(self.decoder.path), self.decoder.context, self.decoder.part, *given)
 
     def __str__(self) -> str:
         """Its file."""
@@ -217,12 +223,22 @@ class DecoderProgram:
         """The bounds of its free dimensions, for a session."""
         context = self.decoder.config.context
         most = min(self.pages, -(-context // self.page))
-        return {
+        found: dict[str, tuple[int, int]] = {
             "rows": (1, self.rows),
             "sequences": (1, self.sequences),
             "pages": (1, most),
             "outputs": (1, self.outputs),
         }
+        if self.memories:
+            rows = self.decoder.network.memory
+            found |= {
+                "memory_rows": (0, rows),
+                "memory_pages": (1, -(-rows // MEMORY_PAGE)),
+                "copies": (0, self.sequences),
+            }
+        # The frames of sound are always as many as an encoder takes.
+        is_sound = not self.decoder.is_graph and self.decoder.network.features
+        return {label: (most if is_sound else least, most) for label, (least, most) in found.items()}
 
     @property
     def identity(self) -> str:
@@ -230,16 +246,20 @@ class DecoderProgram:
         form = self.decoder.context, self.pages, self.page, self.cache, self.left_bits, self.result
         index = ContentIndex()
         adapted = [index.digest(file) for adapter in self.adapters for file in adapter.files]
-        return f"decoder {self.decoder.origin(by_content=True)} {form}{adapted or ''}"
+        part = f" {self.decoder.part} {self.memories}" if self.decoder.part else ""
+        return f"decoder {self.decoder.origin(by_content=True)} {form}{adapted or ''}{part}"
 
     def free_dimensions(self) -> list[str]:
         """The labels of its free dimensions."""
-        return list(LABELS)
+        return list(self.dimensions)
 
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs; `dimensions` has sizes of free dimensions."""
         shapes = {**self.decoder.inputs, **(ADAPTER_INPUTS if self.adapters else {})}
-        inputs = tuple(Argument(name, "int64", shape).sized(dimensions) for name, shape in shapes.items())
+        inputs = tuple(
+            Argument(name, "float32" if name in FLOATS else "int64", shape).sized(dimensions)
+            for name, shape in shapes.items()
+        )
         columns = self.decoder.results[self.result]
         output = Argument(self.result, "float32", ("outputs", columns)).sized(dimensions)
         return Signature(inputs, (output,), {})
@@ -252,7 +272,7 @@ class DecoderProgram:
         values: Mapping[str, np.ndarray] | None = None,
     ) -> ModuleOp:
         """The module of `glow_high` for these sizes; raises `GlowError` for a damaged file."""
-        missing = [label for label in LABELS if label not in dimensions]
+        missing = [label for label in self.dimensions if label not in dimensions]
         if missing:
             raise OptionError(f"the dimension '{missing[0]}' has no size", hint="dimensions=program.dimensions")
         given = {label: size for label, size in dimensions.items() if not isinstance(size, str)}
@@ -266,7 +286,8 @@ class DecoderProgram:
         from glow_mlir.dialects.element_types import ELEMENT_TYPES
         from glow_mlir.frontends.builder.pages import Pages
 
-        pages = Pages(self.pages, self.page, ELEMENT_TYPES[self.cache])
+        element = ELEMENT_TYPES[self.cache]
+        pages = Pages(self.pages, self.page, element)
         if isinstance(self.decoder.source, GenaiFolder):
             from glow_mlir.frontends.onnx.paged_graph import import_paged
 
@@ -277,16 +298,22 @@ class DecoderProgram:
 
         weights = self.decoder.weights(self.decoder.origin(by_content))
         bits = DEFAULT_BITS if self.left_bits is None else self.left_bits
-        return Decoder(weights, pages, symbolic_sizes(dimensions), bits, self.adapters).module(self.result)
+        memory = None
+        if self.memories:
+            count = self.memories * -(-weights.config.memory // MEMORY_PAGE)
+            memory = Pages(count, MEMORY_PAGE, element)
+        decoder = Decoder(weights, pages, symbolic_sizes(dimensions), bits, self.adapters, memory)
+        return decoder.module(self.result)
 
 
-def open_model(path: str | Path, context: int | None = None) -> DecoderModel:
+def open_model(path: str | Path, context: int | None = None, part: str = "") -> DecoderModel:
     """
     Open a GGUF file, or a folder of a checkpoint or of onnxruntime-genai; weights are mapped, not read.
 
     Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX.
 
-    Sequences have up to `context` tokens, by default as many as the decoder was trained for. Raises `ModelError` for
+    Sequences have up to `context` tokens, by default as many as the decoder was trained for. `part` is `encoder` or
+    `decoder` where a checkpoint has both. Raises `ModelError` for
     files that are missing or damaged, and `UnsupportedError` for another family of decoders.
     """
     path = Path(path)
@@ -294,7 +321,7 @@ def open_model(path: str | Path, context: int | None = None) -> DecoderModel:
         raise ModelError("there is no such file or folder", file=str(path))
     folder = GenaiFolder if (path / GENAI).is_file() else CheckpointFolder
     source = folder.open(path) if path.is_dir() else GgufFile.open(path)
-    model = DecoderModel(path, source, context)
+    model = DecoderModel(path, source, context, part)
     try:
         _ = model.config
     except GlowError as error:
@@ -303,6 +330,6 @@ def open_model(path: str | Path, context: int | None = None) -> DecoderModel:
     return model
 
 
-def _reopened(path: str, context: int | None, *form: Any) -> DecoderProgram:
+def _reopened(path: str, context: int | None, part: str, *form: Any) -> DecoderProgram:
     """A program whose files are opened again."""
-    return DecoderProgram(open_model(path, context), *form)
+    return DecoderProgram(open_model(path, context, part), *form)

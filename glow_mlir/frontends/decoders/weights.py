@@ -122,6 +122,20 @@ class Weights(ABC):
             raise self.error(name, layer, f"the matrix has the shape {[whole.rows, whole.depth]}, not {wanted}")
         return whole if order is None else self.matrix_of(tensor, order, expert)
 
+    def kernel(self, name: str, shape: tuple[int, int, int]) -> Matrix:
+        """
+        The kernel [results, depth, reach] of a convolution along one axis, as a matrix [results, reach · depth].
+
+        Raises `ModelError` if it is missing or has another shape.
+        """
+        tensor = self.find(name, None, "weight")
+        if tensor is None:
+            raise self.error(name, None, "the tensor is missing")
+        found = self.numbers_of(tensor)
+        if found.shape != shape:
+            raise self.error(name, None, f"the kernel has the shape {list(found.shape)}, not {list(shape)}")
+        return plain_matrix(self.stored(found.swapaxes(1, 2).reshape(shape[0], -1), name), None)
+
     def expert_of(self, name: str, layer: int | None, expert: int) -> Any:
         """The tensor with the weights of an expert, perhaps beside those of others."""
         return self.find(name, layer, "weight")
