@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from glow_mlir.errors import GlowWarning as GlowWarning
     from glow_mlir.generation.embedder import Embedder as Embedder
     from glow_mlir.generation.generator import Generator as Generator
+    from glow_mlir.generation.transcriber import Transcriber as Transcriber
     from glow_mlir.host.host import Host as Host
     from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
@@ -100,6 +101,7 @@ _HOMES = {
     "SessionOptions": "glow_mlir.api.onnxruntime.session_options",
     "SpecializationLimits": "glow_mlir.runtime.specializations",
     "TrainingSession": "glow_mlir.api.training_session",
+    "Transcriber": "glow_mlir.generation.transcriber",
     "backend": "glow_mlir.backend",
     "copy_tensors": "glow_mlir.api.onnxruntime.ort_value",
     "create_and_register_allocator": "glow_mlir.api.onnxruntime.allocators",

@@ -21,7 +21,7 @@ import numpy as np
 from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.pages import HeldPages, PagePool, digest_of, first_digest
 from glow_mlir.generation.request import Request
-from glow_mlir.generation.rows import Rows, inputs_of
+from glow_mlir.generation.rows import Rows, inputs_of, memory_inputs_of
 from glow_mlir.generation.sampler import Choice, RowRequest
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import reset_in_forks
@@ -59,7 +59,8 @@ class EngineLimits:
 
     `rows`: tokens in a call; `sequences`: those that are continued together; `outputs`: rows of a call whose logits are
     wanted; `context`: tokens of a sequence; `queue`: requests that wait; `adapters`: adapters of the decoder, whose
-    numbers calls have as an input if there are any.
+    numbers calls have as an input if there are any; `memory`: the width of the rows of an encoder to which sequences
+    attend, or 0 if they attend to none. Such a decoder copies up to `sequences` pages in a call.
     """
 
     rows: int
@@ -68,6 +69,7 @@ class EngineLimits:
     context: int
     queue: int = 1024
     adapters: int = 0
+    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,14 @@ class Engine:
     Whoever waits for a request computes steps, one thread at a time. A step advances all running requests.
     """
 
-    def __init__(self, decoder: Decoder, chooser: Chooser, pool: PagePool, limits: EngineLimits) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        chooser: Chooser,
+        pool: PagePool,
+        limits: EngineLimits,
+        memories: PagePool | None = None,
+    ) -> None:
         self._decoder, self._chooser, self._pool, self.limits = decoder, chooser, pool, limits
         self._waiting: deque[Request] = deque()
         self._running: list[Request] = []
@@ -112,6 +121,10 @@ class Engine:
         self._turns_wanted = 0
         """The number of threads that wait for a turn of their own, in front of all steps."""
         self.held = HeldPages(pool)
+        self.memories = None if memories is None else HeldPages(memories)
+        """The pages of an encoder's rows, where sequences attend to these."""
+        self._copies: dict[int, int] = {}
+        """Pages that the next call copies: target → source."""
         self.statistics = EngineStatistics()
         self._turn = Condition()
         reset_in_forks(self)
@@ -211,6 +224,8 @@ class Engine:
             self._stepping = get_ident()
         try:
             self.held.collect()
+            if self.memories is not None:
+                self.memories.collect()
             yield
         finally:
             self._end_turn()
@@ -228,7 +243,30 @@ class Engine:
             raise ExecutionError("all pages of keys and values are in use", hint=hint)
         for each in rows:
             self.held.grow(each.pages, each.end)
-        return self._decoder.logits(self._inputs(rows))[:wanted]
+        return self._computed(rows)[:wanted]
+
+    def copied(self, page: int) -> int | None:
+        """
+        In a turn, a new page that the next call gives the content of another, before it writes any.
+
+        `None` if the decoder copies none, or not so many, or no page is left.
+        """
+        is_possible = self.limits.memory and len(self._copies) < self.limits.sequences
+        if not is_possible or self._reserved + self.held.count + 1 > self._pool.count:
+            return None
+        found: list[int] = []
+        self.held.grow(found, 1)
+        self._copies[found[0]] = self._copies.get(page, page)
+        return found[0]
+
+    def _computed(self, rows: Sequence[Rows]) -> np.ndarray:
+        """The logits [outputs, vocabulary] of rows."""
+        logits = self._decoder.logits(self._inputs(rows))
+        self._copies.clear()
+        for each in rows:
+            if each.memory is not None:
+                each.memory.rows = None
+        return logits
 
     def _end_turn(self) -> None:
         with self._turn:
@@ -384,7 +422,7 @@ class Engine:
     def _logits(self, spans: list[Span]) -> np.ndarray:
         """Compute the rows: the logits that are wanted [outputs, vocabulary]."""
         begin = time.perf_counter()
-        logits = self._decoder.logits(self._inputs([span.rows for span in spans]))
+        logits = self._computed([span.rows for span in spans])
         prompt_rows = sum(len(span.rows.tokens) for span in spans if span.request.length == span.request.prompt_length)
         if prompt_rows >= MIN_CHUNK:
             taken = (time.perf_counter() - begin) / prompt_rows
@@ -425,6 +463,11 @@ class Engine:
         found = {**inputs_of(spans), "last": np.array(wanted or [0], np.int64)}
         if self.limits.adapters:
             found["adapters"] = np.array([span.adapter for span in spans])[found["sequences"]]
+        if self.limits.memory:
+            found["memory"] = np.zeros((0, self.limits.memory), np.float32)
+            found |= memory_inputs_of([span.memory for span in spans if span.memory is not None])
+            found["copied"] = np.array([*self._copies.values()], np.int64)
+            found["copies"] = np.array([*self._copies], np.int64)
         return found
 
     def _row(self, span: Span, number: int) -> RowRequest:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from glow_mlir.generation.memory import Memory
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -14,7 +15,8 @@ class Rows:
     """
     Rows of a call for one sequence: `tokens` from position `start` on; the last `wanted` of them give logits.
 
-    `pages` are those of the sequence, to which others are appended where its tokens need them.
+    `pages` are those of the sequence, to which others are appended where its tokens need them. `memory` is what it
+    attends to besides, if the decoder has an encoder.
     """
 
     pages: list[int]
@@ -22,6 +24,7 @@ class Rows:
     start: int
     wanted: int
     adapter: int = 0
+    memory: Memory | None = None
 
     @property
     def end(self) -> int:
@@ -31,12 +34,35 @@ class Rows:
 
 def inputs_of(sequences: Sequence[Rows]) -> dict[str, np.ndarray]:
     """The inputs `tokens`, `positions`, `sequences` and `table` of a call, all of i64; `DecoderConfig.inputs`."""
-    table = np.zeros((len(sequences), max(len(rows.pages) for rows in sequences)), np.int64)
-    for number, rows in enumerate(sequences):
-        table[number, : len(rows.pages)] = rows.pages
     return {
         "tokens": np.concatenate([rows.tokens for rows in sequences]),
         "positions": np.concatenate([np.arange(rows.start, rows.end) for rows in sequences]),
         "sequences": np.repeat(np.arange(len(sequences)), [len(rows.tokens) for rows in sequences]),
-        "table": table,
+        "table": _table([rows.pages for rows in sequences]),
     }
+
+
+def memory_inputs_of(memories: Sequence[Memory]) -> dict[str, np.ndarray]:
+    """The inputs `memory…` of a call with sequences that have these memories; rows are given where they are new."""
+    # Forks have one memory, whose rows are written once.
+    new = {id(memory): (number, memory.rows) for number, memory in enumerate(memories) if memory.rows is not None}
+    parts = [(number, rows) for number, rows in new.values() if rows is not None]
+    counts = [len(rows) for _, rows in parts]
+    nothing = np.zeros(0, np.int64)
+    found = {
+        "memory_sequences": np.repeat(np.array([number for number, _ in parts], np.int64), counts),
+        "memory_positions": np.concatenate([np.arange(count) for count in counts]) if counts else nothing,
+        "memory_table": _table([memory.pages for memory in memories]),
+        "memory_lengths": np.array([memory.count for memory in memories], np.int64),
+    }
+    if parts:
+        found["memory"] = np.concatenate([rows for _, rows in parts])
+    return found
+
+
+def _table(pages: Sequence[Sequence[int]]) -> np.ndarray:
+    """The pages of sequences [sequences, pages], with zeros behind the last ones."""
+    table = np.zeros((len(pages), max(map(len, pages))), np.int64)
+    for number, own in enumerate(pages):
+        table[number, : len(own)] = own
+    return table

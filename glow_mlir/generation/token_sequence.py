@@ -10,6 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.generation.engine import Engine
+from glow_mlir.generation.memory import Memory
 from glow_mlir.generation.rows import Rows
 from glow_mlir.support.arguments import whole_number
 
@@ -28,8 +29,8 @@ class TokenSequence:
     a time uses a sequence; several sequences, and the generator, may be used beside each other.
     """
 
-    def __init__(self, engine: Engine, vocabulary: int, adapter: int = 0) -> None:
-        self.adapter = adapter
+    def __init__(self, engine: Engine, vocabulary: int, adapter: int = 0, memory: Memory | None = None) -> None:
+        self.adapter, self.memory = adapter, memory
         self.engine, self._vocabulary = engine, vocabulary
         self.numbers = np.empty(0, np.int64)
         self.pages: list[int] = []
@@ -68,16 +69,18 @@ class TokenSequence:
         """
         Another sequence with the same tokens.
 
-        Both share full pages of keys and values. Those of the last page, if it is not full, are computed again with
-        what is appended to the new one.
+        Both share full pages of keys and values, and the memory. The last page, if it is not full, is copied by the
+        next call where the decoder does that; else its tokens are computed again with what is appended to the new one.
         """
         self._check_open()
-        found = TokenSequence(self.engine, self._vocabulary, self.adapter)
-        pool = self.engine.held.pool
+        found = TokenSequence(self.engine, self._vocabulary, self.adapter, self.memory)
+        size = self.engine.held.pool.tokens
         with self.engine.turn():
-            full = self.computed // pool.tokens
+            full, rest = divmod(self.computed, size)
             found.pages += self.engine.held.share(self.pages[:full])
-        found.numbers, found.computed = self.numbers.copy(), full * pool.tokens
+            copy = self.engine.copied(self.pages[full]) if rest else None
+            found.pages += [] if copy is None else [copy]
+        found.numbers, found.computed = self.numbers.copy(), full * size + (0 if copy is None else rest)
         return found
 
     def close(self) -> None:
@@ -165,13 +168,19 @@ def _rows(engine: Engine, sequences: Iterable[TokenSequence], wanted: int) -> di
     """The rows of the next call: of tokens that are not computed, in the order of the sequences."""
     limits, found = engine.limits, dict[TokenSequence, Rows]()
     rows, outputs = limits.rows, limits.outputs
+    new: Memory | None = None
     for sequence in sequences:
         start, first_wanted = sequence.computed, len(sequence) - wanted
         end = min(start + rows, len(sequence), max(start, first_wanted) + outputs)
         if end == start or len(found) == limits.sequences:
             continue
+        memory = sequence.memory
+        if memory is not None and not memory.is_written:
+            if new is not None and new is not memory:
+                continue  # A call takes the rows of one.
+            new = memory
         own = max(0, end - max(start, first_wanted))
-        found[sequence] = Rows(sequence.pages, sequence.numbers[start:end], start, own, sequence.adapter)
+        found[sequence] = Rows(sequence.pages, sequence.numbers[start:end], start, own, sequence.adapter, memory)
         rows, outputs = rows - (end - start), outputs - own
     return found
 
