@@ -1,10 +1,10 @@
 """
 Search for likely sequences: the most likely token each time, or beams.
 
-Beams are those of transformers' `generate`: as many sequences are continued together as there are beams, a sequence that
-ends is kept with its score, the sum of its tokens' log-probabilities divided by a power of its length, and the search is
-over where none that goes on can become better (Freitag and Al-Onaizan 2017 compare such rules). Beams fork pages of keys
-and values, so that none is copied but the last one of a beam that has several children.
+Beams are those of transformers' `generate`: as many sequences are continued together as there are beams. One that ends
+is kept with its score, the sum of its tokens' log-probabilities divided by a power of its length. The search is over
+where none that goes on can become better; Freitag and Al-Onaizan (2017) compare such rules. Beams share pages of keys
+and values, of which none is copied but the last one of a beam with several children.
 """
 
 from __future__ import annotations
@@ -101,6 +101,10 @@ class _Beam:
     score: np.float32
 
 
+_Candidate = tuple[np.float32, _Beam, int]
+"""A score, the beam, and the token behind it."""
+
+
 @dataclass(frozen=True)
 class _Ended:
     """A result, or nothing yet."""
@@ -139,7 +143,7 @@ class _Beams:
         best = self._ended[0]
         return Found(best.tokens, float(best.score))
 
-    def _candidates(self, logits: np.ndarray) -> list[tuple[np.float32, _Beam, int]]:
+    def _candidates(self, logits: np.ndarray) -> list[_Candidate]:
         """The best continuations, by falling scores: so many that enough are left where some end."""
         scores = log_softmax(logits)
         for row, beam in zip(scores, self._running, strict=True):
@@ -150,9 +154,9 @@ class _Beams:
         best = np.argpartition(flat, flat.size - count)[flat.size - count :]
         best = best[np.lexsort((best, -flat[best]))]
         size = scores.shape[1]
-        return [(flat[item], self._running[item // size], int(item % size)) for item in best]
+        return [(np.float32(flat[item]), self._running[item // size], item % size) for item in best.tolist()]
 
-    def _keep_ended(self, chosen: list[tuple[np.float32, _Beam, int]], ends: list[bool], length: int) -> None:
+    def _keep_ended(self, chosen: list[_Candidate], ends: list[bool], length: int) -> None:
         """Keep the best results; only the first candidates, as many as beams, may become one."""
         form = self._form
         is_full = all(item.is_there for item in self._ended) and form.early_stopping is True
@@ -175,7 +179,7 @@ class _Beams:
         self._can_improve = self._can_improve and (not is_full or bool(best / reach > self._ended[-1].score))
         return not self._can_improve or (is_full and form.early_stopping is True)
 
-    def _fork(self, chosen: list[tuple[np.float32, _Beam, int]]) -> None:
+    def _fork(self, chosen: list[_Candidate]) -> None:
         """Go on with these candidates: the first child of a beam has its sequence, others have forks."""
         parents = {id(beam): beam for _, beam, _ in chosen}
         for beam in self._running:

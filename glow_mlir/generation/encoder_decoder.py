@@ -14,6 +14,7 @@ from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.memory import Memory
 from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.sampler import Sampler
+from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.token_sequence import TokenSequence
 from glow_mlir.options.generation import ACTIVATIONS
 
@@ -58,11 +59,10 @@ class EncoderDecoder:
             memories=MEMORIES,
         )
         session = InferenceSession(program, dimensions=program.dimensions, **options)
-        self._session = session
         limits = EngineLimits(rows, sequences, sequences, context, memory=self.width)
         memories = PagePool(MEMORIES * -(-self.decoder.network.memory // MEMORY_PAGE), MEMORY_PAGE)
         chooser = Sampler(self.decoder.config.vocabulary)
-        self.engine = Engine(_Calls(session), chooser, PagePool(pages, PAGE), limits, memories)
+        self.engine = Engine(SessionCalls(session), chooser, PagePool(pages, PAGE), limits, memories)
 
     def _encoder_session(self, bits: int | None, options: dict[str, Any]) -> InferenceSession:
         rows = self.encoder.config.context
@@ -94,14 +94,3 @@ class EncoderDecoder:
     def sequence(self, memory: Memory) -> TokenSequence:
         """A sequence without tokens, which attends to a memory."""
         return TokenSequence(self.engine, self.decoder.config.vocabulary, memory=memory)
-
-
-class _Calls:
-    """Calls of a session as the engine makes them."""
-
-    def __init__(self, session: InferenceSession) -> None:
-        self._session = session
-
-    def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """Logits [outputs, vocabulary]."""
-        return self._session.run(None, inputs)[0]

@@ -21,6 +21,7 @@ from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.request import ContextShift, Request
 from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
+from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.text_files import template_of, tokenizer_of
 from glow_mlir.generation.token_sequence import TokenSequence, append
@@ -119,7 +120,7 @@ class Generator:
         with in_pauses(*sampler.prepare()):
             session = InferenceSession(source, dimensions=program.dimensions, **options)
         limits = EngineLimits(program.rows, parallel, outputs, config.context, adapters=len(self._adapters))
-        self.engine = Engine(_Calls(session), sampler, PagePool(pages, PAGE), limits)
+        self.engine = Engine(SessionCalls(session), sampler, PagePool(pages, PAGE), limits)
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
         """The continuation of a prompt; the options are those of `stream`."""
@@ -258,17 +259,6 @@ class Generator:
             hint = "give text, or a template"
             raise InputError(f"{self.model.path.name} has no template for messages", hint=hint)
         return self.template.render(list(messages), tools=None if tools is None else list(tools))
-
-
-class _Calls:
-    """Calls of a session as the engine makes them."""
-
-    def __init__(self, session: InferenceSession) -> None:
-        self._session = session
-
-    def logits(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Logits [outputs, vocabulary]."""
-        return self._session.run(None, inputs)[0]
 
 
 def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:

@@ -1,4 +1,4 @@
-"""What an encoder made of an input: rows to which sequences of a decoder attend, with their keys and values in pages."""
+"""What an encoder made of an input: rows to which sequences of a decoder attend, with keys and values in pages."""
 
 from __future__ import annotations
 

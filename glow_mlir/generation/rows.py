@@ -45,8 +45,8 @@ def inputs_of(sequences: Sequence[Rows]) -> dict[str, np.ndarray]:
 def memory_inputs_of(memories: Sequence[Memory]) -> dict[str, np.ndarray]:
     """The inputs `memory…` of a call with sequences that have these memories; rows are given where they are new."""
     # Forks have one memory, whose rows are written once.
-    new = {id(memory): (number, memory.rows) for number, memory in enumerate(memories) if memory.rows is not None}
-    parts = [(number, rows) for number, rows in new.values() if rows is not None]
+    first = {id(memory): number for number, memory in reversed([*enumerate(memories)])}
+    parts = [(number, rows) for number in first.values() if (rows := memories[number].rows) is not None]
     counts = [len(rows) for _, rows in parts]
     nothing = np.zeros(0, np.int64)
     found = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,9 @@ class SpeechForm:
     """
     The control tokens of a speech model.
 
-    - `start`: the first token of a prompt; `ends`: those that end a text; `no_timestamps`: says that no times are wanted.
+    - `start`: the first token of a prompt; `ends`: those that end a text.
+    - `no_timestamps`: says that no times are wanted; `None` if the model has none. `first_time`: the token for the time
+      0; those behind it are for later times, in steps of two hundredths of a second.
     - `languages`, `tasks`: name → token; empty for models of one language.
     - `forced`: the prompt behind `start` where files have neither; 0 stands for the language.
     - `suppressed`: tokens that are never chosen, `suppressed_first`: not as the first one.
@@ -37,6 +38,7 @@ class SpeechForm:
     tasks: Mapping[str, int]
     forced: tuple[int, ...]
     no_timestamps: int | None
+    first_time: int
     suppressed: tuple[int, ...]
     suppressed_first: tuple[int, ...]
     max_first_time: int | None
@@ -47,11 +49,6 @@ class SpeechForm:
         """Read `generation_config.json`, or `config.json`; raises `ModelError` for entries that are no tokens."""
         path = folder / GENERATION if (folder / GENERATION).is_file() else folder / CONFIG
         return _Entries(path, read_json(path), vocabulary).form(context)
-
-    @property
-    def first_time(self) -> int:
-        """The token for the time 0; those behind it are for later times, in steps of two hundredths of a second."""
-        return math.inf if self.no_timestamps is None else self.no_timestamps + 1  # pyright: ignore[reportReturnType]
 
     def prompt(self, language: int | None, task: str | None, has_times: bool) -> list[int]:
         """The tokens in front of a text; raises `InputError` for a task that the model does not have."""
@@ -72,7 +69,7 @@ class SpeechForm:
         return found
 
     def language(self, name: str) -> int:
-        """The token of a language by its code, such as `en`; raises `InputError` for one that the model does not have."""
+        """The token of a language by its code, such as `en`; raises `InputError` if the model does not have it."""
         token = self.languages.get(name.lower())
         if token is None:
             known = ", ".join(self.languages)
@@ -127,14 +124,15 @@ class _Entries:
         most = self._entries.get("max_length", context)
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise self._error("max_length", f"the entry must be a number from 1 on, not {most!r}")
-        # Old files say how long a text may be, new ones how long it may be behind its prompt.
+        no_times = self._token("no_timestamps_token_id")
         return SpeechForm(
             start=start,
             ends=frozenset(self._tokens("eos_token_id")),
             languages={name.strip("<|>"): token for name, token in self._named("lang_to_id").items()},
             tasks=self._named("task_to_id"),
             forced=self._forced(),
-            no_timestamps=self._token("no_timestamps_token_id"),
+            no_timestamps=no_times,
+            first_time=self._vocabulary if no_times is None else no_times + 1,
             suppressed=self._tokens("suppress_tokens"),
             suppressed_first=self._tokens("begin_suppress_tokens"),
             max_first_time=self._token("max_initial_timestamp_index"),
@@ -169,7 +167,7 @@ class _Entries:
 
     def _forced(self) -> tuple[int, ...]:
         """The tokens at the positions from 1 on; 0 for one that is not given."""
-        given = self._entries.get("forced_decoder_ids") or []
+        given: Any = self._entries.get("forced_decoder_ids") or ()
         if not is_sequence(given) or any(not is_sequence(pair) or len(pair) != 2 for pair in given):
             raise self._error("forced_decoder_ids", "the entry must be a list of pairs")
         if [pair[0] for pair in given] != list(range(1, len(given) + 1)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -95,9 +96,7 @@ class Transcriber:
         if not 1 <= beams <= MAX_BEAMS:
             raise OptionError(f"beams cannot be {beams}", hint=f"from 1 to {MAX_BEAMS}")
         self._beams = beams
-        self.network = EncoderDecoder(
-            path, sequences=beams, rows=ROWS, cache=cache, activations=activations, **options
-        )
+        self.network = EncoderDecoder(path, sequences=beams, rows=ROWS, cache=cache, activations=activations, **options)
         decoder, encoder = self.network.decoder, self.network.encoder
         self.tokenizer: Tokenizer = tokenizer_of(decoder, tokenizer)
         self.form = SpeechForm.of_folder(decoder.path, decoder.config.vocabulary, decoder.config.context)
@@ -137,25 +136,27 @@ class Transcriber:
         range.
         """
         if num_beams > self._beams:
-            raise OptionError(f"num_beams cannot be {num_beams}", hint=f"from 1 to {self._beams}, as Transcriber(beams=)")
+            hint = f"from 1 to {self._beams}, the beams of Transcriber"
+            raise OptionError(f"num_beams cannot be {num_beams}", hint=hint)
         samples = self.samples_of(sound)
         is_long = len(samples) > self.frames * self.mel.hop
         has_times = is_long if timestamps is None else timestamps
         if is_long and not has_times:
+            seconds = self.frames * self.mel.hop / self.mel.rate
             hint = "leave timestamps out: they say where to cut it"
-            raise InputError(f"the sound is longer than {self.frames * self.mel.hop / self.mel.rate:g} seconds", hint=hint)
+            raise InputError(f"the sound is longer than {seconds:g} seconds", hint=hint)
         if has_times and self.form.no_timestamps is None:
             raise InputError("the model has no tokens for times")
         frames = len(samples) // self.mel.hop if is_long else self.frames
         features = self.mel.features(samples, frames)
-        search_form = dict(beams=num_beams, length_penalty=length_penalty, early_stopping=early_stopping)
         chosen = None if language is None else self.form.language(language)
         with self._turn:
             window = self.network.encode(self._window(features, 0))
             if chosen is None and self.form.languages:
                 chosen = self._likely_language(window)
             prompt = self.form.prompt(chosen, task, has_times)
-            form = SearchForm(self._count(len(prompt), max_tokens), self.form.ends, **search_form)  # pyright: ignore
+            count = self._count(len(prompt), max_tokens)
+            form = SearchForm(count, self.form.ends, num_beams, length_penalty, early_stopping)
             segments = tuple(self._segments(features, window, prompt, form, has_times))
         code = next((name for name, token in self.form.languages.items() if token == chosen), None)
         return Transcription("".join(segment.text for segment in segments), code, segments)
@@ -209,7 +210,10 @@ class Transcriber:
             memory.close()
             tokens = found[:-1] if found[-1] in self.form.ends else found
             count = min(len(features) - begin, self.frames)
-            parts, step = self._cut(tokens, begin, count)
+            if has_times:
+                parts, step = self._cut(tokens, begin, count)
+            else:
+                parts, step = [self._segment(tokens, begin, 0, count // FRAMES_PER_STEP)], count
             yield from parts
             begin += step or count
             if begin >= len(features):
@@ -228,7 +232,7 @@ class Transcriber:
             steps = count // FRAMES_PER_STEP if last is None else last - first
             return [self._segment(tokens, begin, 0, steps)], count
         bounds = [0, *cuts, *([len(tokens)] if is_whole else [])]
-        parts = [tokens[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        parts = [tokens[start:end] for start, end in pairwise(bounds)]
         found = [self._segment(part, begin, part[0] - first, part[-1] - first) for part in parts]
         return found, count if is_whole else FRAMES_PER_STEP * (tokens[cuts[-1] - 1] - first)
 
@@ -236,5 +240,5 @@ class Transcriber:
         """A segment between two times, in steps behind the beginning of a window."""
         seconds = self.mel.hop / self.mel.rate
         text = self.tokenizer.decode([token for token in tokens if token < self.form.first_time], continued=True)
-        times = (seconds * (begin + FRAMES_PER_STEP * step) for step in (start, end))
-        return Segment(*times, text, tuple(tokens))
+        first, last = (seconds * (begin + FRAMES_PER_STEP * step) for step in (start, end))
+        return Segment(first, last, text, tuple(tokens))

@@ -396,6 +396,8 @@ def family_of(name: str, is_checkpoint: bool, part: str = "") -> Family:
         raise UnsupportedError(f"'{name}' is an encoder with a decoder", hint=hint)
     if part:
         known = ", ".join(dict.fromkeys(kind for family in ENCODER_DECODERS for kind in family.model_types))
-        raise UnsupportedError(f"encoders with decoders of the family '{name}' are not supported", hint=f"families are {known}")
+        raise UnsupportedError(
+            f"encoders with decoders of the family '{name}' are not supported", hint=f"families are {known}"
+        )
     known = ", ".join(family.name for family in alone)
     raise UnsupportedError(f"decoders of the family '{name}' are not supported", hint=f"families are {known}")

@@ -187,7 +187,9 @@ class DecoderModel:
         if left_bits is None and not self.is_graph:
             left_bits = DEFAULT_BITS
         if not self.is_graph and bool(self.network.memory) != bool(memories):
-            raise OptionError("memories are for decoders that attend to an encoder, and only these", file=str(self.path))
+            raise OptionError(
+                "memories are for decoders that attend to an encoder, and only these", file=str(self.path)
+            )
         own = tuple(adapters)
         return DecoderProgram(self, pages, rows, outputs, sequences, page, cache, left_bits, result, own, memories)
 

@@ -1,0 +1,146 @@
+"""Speech models write down what transformers' Whisper writes, from logits to searches, times and long sounds."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glow_mlir
+from glow_mlir.errors import InputError, OptionError
+
+pytestmark = pytest.mark.extra
+
+FORM = {"language": "de", "task": "translate"}
+
+
+class Models:
+    """Our model, and that of transformers."""
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+        from small_whisper import write_whisper
+
+        torch.set_num_threads(1)
+        self.folder = folder
+        self.reference = write_whisper(folder)
+        self.own = glow_mlir.Transcriber(folder, cache="float32", threads=1)
+
+    def features(self, sound: np.ndarray) -> Any:
+        import torch
+
+        own = self.own
+        is_long = len(sound) > own.frames * own.mel.hop
+        return torch.tensor(own.mel.features(sound, len(sound) // own.mel.hop if is_long else own.frames).T[None])
+
+    def generated(self, sound: np.ndarray, **options: Any) -> list[tuple[float, float, list[int]]]:
+        """Start, end and tokens of transformers' segments, without the time behind a segment that is left out."""
+        import torch
+        from small_whisper import IDS
+
+        features = self.features(sound)
+        given = {**FORM, "return_segments": True, **options}
+        if features.shape[2] > self.own.frames:
+            given["attention_mask"] = torch.ones(features.shape[::2], dtype=torch.int64)
+        with torch.no_grad():
+            segments = self.reference.generate(features, **given)["segments"][0]
+        found = [(float(each["start"]), float(each["end"]), each["tokens"].tolist()) for each in segments]
+        first = IDS["<|0.00|>"]
+        return [
+            (start, end, tokens[:-1] if min([first - 1, *tokens[1:]][-2:]) >= first and len(tokens) > 2 else tokens)
+            for start, end, tokens in found
+        ]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    for package in ("transformers", "safetensors", "tokenizers"):
+        pytest.importorskip(package)
+    return Models(tmp_path_factory.mktemp("whisper"))
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * abs(wanted).max())
+
+
+def test_rows_of_the_encoder_and_logits_are_those_of_transformers(models: Models) -> None:
+    import torch
+    from small_whisper import sound
+
+    network, features = models.own.network, models.features(sound(0, 1.5))
+    tokens = [258, 260, 5, 9, 300, 17, 33, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91]
+    with torch.no_grad():
+        rows = models.reference.model.encoder(features).last_hidden_state[0].numpy()
+        wanted = models.reference(features, decoder_input_ids=torch.tensor([tokens])).logits[0].numpy()
+    memory = network.encode(features[0].T.numpy())
+    close(memory.rows, rows)
+    sequence = network.sequence(memory)
+    close(sequence.append(tokens[:4], wanted=2), wanted[2:4])
+    close(sequence.append(tokens[4:5]), wanted[4:5])
+    forks = [sequence.fork() for _ in range(3)]
+    close(sequence.append(tokens[5:18]), wanted[17:18])
+    # Copies of a page that is partly filled are as good as the page, to the bit, and the fork of a fork as well.
+    forks.append(forks[0].fork())
+    again = network.sequence(memory)
+    again.append(tokens[:5])
+    logits = again.append(tokens[5:18])
+    for fork in forks:
+        np.testing.assert_array_equal(fork.append(tokens[5:18]), logits)
+    sequence.truncate(5)
+    close(sequence.append(tokens[5:6]), wanted[5:6])
+
+
+def test_a_call_copies_no_cache(models: Models) -> None:
+    from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp
+    from glow_mlir.driver.compiler import Compilation
+
+    program: Any = models.own.network.decoder.program(pages=400, rows=8, outputs=8, sequences=8, page=16, memories=2)
+    module = Compilation(program.module(program.dimensions)).run(until="allocated")
+    caches = {400 * 16 * 32 * 2, 4 * 64 * 32 * 2}
+    shapes = [op.results[0].type for op in module.walk() if isinstance(op, AllocOp)]
+    sizes = [int(np.prod([each.data for each in shape.shape.data])) for shape in shapes]  # pyright: ignore
+    assert max(sizes) < min(caches)
+    assert not [op for op in module.walk() if isinstance(op, CopyOp) and op.target.type.get_shape()[0] == 400]  # pyright: ignore
+
+
+SEARCHES = (
+    {},
+    {"num_beams": 4},
+    {"num_beams": 8, "length_penalty": 0.5, "early_stopping": True},
+    {"num_beams": 5, "length_penalty": 2.0, "early_stopping": "never"},
+    {"num_beams": 2, "length_penalty": -1.0},
+)
+
+
+@pytest.mark.parametrize("form", SEARCHES)
+def test_searches_find_the_tokens_of_transformers(models: Models, form: dict[str, Any]) -> None:
+    from small_whisper import END, sound
+
+    lengths: set[int] = set()
+    for number in range(8):
+        own = sound(number, 1 + number / 8)
+        found = models.own.transcribe(own, max_tokens=30, **FORM, **form)
+        given = {"max_new_tokens": 30, "force_unique_generate_call": True, "return_dict_in_generate": True}
+        tokens = models.reference.generate(models.features(own), **FORM, **given, **form)["sequences"][0].tolist()
+        assert found.tokens == [token for token in tokens[4:] if token != END]
+        lengths.add(len(found.tokens))
+    # Some texts end, where longer ones are not favoured.
+    assert len(lengths) > 1 or form.get("length_penalty", 0) > 1
+
+
+@pytest.mark.parametrize("form", SEARCHES[:2])
+def test_times_cut_long_sounds_as_in_transformers(models: Models, form: dict[str, Any]) -> None:
+    from small_whisper import sound
+
+    for number in range(3):
+        for seconds in (1.5, 5.1):
+            own = sound(number, seconds)
+            found = models.own.transcribe(own, timestamps=True, max_tokens=24, **FORM, **form)
+            wanted = models.generated(own, return_timestamps=True, max_new_tokens=24, **form)
+            assert [list(each.tokens) for each in found.segments] == [tokens for _, _, tokens in wanted]
+            np.testing.assert_allclose(
+                [(each.start, each.end) for each in found.segments], [each[:2] for each in wanted], atol=1e-6
+            )
