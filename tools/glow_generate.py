@@ -1,4 +1,4 @@
-"""`glow-generate`: continue a text, chat, embed or rank texts, with a model in a GGUF file or a folder."""
+"""`glow-generate`: continue a text, chat, embed or rank texts, or transcribe sound, with a model in a file or folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from glow_mlir.tools.arguments.generate_arguments import PROGRAM, parse_arguments, sampling_of
-from glow_mlir.tools.arguments.generator_arguments import opened_embedder, opened_generator
+from glow_mlir.tools.arguments.generator_arguments import opened_embedder, opened_generator, opened_transcriber
 from glow_mlir.tools.command_line import EXIT_OK, is_terminal, run_tool
 from glow_mlir.tools.inputs.text_files import text_of
 
@@ -26,6 +26,9 @@ def run(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
     if args.embed is not None or args.rank is not None:
         print_vectors(args)
+        return EXIT_OK
+    if args.audio is not None:
+        print_transcription(args)
         return EXIT_OK
     sampling = sampling_of(args)
     text: str | None = args.prompt if args.prompt_file is None else text_of(args.prompt_file)
@@ -56,6 +59,25 @@ def print_vectors(args: Namespace) -> None:
     for text, vector in zip(texts, vectors, strict=True):
         numbers = [float(f"{item:.9g}") for item in vector]  # As many digits as f32 needs.
         print(json.dumps({"text": text, "embedding": numbers}, ensure_ascii=False))
+
+
+def print_transcription(args: Namespace) -> None:
+    """Print what is said in a sound: its text, or a line for each segment."""
+    beams = args.num_beams or 1
+    transcriber = opened_transcriber(args.model, args, beams)
+    names = ("language", "task", "max_tokens")
+    form = {name: getattr(args, name) for name in names}
+    penalty = {} if args.length_penalty is None else {"length_penalty": args.length_penalty}
+    times = {"timestamps": True} if args.timestamps else {}
+    begin = perf_counter()
+    found = transcriber.transcribe(args.audio, num_beams=beams, **form, **penalty, **times)
+    for segment in found.segments if args.timestamps else ():
+        print(f"[{segment.start:.2f} - {segment.end:.2f}]{segment.text}")
+    if not args.timestamps:
+        print(found.text.strip())
+    if args.timings:
+        took = perf_counter() - begin
+        print(f"{len(found.tokens)} tokens of {found.segments[-1].end:.1f} s in {took:.2f} s", file=sys.stderr)
 
 
 def answer(generator: Generator, prompt: Prompt, args: Namespace, sampling: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.token_sequence import TokenSequence
-from glow_mlir.options.generation import ACTIVATIONS
+from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
 
 PAGE = 16
 """The tokens of a page: few, since a fork copies the last one."""
@@ -32,19 +32,27 @@ class EncoderDecoder:
     """
     Encoder and decoder of a checkpoint, compiled.
 
-    Up to `sequences` sequences are continued in a call, which has up to `rows` tokens; `cache` is the element type of
-    keys and values. `options` are those of the sessions.
+    Up to `sequences` sequences of up to `context` tokens are continued in a call, which has up to `rows` tokens. `cache`
+    is the element type of keys and values. `options` are those of the sessions.
     """
 
     def __init__(
-        self, path: str | Path, *, sequences: int, rows: int, cache: str, activations: str | None, **options: Any
+        self,
+        path: str | Path,
+        *,
+        context: int | None,
+        sequences: int,
+        rows: int,
+        cache: str,
+        activations: str | None,
+        **options: Any,
     ) -> None:
         if activations is not None and activations not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise OptionError(f"activations cannot be '{activations}'", hint=f"they are one of {known}")
         bits = None if activations is None else ACTIVATIONS[activations]
         self.encoder = open_model(path, part="encoder")
-        self.decoder = open_model(path, part="decoder")
+        self.decoder = open_model(path, part="decoder").bounded(context, CONTEXT)
         self._encoding = self._encoder_session(bits, options)
         context, self.width = self.decoder.config.context, self.decoder.network.width
         pages = sequences * (-(-context // PAGE) + 1)

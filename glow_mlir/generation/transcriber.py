@@ -73,6 +73,7 @@ class Transcriber:
     print(transcriber.transcribe("speech.wav", language="en"))
     ```
 
+    - `context`: the number of tokens that a window may have with its prompt, by default the model's.
     - `beams`: the number of beams that searches may have, at most 8; memory is set aside for these.
     - `cache`: the element type of keys and values: `float16`, `bfloat16`, `float32`, or `int8`.
     - `activations`: `int15`, `int8` or `float32`: what rows are rounded to in front of quantized weights.
@@ -87,6 +88,7 @@ class Transcriber:
         self,
         path: str | Path,
         *,
+        context: int | None = None,
         beams: int = MAX_BEAMS,
         cache: str = "float16",
         activations: str | None = None,
@@ -96,7 +98,8 @@ class Transcriber:
         if not 1 <= beams <= MAX_BEAMS:
             raise OptionError(f"beams cannot be {beams}", hint=f"from 1 to {MAX_BEAMS}")
         self._beams = beams
-        self.network = EncoderDecoder(path, sequences=beams, rows=ROWS, cache=cache, activations=activations, **options)
+        form: dict[str, Any] = {"context": context, "cache": cache, "activations": activations}
+        self.network = EncoderDecoder(path, sequences=beams, rows=ROWS, **form, **options)
         decoder, encoder = self.network.decoder, self.network.encoder
         self.tokenizer: Tokenizer = tokenizer_of(decoder, tokenizer)
         self.form = SpeechForm.of_folder(decoder.path, decoder.config.vocabulary, decoder.config.context)

@@ -14,6 +14,9 @@ CACHES = ("float16", "bfloat16", "float32", "int8")
 POOLINGS = ("mean", "cls", "last", "max")
 """How the rows of a text's tokens make a vector: their mean, the first, the last, or the largest elements."""
 
+TASKS = ("transcribe", "translate")
+"""What a speech model may write: what is said, or that in English."""
+
 CONTEXT = 8192
 """The tokens of a sequence at most, where neither the caller nor the model says fewer."""
 

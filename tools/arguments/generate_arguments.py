@@ -8,7 +8,7 @@ from typing import Any
 
 from glow_mlir.errors import OptionError
 from glow_mlir.generation.sampling import Sampling
-from glow_mlir.options.generation import POOLINGS
+from glow_mlir.options.generation import POOLINGS, TASKS
 from glow_mlir.options.policy import Policy
 from glow_mlir.tools.arguments.bounded_numbers import count, natural
 from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments
@@ -19,7 +19,8 @@ PROGRAM = "glow-generate"
 
 DESCRIPTION = (
     "Continue a text, or answer the messages of a chat, with a decoder in a GGUF file or a folder of safetensors. Or "
-    "embed texts, or rank them, with a decoder or an encoder: one line of JSON for each."
+    "embed texts, or rank them, with a decoder or an encoder: one line of JSON for each. Or write down what is said in a "
+    "sound, with Whisper in a folder of safetensors."
 )
 
 EXAMPLES = """\
@@ -29,6 +30,7 @@ glow-generate model.gguf                                # a chat: lines of the t
 glow-generate model.gguf --prompt-file question.txt --temperature 0.7 --top-p 0.9 --seed 1
 glow-generate bge-small-en-v1.5 --embed 'a first text' 'a second text'
 glow-generate bge-reranker-v2-m3 --rank 'What is the capital of France?' 'Paris is.' 'London is not.'
+glow-generate whisper-base --audio speech.wav --language en --num-beams 5
 """
 
 SAMPLING: dict[str, tuple[Any, str]] = {
@@ -51,6 +53,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser.add_argument("model", help="a .gguf file, or a folder with config.json, tokenizer.json and .safetensors")
     _add_prompt(parser.add_argument_group("prompt (without one: a chat in the terminal)"))
     _add_vectors(parser.add_argument_group("vectors and scores"))
+    _add_speech(parser.add_argument_group("speech"))
     group = parser.add_argument_group("choice of tokens (default: the most likely one)")
     for name, (kind, text) in SAMPLING.items():
         group.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X" if kind is float else "N", help=text)
@@ -60,7 +63,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     group.add_argument("--adapter", metavar="PATH", help="a low-rank adapter: a folder of PEFT, or a GGUF file")
     group.add_argument("--timings", action="store_true", help="print tokens a second to stderr")
     args = parser.parse_args(arguments)
-    given = [name for name in ("prompt", "prompt_file", "chat", "embed", "rank") if getattr(args, name) is not None]
+    given = [name for name in ("prompt", "prompt_file", "chat", "embed", "rank", "audio") if getattr(args, name) is not None]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
         raise OptionError(f"{first} and {second} exclude each other")
@@ -70,6 +73,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         raise OptionError("--keep is for --context-shift")
     if args.system is not None and given and given[0] != "chat":
         raise OptionError("--system is for chats", hint="use --chat")
+    for name in ("language", "task", "timestamps", "num_beams", "length_penalty"):
+        if args.audio is None and getattr(args, name) not in (None, False):
+            raise OptionError(f"--{name.replace('_', '-')} is for --audio")
     if args.rank is not None and len(args.rank) < 2:
         raise OptionError("--rank needs a query and documents")
     return args
@@ -85,6 +91,15 @@ def _add_vectors(group: ArgumentGroup) -> None:
         "--rank", nargs="+", metavar=("QUERY", "DOCUMENT"), help="print how well documents answer a query"
     )
     group.add_argument("--truncate", action="store_true", help="cut texts that are too long, instead of refusing them")
+
+
+def _add_speech(group: ArgumentGroup) -> None:
+    group.add_argument("--audio", metavar="FILE", help="write down what is said in a WAV file of 16,000 samples a second")
+    group.add_argument("--language", metavar="CODE", help="its language, such as en (default: the likeliest one)")
+    group.add_argument("--task", choices=TASKS, help="write what is said, or translate it into English (transcribe)")
+    group.add_argument("--timestamps", action="store_true", help="print a line for each segment, with its time")
+    group.add_argument("--num-beams", type=count, metavar="N", help="sequences that are searched together (1)")
+    group.add_argument("--length-penalty", type=float, metavar="X", help="above 0 for longer results of beams (1)")
 
 
 def _add_prompt(group: ArgumentGroup) -> None:

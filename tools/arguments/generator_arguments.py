@@ -17,6 +17,7 @@ from glow_mlir.tools.reports.progress import Progress
 if TYPE_CHECKING:
     from glow_mlir.generation.embedder import Embedder
     from glow_mlir.generation.generator import Generator
+    from glow_mlir.generation.transcriber import Transcriber
 
 T = TypeVar("T")
 
@@ -58,6 +59,13 @@ def opened_embedder(path: str, args: Namespace, **given: Any) -> Embedder:
     from glow_mlir.generation.embedder import Embedder
 
     return _prepared(Embedder, path, args, **given)
+
+
+def opened_transcriber(path: str, args: Namespace, beams: int) -> Transcriber:
+    """Open and compile a speech model for so many beams, with a progress line."""
+    from glow_mlir.generation.transcriber import Transcriber
+
+    return _prepared(Transcriber, path, args, beams=beams, cache=args.cache)
 
 
 def _prepared(kind: Callable[..., T], path: str, args: Namespace, **given: Any) -> T:
