@@ -36,6 +36,11 @@ class CheckpointFolder:
     files: tuple[Path, ...]
 
     @staticmethod
+    def is_at(path: Path) -> bool:
+        """Whether a folder has files of safetensors by the names that are looked for."""
+        return (path / SINGLE).exists() or (path / INDEX).exists()
+
+    @staticmethod
     def open(path: Path) -> CheckpointFolder:
         """
         Read the description and map the files of a folder, which must not change while tensors are used.

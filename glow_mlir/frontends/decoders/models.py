@@ -16,6 +16,7 @@ from glow_mlir.frontends.decoders.config import ADAPTER_INPUTS, FLOATS, INPUTS, 
 from glow_mlir.frontends.decoders.families import Family
 from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
 from glow_mlir.frontends.decoders.gguf_config import gguf_config
+from glow_mlir.frontends.decoders.onnx_folder import is_onnx_folder, open_onnx_folder
 from glow_mlir.frontends.decoders.weights import CheckpointWeights, GgufWeights, Weights
 from glow_mlir.frontends.gguf.file import GgufFile
 from glow_mlir.options.generation import CACHES
@@ -312,7 +313,8 @@ def open_model(path: str | Path, context: int | None = None, part: str = "") -> 
     """
     Open a GGUF file, or a folder of a checkpoint or of onnxruntime-genai; weights are mapped, not read.
 
-    Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX.
+    Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX. One `part` may also be in
+    a graph of its own, `encoder_model.onnx` or `decoder_model.onnx`.
 
     Sequences have up to `context` tokens, by default as many as the decoder was trained for. `part` is `encoder` or
     `decoder` where a checkpoint has both. Raises `ModelError` for
@@ -321,15 +323,24 @@ def open_model(path: str | Path, context: int | None = None, part: str = "") -> 
     path = Path(path)
     if not path.exists():
         raise ModelError("there is no such file or folder", file=str(path))
-    folder = GenaiFolder if (path / GENAI).is_file() else CheckpointFolder
-    source = folder.open(path) if path.is_dir() else GgufFile.open(path)
-    model = DecoderModel(path, source, context, part)
+    model = DecoderModel(path, _opened(path, part), context, part)
     try:
         _ = model.config
     except GlowError as error:
         error.file = error.file or str(path)
         raise
     return model
+
+
+def _opened(path: Path, part: str) -> GgufFile | CheckpointFolder | GenaiFolder:
+    """What there is at a path."""
+    if not path.is_dir():
+        return GgufFile.open(path)
+    if (path / GENAI).is_file():
+        return GenaiFolder.open(path)
+    if part and not CheckpointFolder.is_at(path) and is_onnx_folder(path):
+        return open_onnx_folder(path, part)
+    return CheckpointFolder.open(path)
 
 
 def _reopened(path: str, context: int | None, part: str, *form: Any) -> DecoderProgram:
