@@ -65,12 +65,11 @@ def print_transcription(args: Namespace) -> None:
     """Print what is said in a sound: its text, or a line for each segment."""
     beams = args.num_beams or 1
     transcriber = opened_transcriber(args.model, args, beams)
-    names = ("language", "task", "max_tokens")
-    form = {name: getattr(args, name) for name in names}
-    penalty = {} if args.length_penalty is None else {"length_penalty": args.length_penalty}
-    times = {"timestamps": True} if args.timestamps else {}
+    form = {name: getattr(args, name) for name in ("language", "task", "max_tokens")}
+    form["timestamps"] = args.timestamps or None
+    penalty = 1.0 if args.length_penalty is None else args.length_penalty
     begin = perf_counter()
-    found = transcriber.transcribe(args.audio, num_beams=beams, **form, **penalty, **times)
+    found = transcriber.transcribe(args.audio, num_beams=beams, length_penalty=penalty, **form)
     for segment in found.segments if args.timestamps else ():
         print(f"[{segment.start:.2f} - {segment.end:.2f}]{segment.text}")
     if not args.timestamps:

@@ -32,8 +32,8 @@ class EncoderDecoder:
     """
     Encoder and decoder of a checkpoint, compiled.
 
-    Up to `sequences` sequences of up to `context` tokens are continued in a call, which has up to `rows` tokens. `cache`
-    is the element type of keys and values. `options` are those of the sessions.
+    Up to `sequences` sequences of up to `context` tokens are continued in a call, which has up to `rows` tokens.
+    `cache` is the element type of keys and values. `options` are those of the sessions.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Models:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
-    for package in ("transformers", "safetensors", "tokenizers"):
+    for package in ("transformers", "safetensors", "tokenizers", "onnx"):
         pytest.importorskip(package)
     return Models(tmp_path_factory.mktemp("whisper"))
 
@@ -216,6 +216,32 @@ def test_sounds_are_refused(models: Models, tmp_path: Path) -> None:
         models.own.transcribe(np.zeros(40000, np.float32), timestamps=False)
     with pytest.raises(UnsupportedError, match="'whisper' is an encoder with a decoder"):
         glow_mlir.Generator(models.folder)
+
+
+def test_graphs_of_encoder_and_decoder_are_what_the_checkpoint_is(models: Models, tmp_path: Path) -> None:
+    import onnx
+    from small_whisper import export_whisper, sound
+
+    export_whisper(models.reference, models.folder, tmp_path / "onnx")
+    other = glow_mlir.Transcriber(tmp_path / "onnx", cache="float32", threads=1)
+    features = models.features(sound(3, 1.5))[0].T.numpy()
+    logits = [
+        each.network.sequence(each.network.encode(features)).append([257, 259, 3, 4]) for each in (models.own, other)
+    ]
+    np.testing.assert_array_equal(*logits)
+    path = tmp_path / "onnx" / "decoder_model.onnx"
+    graph = onnx.load(path)
+    nodes = [node for node in graph.graph.node if node.name.endswith("fc1/MatMul")]
+    for change, words in (
+        ({"op_type": "MatMulInteger"}, "quantized graphs are not supported: MatMulInteger"),
+        ({"op_type": "MatMul", "domain": "com.example"}, "com.example.MatMul is not supported here"),
+        ({"name": "MatMul_7", "domain": ""}, "no name tells which matrix this is"),
+    ):
+        for name, value in change.items():
+            setattr(nodes[0], name, value)
+        onnx.save(graph, path)
+        with pytest.raises(UnsupportedError, match=words):
+            glow_mlir.Transcriber(tmp_path / "onnx", threads=1)
 
 
 def written(path: Path, samples: np.ndarray, width: int, rate: int = 16000, channels: int = 1) -> Path:

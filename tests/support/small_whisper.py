@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +96,49 @@ def write_whisper(folder: Path, **changes: Any) -> Any:
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "preprocessor_config.json").write_text(json.dumps({"feature_size": config.num_mel_bins}))
     return model
+
+
+def export_whisper(model: Any, source: Path, folder: Path) -> None:
+    """Write the graphs of encoder and decoder to a folder, as optimum does, with the other files of `source`."""
+    import torch
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = model.model.encoder
+
+        def forward(self, input_features: Any) -> Any:
+            return self.encoder(input_features).last_hidden_state
+
+    class Decoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model
+
+        def forward(self, input_ids: Any, encoder_hidden_states: Any) -> Any:
+            return self.inner(
+                decoder_input_ids=input_ids, encoder_outputs=(encoder_hidden_states,), use_cache=False
+            ).logits
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "generation_config.json", "tokenizer.json"):
+        shutil.copy(source / name, folder / name)
+    features = torch.zeros(1, model.config.num_mel_bins, 2 * POSITIONS)
+    rows, tokens = torch.zeros(1, POSITIONS, model.config.d_model), torch.tensor([[1, 2, 3]])
+    graphs = {
+        "encoder_model.onnx": (Encoder(), (features,), ["input_features"], {}),
+        "decoder_model.onnx": (Decoder(), (tokens, rows), ["input_ids", "encoder_hidden_states"], {1: "length"}),
+    }
+    for name, (network, given, inputs, axes) in graphs.items():
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            free = {inputs[0]: axes} if axes else {}
+            torch.onnx.export(
+                network,
+                given,
+                str(folder / name),
+                input_names=inputs,
+                dynamic_axes=free,
+                opset_version=17,
+                dynamo=False,
+            )

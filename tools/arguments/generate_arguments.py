@@ -63,7 +63,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     group.add_argument("--adapter", metavar="PATH", help="a low-rank adapter: a folder of PEFT, or a GGUF file")
     group.add_argument("--timings", action="store_true", help="print tokens a second to stderr")
     args = parser.parse_args(arguments)
-    given = [name for name in ("prompt", "prompt_file", "chat", "embed", "rank", "audio") if getattr(args, name) is not None]
+    given = [
+        name for name in ("prompt", "prompt_file", "chat", "embed", "rank", "audio") if getattr(args, name) is not None
+    ]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
         raise OptionError(f"{first} and {second} exclude each other")
@@ -94,7 +96,9 @@ def _add_vectors(group: ArgumentGroup) -> None:
 
 
 def _add_speech(group: ArgumentGroup) -> None:
-    group.add_argument("--audio", metavar="FILE", help="write down what is said in a WAV file of 16,000 samples a second")
+    group.add_argument(
+        "--audio", metavar="FILE", help="write down what is said in a WAV file of 16,000 samples a second"
+    )
     group.add_argument("--language", metavar="CODE", help="its language, such as en (default: the likeliest one)")
     group.add_argument("--task", choices=TASKS, help="write what is said, or translate it into English (transcribe)")
     group.add_argument("--timestamps", action="store_true", help="print a line for each segment, with its time")

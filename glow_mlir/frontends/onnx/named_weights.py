@@ -1,8 +1,8 @@
 """
 Weights of a network from its graph of ONNX, by the names that they have in PyTorch.
 
-Exporters keep the names of most parameters. Matrices of products are transposed and renamed, but the nodes that multiply
-by them are named after the modules that they were in: `/model/decoder/layers.0/fc1/MatMul` has the weight of
+Exporters keep the names of most parameters. Matrices of products are transposed and renamed, but the nodes that
+multiply by them are named after the modules that they were in: `/model/decoder/layers.0/fc1/MatMul` has the weight of
 `model.decoder.layers.0.fc1`.
 """
 
