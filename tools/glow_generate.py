@@ -1,4 +1,4 @@
-"""`glow-generate`: continue a text, chat, embed or rank texts, or transcribe sound, with a model in a file or folder."""
+"""`glow-generate`: continue a text, chat, embed or rank texts, or transcribe sound, with a model's files."""
 
 from __future__ import annotations
 

@@ -116,11 +116,11 @@ def export_whisper(model: Any, source: Path, folder: Path) -> None:
             self.inner = model
 
         def forward(self, input_ids: Any, encoder_hidden_states: Any) -> Any:
-            return self.inner(
-                decoder_input_ids=input_ids, encoder_outputs=(encoder_hidden_states,), use_cache=False
-            ).logits
+            given = {"decoder_input_ids": input_ids, "encoder_outputs": (encoder_hidden_states,)}
+            return self.inner(**given, use_cache=False).logits
 
     folder.mkdir(parents=True, exist_ok=True)
+    model.set_attn_implementation("eager")
     for name in ("config.json", "generation_config.json", "tokenizer.json"):
         shutil.copy(source / name, folder / name)
     features = torch.zeros(1, model.config.num_mel_bins, 2 * POSITIONS)
@@ -132,13 +132,5 @@ def export_whisper(model: Any, source: Path, folder: Path) -> None:
     for name, (network, given, inputs, axes) in graphs.items():
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            free = {inputs[0]: axes} if axes else {}
-            torch.onnx.export(
-                network,
-                given,
-                str(folder / name),
-                input_names=inputs,
-                dynamic_axes=free,
-                opset_version=17,
-                dynamo=False,
-            )
+            form: dict[str, Any] = {"input_names": inputs, "dynamic_axes": {inputs[0]: axes} if axes else {}}
+            torch.onnx.export(network, given, str(folder / name), **form, opset_version=17, dynamo=False)

@@ -19,8 +19,8 @@ PROGRAM = "glow-generate"
 
 DESCRIPTION = (
     "Continue a text, or answer the messages of a chat, with a decoder in a GGUF file or a folder of safetensors. Or "
-    "embed texts, or rank them, with a decoder or an encoder: one line of JSON for each. Or write down what is said in a "
-    "sound, with Whisper in a folder of safetensors."
+    "embed texts, or rank them, with a decoder or an encoder: one line of JSON for each. Or write down what is said in "
+    "a sound, with Whisper in a folder."
 )
 
 EXAMPLES = """\
@@ -47,6 +47,10 @@ SAMPLING: dict[str, tuple[Any, str]] = {
 """Option of sampling → its type and help text."""
 
 
+KINDS = ("prompt", "prompt_file", "chat", "embed", "rank", "audio")
+"""The options that say what is done, of which one may be given."""
+
+
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
     """Parse the options; raises `OptionError` for invalid ones."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
@@ -63,9 +67,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     group.add_argument("--adapter", metavar="PATH", help="a low-rank adapter: a folder of PEFT, or a GGUF file")
     group.add_argument("--timings", action="store_true", help="print tokens a second to stderr")
     args = parser.parse_args(arguments)
-    given = [
-        name for name in ("prompt", "prompt_file", "chat", "embed", "rank", "audio") if getattr(args, name) is not None
-    ]
+    given = [name for name in KINDS if getattr(args, name) is not None]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
         raise OptionError(f"{first} and {second} exclude each other")
@@ -96,9 +98,7 @@ def _add_vectors(group: ArgumentGroup) -> None:
 
 
 def _add_speech(group: ArgumentGroup) -> None:
-    group.add_argument(
-        "--audio", metavar="FILE", help="write down what is said in a WAV file of 16,000 samples a second"
-    )
+    group.add_argument("--audio", metavar="FILE", help="write down what is said in a WAV file at 16 kHz")
     group.add_argument("--language", metavar="CODE", help="its language, such as en (default: the likeliest one)")
     group.add_argument("--task", choices=TASKS, help="write what is said, or translate it into English (transcribe)")
     group.add_argument("--timestamps", action="store_true", help="print a line for each segment, with its time")

@@ -313,7 +313,7 @@ def open_model(path: str | Path, context: int | None = None, part: str = "") -> 
     """
     Open a GGUF file, or a folder of a checkpoint or of onnxruntime-genai; weights are mapped, not read.
 
-    Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX. A `part` may also be in a
+    Folders have `config.json` and `*.safetensors`, or `genai_config.json` and a graph of ONNX. A `part` may be in a
     graph of its own, `encoder_model.onnx` or `decoder_model.onnx`.
 
     Sequences have up to `context` tokens, by default as many as the decoder was trained for. `part` is `encoder` or
