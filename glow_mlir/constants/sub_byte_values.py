@@ -47,8 +47,11 @@ def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
         return packed
     if bits == _HALF:
         return np.ascontiguousarray(packed).view("<u2")
-    quantized = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
-    return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
+    count, mask = 8 // bits, np.uint8((1 << bits) - 1)
+    quantized = np.empty((*packed.shape, count), np.uint8)
+    for number in range(count):
+        np.bitwise_and(packed >> np.uint8(number * bits), mask, out=quantized[..., number])
+    return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * count)
 
 
 def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
@@ -58,10 +61,11 @@ def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
     if bits == _HALF:
         return np.ascontiguousarray(quantized).view(np.uint8)
     count = 8 // bits
-    missing = -quantized.shape[-1] % count
-    whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)])
-    parts = whole.reshape(*quantized.shape[:-1], whole.shape[-1] // count, count)
-    return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
+    packed = quantized[..., ::count].copy()
+    for number in range(1, count):
+        own = quantized[..., number::count]
+        packed[..., : own.shape[-1]] |= own << np.uint8(number * bits)
+    return packed
 
 
 def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
@@ -135,12 +139,3 @@ def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]
         words = words ^ different ^ different << distance
     return words
 
-
-def _mask(bits: int) -> np.uint8:
-    """The bit mask of a value."""
-    return np.uint8((1 << bits) - 1)
-
-
-def _shifts(bits: int) -> np.ndarray:
-    """The bit positions of the values in a byte."""
-    return np.arange(0, 8, bits, dtype=np.uint8)
