@@ -138,4 +138,3 @@ def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]
         different = (words ^ words >> distance) & mask
         words = words ^ different ^ different << distance
     return words
-
