@@ -39,6 +39,15 @@ def tokenizer_of(model: DecoderModel, given: str | Path | None) -> Tokenizer:
     return Tokenizer.of_file(path, _settings(model.path))
 
 
+def files_of_texts(model: DecoderModel, given: str | Path | None) -> list[Path]:
+    """The files that `tokenizer_of` and `template_of` read, as far as they exist."""
+    beside = (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)
+    folders = [*([] if given is None else [Path(given).parent]), *([model.path] if model.path.is_dir() else [])]
+    named = [*([] if given is None else [Path(given)]), *([] if model.path.is_dir() else model.files)]
+    found = [*named, *(folder / name for folder in folders for name in beside)]
+    return [path for path in found if path.is_file()]
+
+
 def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) -> ChatTemplate | None:
     """The template that is given, or the model's; `None` if it has none."""
     text = given
