@@ -41,11 +41,13 @@ def tokenizer_of(model: DecoderModel, given: str | Path | None) -> Tokenizer:
 
 def files_of_texts(model: DecoderModel, given: str | Path | None) -> list[Path]:
     """The files that `tokenizer_of` and `template_of` read, as far as they exist."""
-    beside = (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)
-    folders = [*([] if given is None else [Path(given).parent]), *([model.path] if model.path.is_dir() else [])]
-    named = [*([] if given is None else [Path(given)]), *([] if model.path.is_dir() else model.files)]
-    found = [*named, *(folder / name for folder in folders for name in beside)]
-    return [path for path in found if path.is_file()]
+    named: list[Path] = [] if model.path.is_dir() else [*model.files]
+    folders: list[Path] = [model.path] if model.path.is_dir() else []
+    if given is not None:
+        named.append(Path(given))
+        folders.append(Path(given).parent)
+    beside = [folder / name for folder in folders for name in (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)]
+    return [path for path in (*named, *beside) if path.is_file()]
 
 
 def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) -> ChatTemplate | None:
