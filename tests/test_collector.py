@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.support.collector import without_collector
+from glow_mlir.support.collector import collected_soon, without_collector
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,40 @@ def test_passes_run_without_it() -> None:
     assert seen
     assert not any(seen)
     assert gc.isenabled()
+
+
+def test_garbage_of_a_compilation_waits_until_later() -> None:
+    usual, seen = gc.get_threshold(), list[int]()
+
+    def told(phase: str, info: dict[str, int]) -> None:
+        seen.append(info["generation"])
+
+    with without_collector(), collected_soon():
+        loops: list[list[object]] = [[] for _ in range(10 * usual[0])]
+        for loop in loops:
+            loop.append(loop)
+        del loop, loops
+    gc.callbacks.append(told)
+    try:
+        assert gc.isenabled()
+        kept = [[number] for number in range(2 * usual[0])]
+        assert (len(kept), seen) == (2 * usual[0], [])
+        limit = time.monotonic() + 30
+        while gc.get_threshold() != usual and time.monotonic() < limit:
+            time.sleep(0.01)
+    finally:
+        gc.callbacks.remove(told)
+    assert gc.get_threshold() == usual
+    assert 1 in seen
+
+
+def test_a_threshold_that_others_set_stays() -> None:
+    usual = gc.get_threshold()
+    with collected_soon():
+        pass
+    gc.set_threshold(5000)
+    try:
+        time.sleep(0.4)
+        assert gc.get_threshold()[0] == 5000
+    finally:
+        gc.set_threshold(*usual)

@@ -14,14 +14,13 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from glow_mlir.api.compiler_process import COMPILE, IDLE, MADE, RAISED, UNABLE, Request
+from glow_mlir.api.fast_imports import import_fast
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.errors import CancelledError, GlowError
 from glow_mlir.runtime.memory_file import MemoryFile
-from glow_mlir.support import onnx_loader
 from glow_mlir.support.activity import relaying, watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
 from glow_mlir.support.child_process import read_parts, write_parts
-from glow_mlir.xdsl_patches import loader as xdsl_loader
 
 REST = 5.0
 """Seconds without a request after which the process ends to free its memory."""
@@ -30,8 +29,7 @@ REST = 5.0
 def serve(channel: socket.socket) -> None:
     """Answer requests until none arrives for a while; end at once if the requester closes the channel."""
     gc.disable()  # Garbage is collected between requests.
-    xdsl_loader.install()
-    onnx_loader.install()
+    import_fast()
     server = _Server(channel)
     threading.Thread(target=server.receive, daemon=True).start()
     server.run()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
 from glow_mlir.api.device_tensors import check_present
+from glow_mlir.api.fast_imports import import_fast
 from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, is_opened, model_identity, name_of
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
@@ -576,6 +577,7 @@ class ModelCompiler:
 
     def _compiled_in_time(self, model: Any, assumptions: Assumptions, reserve: AllocateConstants | None) -> Compiled:
         """`_compiled`, stopped by the current cancellation."""
+        import_fast()
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.ir.python_values import python_values_of
 

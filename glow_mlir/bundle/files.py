@@ -19,6 +19,7 @@ from glow_mlir.codegen.llvm.symbols import linker_names
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, OBJECT_SUFFIX, WEIGHTS_SUFFIX
 from glow_mlir.runtime.cache import artifact_digests
+from glow_mlir.runtime.identity import checksum_of
 from glow_mlir.support.files import placed_files
 from glow_mlir.support.json_text import parsed_json
 
@@ -35,7 +36,7 @@ def weights_text(data: bytes) -> str:
 def manifest_text(bundle: Bundle, package: str) -> str:
     """The manifest of the artifact as in the cache, plus C names and offsets."""
     layout, artifact = bundle.layout, bundle.artifact
-    digests = artifact_digests(artifact.code, artifact.constants, artifact.manifest)
+    digests = artifact_digests(artifact.code, checksum_of(artifact.constants.data), artifact.manifest)
     manifest = replace(artifact.manifest, digests=digests)
     entries = [
         {

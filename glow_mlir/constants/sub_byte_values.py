@@ -32,6 +32,9 @@ _SIGNS: Mapping[int, np.uint32] = {
 """Bits of a value → the highest bit of each: flipping it subtracts half of the range. Floats of 16 bits keep theirs."""
 
 
+CACHED_BYTES = 1 << 18
+"""Bytes of values that are packed together, so few that they stay in a second-level cache."""
+
 _NIBBLE = np.uint32(4)
 """Bits of a nibble."""
 
@@ -47,8 +50,11 @@ def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
         return packed
     if bits == _HALF:
         return np.ascontiguousarray(packed).view("<u2")
-    quantized = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
-    return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
+    count, mask = 8 // bits, np.uint8((1 << bits) - 1)
+    quantized = np.empty((*packed.shape, count), np.uint8)
+    for number in range(count):
+        np.bitwise_and(packed >> np.uint8(number * bits), mask, out=quantized[..., number])
+    return quantized.reshape(*packed.shape[:-1], packed.shape[-1] * count)
 
 
 def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
@@ -58,10 +64,11 @@ def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
     if bits == _HALF:
         return np.ascontiguousarray(quantized).view(np.uint8)
     count = 8 // bits
-    missing = -quantized.shape[-1] % count
-    whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)])
-    parts = whole.reshape(*quantized.shape[:-1], whole.shape[-1] // count, count)
-    return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
+    packed = quantized[..., ::count].copy()
+    for number in range(1, count):
+        own = quantized[..., number::count]
+        packed[..., : own.shape[-1]] |= own << np.uint8(number * bits)
+    return packed
 
 
 def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
@@ -79,9 +86,14 @@ def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
     panels, dot_groups = -(-columns // panel), in_bytes // DOT_GROUP_BYTES
     found = np.zeros((panels, dot_groups, panel), _WORD)
     words = np.ascontiguousarray(packed).view(_WORD)
-    for number in range(panels):  # A panel stays in the cache.
-        own = words[number * panel : (number + 1) * panel]
-        found[number, :, : len(own)] = _exchanged(own ^ _SIGNS[bits], bits, _EXCHANGES[bits]).T
+    step = max(1, CACHED_BYTES // max(panel * in_bytes, 1))
+    for begin in range(0, panels, step):
+        own = _exchanged(words[begin * panel : (begin + step) * panel] ^ _SIGNS[bits], bits, _EXCHANGES[bits])
+        whole, rest = divmod(len(own), panel)
+        target = found[begin : begin + step]
+        target[:whole] = own[: whole * panel].reshape(whole, panel, dot_groups).swapaxes(1, 2)
+        if rest:
+            target[whole, :, :rest] = own[whole * panel :].T
     if bits == _HALF:
         return _halves(found, DOT_GROUP_BYTES // 2).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
     return found.view(np.uint8).reshape(panels, dot_groups, panel, DOT_GROUP_BYTES)
@@ -115,7 +127,7 @@ def unpack_dot_groups(packed: np.ndarray, bits: int, columns: int) -> np.ndarray
     if bits == _HALF:
         packed = _halves(packed, panel)
     words = np.ascontiguousarray(packed).reshape(-1).view(_WORD).reshape(panels, dot_groups, panel)
-    whole = np.ascontiguousarray(words.swapaxes(1, 2)).reshape(panels * panel, dot_groups)[:columns]
+    whole = np.array(words.swapaxes(1, 2), order="C").reshape(panels * panel, dot_groups)[:columns]
     return (_exchanged(whole, bits, _EXCHANGES[bits][::-1]) ^ _SIGNS[bits]).view(np.uint8)
 
 
@@ -126,21 +138,15 @@ def _halves(packed: np.ndarray, run: int) -> np.ndarray:
 
 
 def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Move the values in words by exchanging bits of their numbers (Knuth's delta swaps, TAOCP 7.1.3)."""
+    """Move the values in words, in place, by exchanging bits of their numbers (Knuth's delta swaps, TAOCP 7.1.3)."""
+    different = np.empty_like(words)
     for high, low in exchanges:
         distance = np.uint32(((1 << high) - (1 << low)) * bits)
         moved = [i for i in range(DOT_GROUP_BITS // bits) if i >> low & 1 and not i >> high & 1]
-        mask = np.uint32(sum((1 << bits) - 1 << i * bits for i in moved))
-        different = (words ^ words >> distance) & mask
-        words = words ^ different ^ different << distance
+        np.right_shift(words, distance, out=different)
+        different ^= words
+        different &= np.uint32(sum((1 << bits) - 1 << i * bits for i in moved))
+        words ^= different
+        different <<= distance
+        words ^= different
     return words
-
-
-def _mask(bits: int) -> np.uint8:
-    """The bit mask of a value."""
-    return np.uint8((1 << bits) - 1)
-
-
-def _shifts(bits: int) -> np.ndarray:
-    """The bit positions of the values in a byte."""
-    return np.arange(0, 8, bits, dtype=np.uint8)

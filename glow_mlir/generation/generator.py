@@ -17,17 +17,16 @@ from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
+from glow_mlir.generation.model_texts import ModelTexts
 from glow_mlir.generation.pages import PagePool
 from glow_mlir.generation.request import ContextShift, Request
 from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.template import ChatTemplate
-from glow_mlir.generation.text_files import template_of, tokenizer_of
 from glow_mlir.generation.token_sequence import TokenSequence, append
-from glow_mlir.generation.turn_ends import ends_of_template
+from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
-from glow_mlir.support.collector import without_collector
 from glow_mlir.support.parallel_work import both, in_pauses
 
 ROWS = 512
@@ -70,7 +69,6 @@ class Generator:
     Raises `ModelError` for damaged files, and `OptionError` for options out of range or packages that are missing.
     """
 
-    @without_collector()  # A vocabulary is many objects that live as long as this one.
     def __init__(
         self,
         path: str | Path,
@@ -91,11 +89,10 @@ class Generator:
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
         self.model = model = open_model(path).bounded(context, CONTEXT)
-        # The session needs the digests of the files, which another thread computes meanwhile.
-        _, self.tokenizer = both(lambda: model.origin(by_content=True), lambda: tokenizer_of(model, tokenizer))
-        self.template: ChatTemplate | None = template_of(model, self.tokenizer, template)
-        if self.template is not None:
-            self.tokenizer = self.tokenizer.with_ends(ends_of_template(self.template, self.tokenizer))
+        self._texts = texts = ModelTexts(model, tokenizer, template)
+        if not texts.is_whole:
+            # The session needs the digests of the files, which another thread computes meanwhile.
+            both(lambda: model.origin(by_content=True), texts.check)
         self.speculation = speculation
         given: dict[str, Any] = {"context": context, "activations": activations, "tokenizer": tokenizer, **options}
         self._open_embedder = partial(Embedder, path, **given)
@@ -121,6 +118,16 @@ class Generator:
             session = InferenceSession(source, dimensions=program.dimensions, **options)
         limits = EngineLimits(program.rows, parallel, outputs, config.context, adapters=len(self._adapters))
         self.engine = Engine(SessionCalls(session), sampler, PagePool(pages, PAGE), limits)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What turns text into token ids, and back."""
+        return self._texts.tokenizer
+
+    @property
+    def template(self) -> ChatTemplate | None:
+        """The template that makes one text of messages; `None` if the model has none."""
+        return self._texts.template
 
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
         """The continuation of a prompt; the options are those of `stream`."""

@@ -39,6 +39,17 @@ def tokenizer_of(model: DecoderModel, given: str | Path | None) -> Tokenizer:
     return Tokenizer.of_file(path, _settings(model.path))
 
 
+def files_of_texts(model: DecoderModel, given: str | Path | None) -> list[Path]:
+    """The files that `tokenizer_of` and `template_of` read, as far as they exist."""
+    named: list[Path] = [] if model.path.is_dir() else [*model.files]
+    folders: list[Path] = [model.path] if model.path.is_dir() else []
+    if given is not None:
+        named.append(Path(given))
+        folders.append(Path(given).parent)
+    beside = [folder / name for folder in folders for name in (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)]
+    return [path for path in (*named, *beside) if path.is_file()]
+
+
 def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) -> ChatTemplate | None:
     """The template that is given, or the model's; `None` if it has none."""
     text = given

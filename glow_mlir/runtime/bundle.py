@@ -10,6 +10,7 @@ import numpy as np
 from glow_mlir.errors import GlowError, InputError
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache import artifact_digests
+from glow_mlir.runtime.identity import checksum_of
 from glow_mlir.support.json_text import parsed_json
 
 ABI = 2
@@ -54,7 +55,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("is not the manifest of a bundle", file=str(path), hint="glow-compile writes them") from error
-    if not functions or artifact_digests(code, constants, manifest) != manifest.digests:
+    if not functions or artifact_digests(code, checksum_of(constants.data), manifest) != manifest.digests:
         hint = "compile the model again"
         raise InputError("object, weights and manifest do not belong together", file=str(path), hint=hint)
     return name, functions, Artifact(code, constants, manifest)

@@ -7,7 +7,6 @@ import hashlib
 import mmap
 import os
 import stat
-import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from glow_mlir.errors import CacheError
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache_folder import CacheFolder, is_abandoned, partial_name
-from glow_mlir.runtime.identity import ContentIndex
+from glow_mlir.runtime.identity import ContentIndex, checksum_of
 from glow_mlir.runtime.own_folder import OwnFolder
 from glow_mlir.support.activity import warn
 
@@ -62,9 +61,8 @@ class Draft:
         """Write the missing files, and rename the folder to its key; raises `OSError`. Returns the digests."""
         assert self._root is not None
         assert self.folder is not None
-        manifest = replace(
-            artifact.manifest, digests=artifact_digests(artifact.code, artifact.constants, artifact.manifest)
-        )
+        checksum = checksum_of(artifact.constants.data)
+        manifest = replace(artifact.manifest, digests=artifact_digests(artifact.code, checksum, artifact.manifest))
         with self.folder.new_file(_MANIFEST) as file:
             file.write(manifest.to_json().encode())
         for number, code in enumerate(artifact.code):
@@ -121,7 +119,7 @@ class ArtifactCache:
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
         self._folder = CacheFolder(f"v{_FORMAT}", directory)
         self.contents = ContentIndex(directory)
-        """The digests of model files."""
+        """The digests of model files, and the checksums of constants."""
         self.limit = limit
 
     @property
@@ -146,7 +144,7 @@ class ArtifactCache:
                 warn(error)
                 return None
             with folder:
-                return _loaded(root, folder, known)
+                return _loaded(root, folder, known, self.contents)
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
@@ -205,7 +203,9 @@ class ArtifactCache:
                 total -= size
 
 
-def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None) -> Artifact | None:
+def _loaded(
+    root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None, contents: ContentIndex
+) -> Artifact | None:
     """
     The artifact in a folder; `None` if it is damaged or others may have written it, and then it is removed. An artifact
     with `known` digests is unchanged since it was written.
@@ -218,8 +218,9 @@ def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None)
         for number in range(1 + max((entry.code for entry in manifest.entries), default=-1)):
             with folder.open_file(_code_file(number)) as file:
                 code.append(file.read())
-        constants = _mapped(folder, manifest.constants)
-        if manifest.digests != known and manifest.digests != artifact_digests(code, constants, manifest):
+        is_known = manifest.digests == known
+        constants, checksum = _mapped(folder, manifest.constants, None if is_known else contents)
+        if not is_known and manifest.digests != artifact_digests(code, checksum, manifest):
             raise ValueError(f"{folder.path} is damaged")
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A damaged artifact that stays would never be replaced.
@@ -236,11 +237,11 @@ def _loaded(root: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None)
     return Artifact(tuple(code), constants, manifest)
 
 
-def artifact_digests(code: Sequence[bytes], constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
-    """The digest of each part of an artifact. Constants may have 100 MB, so they use the fastest hash."""
+def artifact_digests(code: Sequence[bytes], checksum: str, manifest: Manifest) -> dict[str, str]:
+    """The digest of each part of an artifact; its constants have the checksum given (`checksum_of`)."""
     return {
         "code": " ".join(hashlib.sha256(item).hexdigest() for item in code),
-        "constants": f"{zlib.crc32(constants.data):08x}",
+        "constants": checksum,
         "manifest": hashlib.sha256(replace(manifest, digests={}).to_json().encode()).hexdigest(),
     }
 
@@ -258,11 +259,13 @@ def _artifact_size(root: OwnFolder, name: str) -> int | None:
     return sum(status.st_size for status in files.values()) if has_manifest else None
 
 
-def _mapped(folder: OwnFolder, size: int) -> np.ndarray:
+def _mapped(folder: OwnFolder, size: int, contents: ContentIndex | None) -> tuple[np.ndarray, str]:
+    """The constants in a folder and, with `contents`, their checksum; raises `ValueError` for another size."""
     if not size:
-        return np.empty(0, np.uint8)
+        return np.empty(0, np.uint8), checksum_of(memoryview(b""))
     with folder.open_file(_CONSTANTS) as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if len(data) != size:
-        raise ValueError(f"{folder.path / _CONSTANTS} has {len(data)} bytes instead of {size}")
-    return bytes_of(data)
+        if len(data) != size:
+            raise ValueError(f"{folder.path / _CONSTANTS} has {len(data)} bytes instead of {size}")
+        found = bytes_of(data)
+        return found, "" if contents is None else contents.checksum(file, found.data)

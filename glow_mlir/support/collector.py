@@ -15,6 +15,9 @@ DELAY = 0.25
 YOUNG = 1
 """The oldest generation with garbage of a compilation, because the collector is off during it."""
 
+UNREACHED = 1 << 30
+"""The threshold that keeps the collector from running by itself until then; whether it is on is not changed."""
+
 
 @contextmanager
 def without_collector() -> Generator[None]:
@@ -42,6 +45,8 @@ class _Garbage:
     def __init__(self) -> None:
         self.paused_by = 0
         """The thread inside `without_collector`; 0 if there is none."""
+        self._usual = gc.get_threshold()
+        """The thresholds that others see while none is `UNREACHED`."""
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
@@ -49,6 +54,7 @@ class _Garbage:
         if self.paused_by not in (0, threading.get_ident()):
             self.paused_by = 0
             gc.enable()
+        self._restore_threshold()
         self._lock = threading.Lock()
         self._running = 0
         self._begun = 0
@@ -64,18 +70,41 @@ class _Garbage:
         """A compilation has ended: collect a little later."""
         with self._lock:
             self._running -= 1
-            if self._running or not (gc.isenabled() or self.paused_by):
+            if self._running:
                 return
-            timer = threading.Timer(DELAY, self._collect, (self._begun,))
-            timer.name, timer.daemon = "glow-garbage", True
+            if not (gc.isenabled() or self.paused_by):
+                self._restore_threshold()
+                return
             with suppress(RuntimeError):  # At exit, or without a free thread.
-                timer.start()
+                self._collect_later()
+                # Otherwise the collector would begin at once, as soon as it is on again.
+                if (usual := gc.get_threshold())[0] != UNREACHED:
+                    self._usual = usual
+                    gc.set_threshold(UNREACHED, *usual[1:])
+
+    def _collect_later(self) -> None:
+        """Collect after a while; raises `RuntimeError` where no thread can be started."""
+        timer = threading.Timer(DELAY, self._collect, (self._begun,))
+        timer.name, timer.daemon = "glow-garbage", True
+        timer.start()
 
     def _collect(self, begun: int) -> None:
         """Collect, unless another compilation has begun."""
         with self._lock:
-            if not self._running and self._begun == begun and gc.isenabled():
+            if self._running or self._begun != begun:
+                return
+            if self.paused_by:  # The artifact is still being stored.
+                with suppress(RuntimeError):
+                    self._collect_later()
+                    return
+            if gc.isenabled():
                 gc.collect(YOUNG)
+            self._restore_threshold()
+
+    def _restore_threshold(self) -> None:
+        """Let the collector run by itself again, unless others have set another threshold meanwhile."""
+        if gc.get_threshold()[0] == UNREACHED:
+            gc.set_threshold(*self._usual)
 
 
 _GARBAGE = reset_in_forks(_Garbage())

@@ -25,11 +25,16 @@ class OperationKind(ABCMeta):
     """
     The class of classes of operations.
 
-    Operands and results at a known position are read without a search.
+    Operands and results at a known position are read without a search. Nothing registers other classes as one of
+    these, so that whether an operation is of a class follows from its own class alone: compilations ask half a million
+    times.
     """
 
     value_list = Values
     """What holds the operands and the results of such operations."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
 
     def __setattr__(cls, name: str, value: object) -> None:
         reader = _READERS.get(type(value))

@@ -226,3 +226,16 @@ def test_huge_pages_are_asked_for(tmp_path: Path) -> None:
     new = shared_memory(4 << 20)
     for constants in (found.constants, new):
         assert "hg" in flags_of(constants.ctypes.data)
+
+
+def test_constants_are_read_again_only_if_their_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "SETTLED_NS", -1)
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact())
+    path = cache.directory / KEY / "constants.bin"
+    assert cache.load(KEY) is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "checksum_of", lambda _: "not asked")
+        assert cache.load(KEY) is not None
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    assert cache.load(KEY) is None

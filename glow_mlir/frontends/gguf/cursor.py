@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.gguf.strings import Strings, strings_at
 
 MAX_STRINGS = 1 << 22
 """The maximum number of strings in an array; the largest vocabularies have 2^18."""
@@ -24,8 +25,8 @@ PLAIN: dict[int, str] = {
 }  # fmt: skip
 """Number of the type of a value → its dtype."""
 
-Value = bool | int | float | str | np.ndarray | Sequence[Any]
-"""A value of the metadata: numbers of arrays are views of the file, strings of arrays are lists."""
+Value = bool | int | float | str | np.ndarray | Strings | Sequence[Any]
+"""A value of the metadata: numbers of arrays are views of the file."""
 
 
 class Cursor:
@@ -103,17 +104,18 @@ class Cursor:
             return self._plain(kind, count)
         if count > MAX_STRINGS:
             raise self.error(f"an array has {count} strings or arrays, more than {MAX_STRINGS}")
-        return self._strings(count) if kind == STRING else [self._array(depth + 1) for _ in range(count)]
+        if kind == ARRAY:
+            return [self._array(depth + 1) for _ in range(count)]
+        found = self._strings(count)
+        return found if depth == 1 else found.decoded()
 
-    def _strings(self, count: int) -> list[str]:
-        """Strings of an array. Vocabularies have hundreds of thousands: this is the shortest loop."""
-        data, position, last = self.data, self.position, len(self.data)
-        unpack, found = struct.Struct("<Q").unpack_from, list[str]()
-        for _ in range(count):
-            begin = position + 8
-            position = begin + unpack(data, position)[0] if begin <= last else begin
-            if position > last:
-                raise self.error(f"string {len(found)} of an array takes more bytes than are left in the file")
-            found.append(str(data[begin:position], "utf-8", "surrogateescape"))
-        self.position = position
+    def _strings(self, count: int) -> Strings:
+        """Strings of an array."""
+        try:
+            found = strings_at(self.data, self.position, count)
+        except IndexError as error:
+            reason = f"string {error} of an array takes more bytes than are left in the file"
+            raise self.error(reason) from None
+        if count:
+            self.position = int(found.ends[-1])
         return found

@@ -6,13 +6,15 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from glow_mlir.constants.deferred import FileMap, is_array_shape
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.gguf.block_types import BLOCK_TYPES, OTHER_TYPES
-from glow_mlir.frontends.gguf.cursor import Cursor, Value
+from glow_mlir.frontends.gguf.cursor import Cursor
+from glow_mlir.frontends.gguf.strings import Metadata
 from glow_mlir.frontends.gguf.tensor import GgufTensor
 from glow_mlir.support.dataclass import dataclass
 
@@ -37,7 +39,7 @@ class GgufFile:
 
     paths: tuple[Path, ...]
     version: int
-    metadata: Mapping[str, Value]
+    metadata: Mapping[str, Any]
     tensors: Mapping[str, GgufTensor]
 
     @property
@@ -127,9 +129,9 @@ def _version(cursor: Cursor) -> int:
     return version
 
 
-def _metadata(cursor: Cursor, count: int) -> dict[str, Value]:
+def _metadata(cursor: Cursor, count: int) -> Mapping[str, Any]:
     """The entries of the metadata."""
-    found: dict[str, Value] = {}
+    found: dict[str, Any] = {}
     for _ in range(count):
         cursor.key = ""
         key = cursor.string("a key of the metadata", "strict")
@@ -138,10 +140,10 @@ def _metadata(cursor: Cursor, count: int) -> dict[str, Value]:
             raise cursor.error("the metadata has this key twice")
         found[key] = cursor.value()
     cursor.key = ""
-    return found
+    return Metadata(found)
 
 
-def _alignment(cursor: Cursor, metadata: Mapping[str, Value]) -> int:
+def _alignment(cursor: Cursor, metadata: Mapping[str, Any]) -> int:
     """The alignment of tensors in bytes."""
     given = metadata.get(ALIGNMENT, 32)
     if not isinstance(given, int) or not 0 < given <= MAX_ALIGNMENT or given & (given - 1):

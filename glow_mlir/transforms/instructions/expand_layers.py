@@ -24,6 +24,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.rewriting.repetition import OperationSequence, Repetition, form_of
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.xdsl_patches.operations import cloned_operation
 
 
 @dataclass(frozen=True)
@@ -187,9 +188,8 @@ class _Expansion:
             for position in run.part(1):
                 op = sequence.ops[position]
                 values = dict(self._operands(sequence, position, run, extended, number))
-                copy = op.clone(values)
-                for inner in copy.walk():
-                    inner.location = _renamed(inner.location, nodes)
+                copy = cloned_operation(op, values)
+                nodes.rename(copy)
                 block.insert_op_after(copy, last)
                 extended.append(copy)
                 last = copy
@@ -197,7 +197,7 @@ class _Expansion:
         for op in sequence.ops[end:]:
             for inner in op.walk():
                 self._move_on(inner, sequence, extended, begin, end, count * period, count)
-                inner.location = _renamed(inner.location, nodes)
+            nodes.rename(op)
         for op in sequence.ops[:end]:
             for inner in op.walk():
                 for number, value in enumerate(inner.operands):
@@ -238,10 +238,10 @@ class _Expansion:
             elif at is not None and begin <= at < end:
                 op.operands[number] = extended[at - begin + distance].results[_index(value)]
 
-    def _nodes(self, count: int) -> Mapping[str, str]:
-        """Name of a node of a kept layer → the node `count` layers later."""
+    def _nodes(self, count: int) -> _Nodes:
+        """The nodes `count` layers later than those of the kept layers."""
         rows = self.layers.nodes
-        return {name: row[layer + count] for row in rows for layer, name in enumerate(row[: len(row) - count])}
+        return _Nodes({name: row[layer + count] for row in rows for layer, name in enumerate(row[: len(row) - count])})
 
 
 def _index(value: SSAValue) -> int:
@@ -250,12 +250,29 @@ def _index(value: SSAValue) -> int:
     return value.index
 
 
-def _renamed(location: LocationAttr, names: Mapping[str, str]) -> LocationAttr:
-    """A location with other names of nodes."""
-    if isinstance(location, NameLoc):
-        name = names.get(location.desc.data)
-        return location if name is None else NameLoc(StringAttr(name), location.location)
-    if isinstance(location, FusedLoc):
-        parts = cast("ArrayAttr[LocationAttr]", location.locations)
-        return FusedLoc(ArrayAttr(_renamed(part, names) for part in parts.data), location.metadata)
-    return location
+@dataclass
+class _Nodes:
+    """The names of nodes of another layer, and the locations that have them; many operations share a location."""
+
+    names: Mapping[str, str]
+    """Name of a node of a kept layer → that of the other layer."""
+    renamed: dict[LocationAttr, LocationAttr] = field(default_factory=dict["LocationAttr", "LocationAttr"])
+
+    def rename(self, op: Operation) -> None:
+        """Give an operation, and those in its regions, the location in the other layer."""
+        for inner in op.walk() if op.regions else (op,):
+            location = inner.location
+            found = self.renamed.get(location)
+            if found is None:
+                found = self.renamed[location] = self._of(location)
+            inner.location = found
+
+    def _of(self, location: LocationAttr) -> LocationAttr:
+        """A location in the other layer."""
+        if isinstance(location, NameLoc):
+            name = self.names.get(location.desc.data)
+            return location if name is None else NameLoc(StringAttr(name), location.location)
+        if isinstance(location, FusedLoc):
+            parts = cast("ArrayAttr[LocationAttr]", location.locations)
+            return FusedLoc(ArrayAttr(self._of(part) for part in parts.data), location.metadata)
+        return location

@@ -129,7 +129,8 @@ def gather_block_quantized(node: Node) -> SSAValue:
         raise node.unsupported("only integers in blocks along the last axis are supported")
     if is_packed:
         points = None if points is None else unpack_sub_bytes(points, bits)[..., : shape_of(scales)[-1]]
-        table = Blocks(unpack_sub_bytes(quantized, bits), scales, points, bits, block)
+        # The file has the bytes of the operation: they stay there, and the operand may be shared with a product.
+        table = Blocks(node.input(0), quantized.shape[-1] * (8 // bits), scales, points, bits, block)
     else:
         table = Blocks.of_integers(quantized, scales, points, block)
     if (reason := table.fault) is not None:
@@ -175,12 +176,14 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
 @dataclass(frozen=True)
 class Blocks:
     """
-    Unsigned quantized values, one a byte, with a scale and a zero point for each block along the last axis.
+    Unsigned quantized values with a scale and a zero point for each block along the last axis.
 
-    Quantized floats have their `element` type and no zero points. Scales may be a run-time value.
+    `packed` has the bytes of `length` values along the last axis, the first of each byte in its lowest bits. Quantized
+    floats have their `element` type and no zero points. Scales may be a run-time value.
     """
 
-    quantized: np.ndarray
+    packed: np.ndarray | SSAValue
+    length: int
     scales: np.ndarray | SSAValue
     zero_points: np.ndarray | None
     bits: int
@@ -201,28 +204,29 @@ class Blocks:
         quantized, zero_points = (
             (array.astype(np.int16) + half).astype(np.uint8) for array in (quantized, zero_points)
         )
-        return Blocks(quantized, scales, zero_points, bits, block)
+        return Blocks(pack_sub_bytes(quantized, bits), quantized.shape[-1], scales, zero_points, bits, block)
 
     @staticmethod
     def of_floats(quantized: np.ndarray, scales: np.ndarray, block: int) -> Blocks:
         """Blocks of floats of 8 or 4 bits."""
         bits = packed_bits(quantized.dtype.name) or 8
         bare = np.ascontiguousarray(quantized).view(np.uint8) & np.uint8((1 << bits) - 1)
-        return Blocks(bare, scales, None, bits, block, ELEMENT_TYPES[quantized.dtype.name])
+        element = ELEMENT_TYPES[quantized.dtype.name]
+        return Blocks(pack_sub_bytes(bare, bits), bare.shape[-1], scales, None, bits, block, element)
 
     @property
     def fault(self) -> str | None:
         """Why these quantized values are not supported; `None` if they are."""
         if (reason := fault_of_blocks(self.bits, self.block)) is not None:
             return reason
-        if self.quantized.shape[-1] * self.bits % 8:
-            return f"{self.quantized.shape[-1]} values of {self.bits} bits do not fill whole bytes"
+        if self.length * self.bits % 8:
+            return f"{self.length} values of {self.bits} bits do not fill whole bytes"
         return None
 
     def emit(self, node: Node) -> SSAValue:
         """Emit the dequantization."""
         half, points = 1 << self.bits - 1, self.zero_points
-        given = [pack_sub_bytes(self.quantized, self.bits), self.scales]
+        given = [self.packed, self.scales]
         given += [] if points is None or (points == half).all() else [points]
         operands = [
             node.constant(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value for value in given
