@@ -84,7 +84,7 @@ class OpenAiApp:
         running = self._generators.generator(wanted.model)
         generator = running.generator
         started = await asyncio.to_thread(_begin, generator, wanted)
-        has_tools = is_chat and bool(wanted.options.get("tools"))
+        has_tools = is_chat and bool(wanted.options.get("tools")) and wanted.options.get("tool_choice") != "none"
         name = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid4().hex}"
         form = Format(is_chat, name, int(time.time()), running.name, generator.tokenizer, wanted.logprobs, has_tools)
         if wanted.is_streamed:
@@ -217,7 +217,7 @@ async def _events(form: Format, started: Sequence[Generation], usage: int) -> As
 
 async def _follow(form: Format, index: int, generation: Generation, queue: asyncio.Queue[Any]) -> None:
     """Put the parts of a continuation into a queue, then `None`, or the error that ended it."""
-    offset, tools = 0, ToolCallStream() if form.has_tools else None
+    offset, tools, told = 0, ToolCallStream() if form.has_tools else None, 0
     try:
         if form.is_chat:
             queue.put_nowait(form.first(index))
@@ -227,13 +227,16 @@ async def _follow(form: Format, index: int, generation: Generation, queue: async
                 if text or form.logprobs is not None:
                     queue.put_nowait(form.piece(index, text, piece.choices, offset))
                 offset += len(text)
+                if tools is not None and len(tools.calls) > told:
+                    queue.put_nowait(form.calls(index, tools.calls, told))
+                    told = len(tools.calls)
         reason = generation.completion.finish_reason
         if tools is not None:
             if text := tools.finish():
                 queue.put_nowait(form.piece(index, text, (), offset))
-            if tools.calls:
-                queue.put_nowait(form.calls(index, tools.calls))
-                reason = "tool_calls"
+            if len(tools.calls) > told:
+                queue.put_nowait(form.calls(index, tools.calls, told))
+            reason = "tool_calls" if tools.calls else reason
         queue.put_nowait(form.last(index, reason))
         queue.put_nowait(None)
     except Exception as error:

@@ -79,9 +79,9 @@ class Format:
         calls = [_call_data(call) for call in stream.calls]
         return {**message, "content": content or None, "tool_calls": calls}, "tool_calls"
 
-    def calls(self, index: int, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The calls of tools at the end of a continuation."""
-        delta = {"tool_calls": [{"index": number, **_call_data(call)} for number, call in enumerate(calls)]}
+    def calls(self, index: int, calls: Sequence[ToolCall], told: int) -> dict[str, Any]:
+        """The calls of tools in a continuation behind the first `told` ones."""
+        delta = {"tool_calls": [{"index": at, **_call_data(call)} for at, call in enumerate(calls) if at >= told]}
         return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
 
     def first(self, index: int) -> dict[str, Any]:
