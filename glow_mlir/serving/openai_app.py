@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.generation.generation import Completion, Generation
 from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
-from glow_mlir.serving.errors import DisconnectedError, words_of
+from glow_mlir.serving.errors import DisconnectedError
 from glow_mlir.serving.generators import Generators, RunningGenerator, ServedEmbedder, pieces
 from glow_mlir.serving.handlers import Handler, answering, data_of
-from glow_mlir.serving.http_responses import logged
 from glow_mlir.serving.json_text import write_json
-from glow_mlir.serving.openai_requests import FieldError, TextRequest, chat_request, completion_request
-from glow_mlir.serving.openai_responses import Format, Usage, error_data, list_data, model_data
+from glow_mlir.serving.openai_errors import error_of, failed
+from glow_mlir.serving.openai_requests import TextRequest, chat_request, completion_request
+from glow_mlir.serving.openai_responses import Format, Usage, list_data, model_data
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import Service
 
@@ -31,16 +31,6 @@ EVENTS = "text/event-stream"
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
-
-KINDS: Mapping[int, tuple[str, str | None]] = {
-    401: ("authentication_error", "invalid_api_key"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("rate_limit_error", None),
-    500: ("server_error", None),
-    503: ("server_error", "overloaded"),
-}
-"""Status → type and code of an error; others are `invalid_request_error`."""
-
 
 T = TypeVar("T")
 
@@ -245,19 +235,3 @@ async def _follow(form: Format, index: int, generation: Generation, queue: async
 
 def _event(data: Any) -> bytes:
     return b"data: " + write_json(data) + b"\n\n"
-
-
-def failed(error: BaseException) -> tuple[int, bytes]:
-    """The status and the JSON text of an error."""
-    status, data = error_of(error)
-    return status, write_json(data)
-
-
-def error_of(error: BaseException) -> tuple[int, dict[str, Any]]:
-    """The status and the object of an error, as OpenAI's clients read it."""
-    if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        return error_of(group.exceptions[0])
-    status = logged(error).http
-    kind, code = KINDS.get(status, ("invalid_request_error", None))
-    return status, error_data(words_of(error), kind, error.field if isinstance(error, FieldError) else None, code)

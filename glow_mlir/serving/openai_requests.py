@@ -14,6 +14,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.generation.tool_grammar import FREE, REQUIRED, name_of
 from glow_mlir.options.generation import ANY_OBJECT
 from glow_mlir.serving.json_text import is_list, is_object
+from glow_mlir.serving.openai_errors import FieldError
 from glow_mlir.support.dataclass import dataclass
 
 MAX_CHOICES = 16
@@ -23,14 +24,6 @@ MAX_PROMPTS = 64
 """The maximum number of prompts of a request."""
 
 MAX_STOPS = 16
-
-
-class FieldError(InputError):
-    """A field of a request that cannot be taken; `field` is its name."""
-
-    def __init__(self, field: str, reason: str, hint: str = "") -> None:
-        super().__init__(f"{field} {reason}", hint=hint)
-        self.field = field
 
 
 @dataclass(frozen=True)

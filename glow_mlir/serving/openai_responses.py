@@ -135,11 +135,6 @@ def _call_data(call: ToolCall) -> dict[str, Any]:
     return {"id": f"call_{uuid4().hex[:24]}", "type": "function", "function": function}
 
 
-def error_data(message: str, kind: str, field: str | None, code: str | None) -> dict[str, Any]:
-    """The object of an error."""
-    return {"error": {"message": message, "type": kind, "param": field, "code": code}}
-
-
 def model_data(name: str, created: int, context: int) -> dict[str, Any]:
     """The object of a model."""
     entry = {"id": name, "object": "model", "created": created, "owned_by": "glow-mlir"}
