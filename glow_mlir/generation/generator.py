@@ -198,6 +198,11 @@ class Generator:
         """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
         return TokenSequence(self.engine, self.model.config.vocabulary, self._adapter(adapter))
 
+    @property
+    def adapters(self) -> list[str]:
+        """The names of the adapters."""
+        return list(self._adapters)
+
     def _adapter(self, name: str | None) -> int:
         """The number of an adapter, 0 for none; raises `OptionError` for a name that was not given."""
         if name is None:
@@ -205,7 +210,7 @@ class Generator:
         if name not in self._adapters:
             known = ", ".join(self._adapters) or "given as Generator(…, adapters={name: folder})"
             raise OptionError(f"there is no adapter '{name}'", hint=f"adapters are {known}")
-        return [*self._adapters].index(name) + 1
+        return self.adapters.index(name) + 1
 
     def append(
         self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1

@@ -18,7 +18,7 @@ from glow_mlir.generation.generation import Completion, Generation
 from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
 from glow_mlir.serving.errors import DisconnectedError
-from glow_mlir.serving.generators import Generators, RunningGenerator, ServedEmbedder, pieces
+from glow_mlir.serving.generators import Generators, pieces
 from glow_mlir.serving.handlers import Handler, answering, data_of
 from glow_mlir.serving.json_text import write_json
 from glow_mlir.serving.openai_errors import error_of, failed
@@ -53,14 +53,15 @@ class OpenAiApp:
 
     async def models(self, request: Any) -> Any:
         """All models."""
-        return list_data(self._model(self._generators.find(name)) for name in self._generators.names())
+        return list_data(map(self._model, self._generators.names()))
 
     async def model(self, request: Any) -> Any:
         """One model."""
-        return self._model(self._generators.find(request.path_params["name"]))
+        return self._model(request.path_params["name"])
 
-    def _model(self, running: RunningGenerator | ServedEmbedder) -> dict[str, Any]:
-        return model_data(running.name, running.created, running.context)
+    def _model(self, name: str) -> dict[str, Any]:
+        model, adapter = self._generators.find(name)
+        return model_data(name, model.created, model.context, None if adapter is None else model.name)
 
     async def chat(self, request: Any) -> Any:
         """The answer to the messages of a chat."""
@@ -71,12 +72,11 @@ class OpenAiApp:
         return await self._answer(request, completion_request(await data_of(self._service, request)), is_chat=False)
 
     async def _answer(self, request: Any, wanted: TextRequest, *, is_chat: bool) -> Any:
-        running = self._generators.generator(wanted.model)
-        generator = running.generator
-        started = await asyncio.to_thread(_begin, generator, wanted)
+        generator, adapter = self._generators.generator(wanted.model)
+        started = await asyncio.to_thread(_begin, generator, wanted, adapter)
         has_tools = is_chat and bool(wanted.options.get("tools")) and wanted.options.get("tool_choice") != "none"
         name = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid4().hex}"
-        form = Format(is_chat, name, int(time.time()), running.name, generator.tokenizer, wanted.logprobs, has_tools)
+        form = Format(is_chat, name, int(time.time()), wanted.model, generator.tokenizer, wanted.logprobs, has_tools)
         if wanted.is_streamed:
             return _Stream(form, started, wanted.count if wanted.has_usage else 0)
         try:
@@ -109,10 +109,10 @@ def _close(started: Sequence[Generation]) -> None:
         generation.close()
 
 
-def _begin(generator: Generator, wanted: TextRequest) -> list[Generation]:
+def _begin(generator: Generator, wanted: TextRequest, adapter: str | None) -> list[Generation]:
     """Begin all continuations of a request; cancels those that began if one cannot."""
     begun: list[Generation] = []
-    options: dict[str, Any] = {**wanted.options, "logprobs": wanted.logprobs}
+    options: dict[str, Any] = {**wanted.options, "logprobs": wanted.logprobs, "adapter": adapter}
     seed = options.pop("seed", None)
     try:
         for prompt in wanted.prompts:
@@ -174,7 +174,8 @@ def _usage(started: Sequence[Generation], count: int) -> Usage:
     return Usage(
         sum(request.prompt_length for request in prompts),
         sum(request.reused for request in prompts),
-        sum(len(request.chosen) for request in requests),
+        sum(request.chosen_count for request in requests),
+        sum(request.dropped for request in requests),
     )
 
 

@@ -25,6 +25,9 @@ MAX_PROMPTS = 64
 
 MAX_STOPS = 16
 
+MAX_SHIFTED = 1 << 17
+"""The maximum number of tokens of a text that goes on where the context is full."""
+
 
 @dataclass(frozen=True)
 class TextRequest:
@@ -139,12 +142,18 @@ OPTIONS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "stop": ("stop", _stops),
     "ignore_eos": ("ignore_end", flag),
     "cache_salt": ("salt", text),
+    "context_shift": ("context_shift", flag),
+    "n_keep": ("keep", whole(0, LONGEST)),
     "tools": ("tools", _tools),
     "tool_choice": ("tool_choice", _choice),
     "parallel_tool_calls": ("parallel_tool_calls", flag),
     "response_format": ("schema", _format),
 }
-"""Field → the option of `Generator.stream`, and its check. Those that OpenAI does not have are named as in vLLM."""
+"""
+Field → the option of `Generator.stream`, and its check.
+
+Those that OpenAI does not have are named as in vLLM, or as in llama.cpp.
+"""
 
 WITHOUT_EFFECT = frozenset(("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"))
 """Fields that do not change what is generated."""
@@ -217,6 +226,8 @@ def _request(data: Mapping[str, Any], prompts: list[Any], logprobs: int | None, 
             raise FieldError(field, "is unknown")
         elif value not in NEUTRAL[field]:
             raise FieldError(field, "is not supported here")
+    if options.get("context_shift") and options.get("max_tokens", LONGEST) > MAX_SHIFTED:
+        raise FieldError("context_shift", f"needs max_tokens of up to {MAX_SHIFTED}")
     is_streamed = flag("stream", data.get("stream") or False)
     stream_options: Any = data.get("stream_options") or {}
     if not is_object(stream_options):

@@ -19,14 +19,17 @@ class Usage:
     prompt: int
     reused: int
     chosen: int
+    dropped: int
 
     def data(self) -> dict[str, Any]:
-        """As JSON data."""
+        """As JSON data; OpenAI has no `dropped_tokens`, which are there only if a full context forgot some."""
+        dropped = {"dropped_tokens": self.dropped} if self.dropped else {}
         return {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.chosen,
             "total_tokens": self.prompt + self.chosen,
             "prompt_tokens_details": {"cached_tokens": self.reused},
+            **dropped,
         }
 
 
@@ -135,10 +138,10 @@ def _call_data(call: ToolCall) -> dict[str, Any]:
     return {"id": f"call_{uuid4().hex[:24]}", "type": "function", "function": function}
 
 
-def model_data(name: str, created: int, context: int) -> dict[str, Any]:
-    """The object of a model."""
+def model_data(name: str, created: int, context: int, parent: str | None) -> dict[str, Any]:
+    """The object of a model; `parent` is the name of the one that an adapter is added to."""
     entry = {"id": name, "object": "model", "created": created, "owned_by": "glow-mlir"}
-    return {**entry, "max_model_len": context}
+    return {**entry, "max_model_len": context, "parent": parent}
 
 
 def list_data(items: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def url(generator: Generator, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def client(url: str) -> Any:
-    return needed("openai").OpenAI(base_url=url, api_key="none", max_retries=0, timeout=60)
+def client(url: str) -> Iterator[Any]:
+    with needed("openai").OpenAI(base_url=url, api_key="none", max_retries=0, timeout=60) as client:
+        yield client
 
 
 def test_models(client: Any) -> None:
@@ -120,7 +121,7 @@ def test_calls_of_tools(client: Any) -> None:
     assert chunks[-1].finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_required_calls_are_the_same_streamed_and_not(url: str, seed: int) -> None:
     for package in ("llguidance", "jsonschema"):
         pytest.importorskip(package)
@@ -162,12 +163,13 @@ def test_who_has_no_token_is_told_so(generator: Generator) -> None:
 
     generators = Generators({"small": generator})
     with running(generators=generators, token="secret") as server:
-        options = {"base_url": f"http://127.0.0.1:{server.http}/v1", "max_retries": 0}
         openai = needed("openai")
-        with pytest.raises(openai.AuthenticationError) as error:
-            openai.OpenAI(api_key="guessed", **options).models.list()
-        assert error.value.code == "invalid_api_key"
-        assert openai.OpenAI(api_key="secret", **options).models.list().data[0].id == "small"
+        with openai.OpenAI(base_url=f"http://127.0.0.1:{server.http}/v1", api_key="guessed") as client:
+            with pytest.raises(openai.AuthenticationError) as error:
+                client.models.list()
+            assert error.value.code == "invalid_api_key"
+            client.api_key = "secret"
+            assert client.models.list().data[0].id == "small"
     generators.close()
 
 

@@ -26,6 +26,8 @@ DEPTH = 3
 TOGETHER = 4
 """How many requests wait for answers at once."""
 
+CLIENT: Mapping[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": 300}
+
 Call = tuple[str, Any]
 """The name of a function, and the arguments of a call."""
 
@@ -117,8 +119,13 @@ def streamed(client: openai.OpenAI, model: str, seed: int) -> list[Call]:
     return checked(request, choice.message.tool_calls or ())
 
 
-async def streamed_beside(client: openai.AsyncOpenAI, model: str, seeds: Sequence[int]) -> list[list[Call]]:
+async def streamed_beside(url: str, model: str, seeds: Sequence[int]) -> list[list[Call]]:
     """The calls of several streams at once, put together from their parts."""
+    async with openai.AsyncOpenAI(base_url=url, **CLIENT) as client:
+        return await _streamed_beside(client, model, seeds)
+
+
+async def _streamed_beside(client: openai.AsyncOpenAI, model: str, seeds: Sequence[int]) -> list[list[Call]]:
     turns = asyncio.Semaphore(TOGETHER)
 
     async def one(seed: int) -> list[Call]:
@@ -140,14 +147,13 @@ async def streamed_beside(client: openai.AsyncOpenAI, model: str, seeds: Sequenc
 
 def compare(url: str, model: str, seeds: Sequence[int]) -> Counter[str]:
     """Ask for each seed in three ways, which must agree; the numbers of requests and calls."""
-    client = openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=300)
-    others = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=300)
-    beside = asyncio.run(streamed_beside(others, model, seeds))
+    beside = asyncio.run(streamed_beside(url, model, seeds))
     counts = Counter[str]()
-    for seed, parts in zip(seeds, beside, strict=True):
-        found = whole(client, model, seed)
-        assert streamed(client, model, seed) == found == parts, f"seed {seed}"
-        counts.update({"requests": 3, "calls": 3 * len(found), "several": 3 * (len(found) > 1)})
+    with openai.OpenAI(base_url=url, **CLIENT) as client:
+        for seed, parts in zip(seeds, beside, strict=True):
+            found = whole(client, model, seed)
+            assert streamed(client, model, seed) == found == parts, f"seed {seed}"
+            counts.update({"requests": 3, "calls": 3 * len(found), "several": 3 * (len(found) > 1)})
     return counts
 
 
