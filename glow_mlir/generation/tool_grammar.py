@@ -26,7 +26,7 @@ NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}, "addition
 STYLE: Mapping[str, Any] = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """JSON as Python writes it: a model that may go on with white space may never end."""
 
-MAX_CALLS = 32
+MAX_CALLS = 16
 """The maximum number of calls in an answer."""
 
 
@@ -34,7 +34,7 @@ def grammar_of_calls(
     tools: Sequence[Any] | None, choice: str | Mapping[str, Any], *, is_parallel: bool, template: str | None
 ) -> Grammar:
     """
-    The grammar of answers that call tools: up to 32 calls if `is_parallel`, otherwise one.
+    The grammar of answers that call tools: up to 16 calls if `is_parallel`, otherwise one.
 
     `choice` is OpenAI's `tool_choice`: `required`, or an object that names a function, which is called once. `template`
     is the text of the model's template. Raises `InputError` for tools without names or with damaged schemas, and for a

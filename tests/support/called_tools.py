@@ -46,7 +46,7 @@ def request_of(seed: int) -> dict[str, Any]:
         "parallel_tool_calls": random.random() < 0.5,
         "temperature": random.choice([0, 0.7, 1]),
         "seed": seed,
-        "max_tokens": 900,
+        "max_tokens": 3000,
     }
 
 
