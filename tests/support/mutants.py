@@ -89,6 +89,18 @@ def is_clean(run: Callable[[], None]) -> bool:
     return True
 
 
+def is_small(run: Callable[[], None]) -> bool:
+    """As `is_clean`, but whatever runs out of memory fails: what it reads is small."""
+
+    def within_memory() -> None:
+        try:
+            run()
+        except MemoryError as error:
+            raise Disagreement("it takes too much memory") from error
+
+    return is_clean(within_memory)
+
+
 def _check_line(error: GlowError) -> None:
     line = str(error)
     if not error.reason or "\n" in line or "Traceback" in line:
