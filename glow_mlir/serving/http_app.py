@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import GlowError, InputError
 from glow_mlir.serving.access import HeadCheck
-from glow_mlir.serving.errors import NotReadyError, UnknownModelError
+from glow_mlir.serving.errors import NotReadyError, UnknownModelError, words_of
 from glow_mlir.serving.handlers import Handler, answering, data_of, json_response
 from glow_mlir.serving.http_bodies import Receive, Send
 from glow_mlir.serving.http_inference import HttpInference, named_model
@@ -80,7 +80,7 @@ def control_app(service: Service) -> Any:
 async def _unknown(request: Any, error: Any) -> Any:
     """Report an unknown path or method."""
     path: str = request.url.path
-    reason = f"{request.method} {path}: {error.detail}"
+    reason = words_of(InputError(f"{request.method} {path}: {error.detail}"))
     found = error_data(reason, INVALID, None, "unknown_url") if path.startswith(PATHS) else {"error": reason}
     return json_response(write_json(found), error.status_code)
 

@@ -407,6 +407,11 @@ def test_entries_of_other_types_are_refused_by_name(key: str, tmp_path: Path) ->
     assert "\n" not in str(caught.value)
 
 
+def test_heads_of_any_size_that_a_file_claims_take_no_time(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="only of 4096 at most"):
+        open_model(changed(tmp_path, **{"llama.attention.key_length": 1 << 24}))
+
+
 def test_programs_of_other_weights_or_forms_have_other_identities(tmp_path: Path) -> None:
     first = small_llama(tmp_path, "Q8_0")
     known = {

@@ -173,12 +173,16 @@ def test_who_has_no_token_is_told_so(generator: Generator) -> None:
     generators.close()
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/unknown", "NotFoundError"), ("/chat/completions", "APIStatusError")])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/unknown", "NotFoundError"), ("/unknown/%00", "NotFoundError"), ("/chat/completions", "APIStatusError")],
+)
 def test_unknown_paths_are_told_as_errors(client: Any, path: str, kind: str) -> None:
     with pytest.raises(getattr(needed("openai"), kind)) as error:
         client.get(path, cast_to=object)
     assert error.value.code == "unknown_url"
-    assert path in error.value.body["message"]
+    assert path.removesuffix("%00") in error.value.body["message"]
+    assert error.value.body["message"].isprintable()
 
 
 def test_too_many_requests_are_a_limit(client: Any, generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from glow_mlir.serving.generators import Generators
 from glow_mlir.serving.http_server import HttpServer
 from glow_mlir.serving.service import Service
 
-CONTEXT = 160
+CONTEXT = 384
 
 
 async def serve(generators: Generators) -> None:
