@@ -16,7 +16,6 @@ import numpy as np
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dataclass import dataclass
 
-
 MAX_ELEMENTS = 1 << 12
 """The maximum number of rotated elements of a head, of which a damaged file may claim many."""
 
