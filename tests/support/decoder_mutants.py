@@ -306,6 +306,6 @@ def _prepared(parts: Callable[[], object]) -> Callable[[], None]:
 
 
 STAGES: Mapping[str, Fuzzer] = {
-    "gguf": Fuzzer(check_gguf, _prepared(gguf_models), seconds=5, memory=500 << 20),
-    "folder": Fuzzer(check_folder, _prepared(tokenizers), show_folder, seconds=5, memory=500 << 20),
+    "gguf": Fuzzer(check_gguf, _prepared(gguf_models), seconds=60, memory=500 << 20),
+    "folder": Fuzzer(check_folder, _prepared(tokenizers), show_folder, seconds=60, memory=500 << 20),
 }

@@ -177,4 +177,4 @@ def _render(text: str) -> None:
     ChatTemplate(text, TOKENS).render(MESSAGES, tools=[tool])
 
 
-STAGES = {"": Fuzzer(check, show=text_of, seconds=5, memory=500 << 20)}
+STAGES = {"": Fuzzer(check, show=text_of, seconds=60, memory=500 << 20)}
