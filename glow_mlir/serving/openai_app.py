@@ -208,7 +208,7 @@ async def _events(form: Format, started: Sequence[Generation], usage: int) -> As
 
 async def _follow(form: Format, index: int, generation: Generation, queue: asyncio.Queue[Any]) -> None:
     """Put the parts of a continuation into a queue, then `None`, or the error that ended it."""
-    offset, tools, told = 0, ToolCallStream() if form.has_tools else None, 0
+    offset, tools, sent = 0, ToolCallStream() if form.has_tools else None, 0
     try:
         if form.is_chat:
             queue.put_nowait(form.first(index))
@@ -218,15 +218,15 @@ async def _follow(form: Format, index: int, generation: Generation, queue: async
                 if text or form.logprobs is not None:
                     queue.put_nowait(form.piece(index, text, piece.choices, offset))
                 offset += len(text)
-                if tools is not None and len(tools.calls) > told:
-                    queue.put_nowait(form.calls(index, tools.calls, told))
-                    told = len(tools.calls)
+                if tools is not None and len(tools.calls) > sent:
+                    queue.put_nowait(form.calls(index, tools.calls, sent))
+                    sent = len(tools.calls)
         reason = generation.completion.finish_reason
         if tools is not None:
             if text := tools.finish():
                 queue.put_nowait(form.piece(index, text, (), offset))
-            if len(tools.calls) > told:
-                queue.put_nowait(form.calls(index, tools.calls, told))
+            if len(tools.calls) > sent:
+                queue.put_nowait(form.calls(index, tools.calls, sent))
             reason = "tool_calls" if tools.calls else reason
         queue.put_nowait(form.last(index, reason))
         queue.put_nowait(None)

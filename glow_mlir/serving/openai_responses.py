@@ -82,9 +82,9 @@ class Format:
         calls = [_call_data(call) for call in stream.calls]
         return {**message, "content": content or None, "tool_calls": calls}, "tool_calls"
 
-    def calls(self, index: int, calls: Sequence[ToolCall], told: int) -> dict[str, Any]:
-        """The calls of tools in a continuation behind the first `told` ones."""
-        delta = {"tool_calls": [{"index": at, **_call_data(call)} for at, call in enumerate(calls) if at >= told]}
+    def calls(self, index: int, calls: Sequence[ToolCall], sent: int) -> dict[str, Any]:
+        """The calls of tools in a continuation behind the first `sent` ones."""
+        delta = {"tool_calls": [{"index": at, **_call_data(call)} for at, call in enumerate(calls) if at >= sent]}
         return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
 
     def first(self, index: int) -> dict[str, Any]:
